@@ -1,0 +1,162 @@
+"""Passes over leaves, compiled. A pass reads each leaf once and keeps only sums by cell; large ones use all cores.
+
+`step` is 0 when one weight serves all leaves and 1 when each has its own, so one kernel does for both.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+
+SMALL = 1 << 17  # leaves below which threads cost more than they save
+
+
+def in_chunks(n: int, work: Callable[[int, int], T], most: int | None = None) -> list[T]:
+    """work(from, to) over slices of n leaves, on as many threads as there are cores."""
+    threads = 1 if n < SMALL else min(most or 64, os.cpu_count() or 1)
+    if threads == 1:
+        return [work(0, n)]
+    edges = np.linspace(0, n, threads + 1).astype(int).tolist()
+    with ThreadPoolExecutor(threads) as pool:  # a pool per call: nothing survives to break a forked process
+        return list(pool.map(work, edges[:-1], edges[1:]))
+
+
+def above_shift(
+    target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Floats
+) -> tuple[Floats, Floats, float]:
+    """Over the leaves of cell k above their shift (slack = 1/w): Y_k = Σ v_u and D_k = Σ 1/w_u; and ½ Σ w_u v_u².
+
+    Here v_u = c_u − s_k/w_u is a leaf's excess over its shift.
+    """
+    step = 0 if len(slack) == 1 else 1
+    cells = len(shift)
+
+    def work(start: int, stop: int) -> tuple[Floats, Floats, float]:
+        y, d = np.zeros(cells), np.zeros(cells)
+        return y, d, _above_shift(target, slack, step, cell, shift, start, stop, y, d)
+
+    parts = in_chunks(len(target), work, most=None if cells < len(target) // 16 else 1)
+    if len(parts) == 1:
+        return parts[0]
+    ys, ds, squares = zip(*parts, strict=True)
+    return np.sum(ys, axis=0), np.sum(ds, axis=0), sum(squares)
+
+
+def candidates(
+    target: NDArray[Any], slack: Floats, cell: NDArray[Any], floor: Floats
+) -> tuple[Floats, Floats, NDArray[Any]]:
+    """Value, slack and cell of the leaves whose own floor (c_u w_u > floor_k) they exceed; leaf order is kept."""
+    step = 0 if len(slack) == 1 else 1
+    n = len(target)
+    sizes = in_chunks(n, lambda i, j: int(_count_above(target, slack, step, cell, floor, i, j)))
+    kept = np.empty(sum(sizes))
+    kept_slack = np.empty(sum(sizes)) if step else slack
+    kept_cell = np.empty(sum(sizes), dtype=cell.dtype)
+    begin = dict(zip(_starts(n, len(sizes)), np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
+    in_chunks(
+        n,
+        lambda i, j: _keep_above(
+            target, slack, step, cell, floor, i, j, begin[i], kept, kept_slack, kept_cell
+        ),
+    )
+    return kept, kept_slack, kept_cell
+
+
+def primal(target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Floats) -> Floats:
+    """x_u = max(0, c_u − s_k/w_u) for every leaf."""
+    step = 0 if len(slack) == 1 else 1
+    x = np.empty(len(target))
+    in_chunks(len(x), lambda i, j: _primal(target, slack, step, cell, shift, i, j, x))
+    return x
+
+
+def check(
+    target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Floats, x: Floats
+) -> tuple[Floats, Floats]:
+    """Sums of x by cell, and [stationarity, feasibility, complementarity, primal cost, dual cost] over the leaves."""
+    step = 0 if len(slack) == 1 else 1
+    cells = len(shift)
+
+    def work(start: int, stop: int) -> tuple[Floats, Floats]:
+        sums, worst = np.zeros(cells), np.zeros(5)
+        _check(target, slack, step, cell, shift, x, start, stop, sums, worst)
+        return sums, worst
+
+    parts = in_chunks(len(target), work, most=None if cells < len(target) // 16 else 1)
+    worst = np.array([p[1] for p in parts])
+    return np.sum([p[0] for p in parts], axis=0), np.concatenate(
+        [worst[:, :3].max(axis=0), worst[:, 3:].sum(axis=0)]
+    )
+
+
+def _starts(n: int, chunks: int) -> list[int]:
+    starts: list[int] = np.linspace(0, n, chunks + 1).astype(int).tolist()
+    return starts[:-1]
+
+
+@njit(cache=True, nogil=True)
+def _above_shift(target, slack, step, cell, shift, start, stop, y, d):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    squares = 0.0
+    for u in range(start, stop):
+        k = cell[u]
+        r = slack[u * step]
+        v = target[u] - shift[k] * r
+        if v > 0:
+            y[k] += v
+            d[k] += r
+            squares += v * v / r
+    return 0.5 * squares
+
+
+@njit(cache=True, nogil=True)
+def _count_above(target, slack, step, cell, floor, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    n = 0
+    for u in range(start, stop):
+        n += target[u] > floor[cell[u]] * slack[u * step]
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _keep_above(target, slack, step, cell, floor, start, stop, at, kept, kept_slack, kept_cell):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for u in range(start, stop):
+        k = cell[u]
+        r = slack[u * step]
+        if target[u] > floor[k] * r:
+            kept[at] = target[u]
+            kept_cell[at] = k
+            if step:
+                kept_slack[at] = r
+            at += 1
+
+
+@njit(cache=True, nogil=True)
+def _primal(target, slack, step, cell, shift, start, stop, x):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for u in range(start, stop):
+        x[u] = max(0.0, target[u] - shift[cell[u]] * slack[u * step])
+
+
+@njit(cache=True, nogil=True)
+def _check(target, slack, step, cell, shift, x, start, stop, sums, worst):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    stationarity = feasibility = complementarity = cost = dual = 0.0
+    for u in range(start, stop):
+        k = cell[u]
+        r = slack[u * step]
+        ideal = target[u] - shift[k] * r
+        g = x[u] - ideal  # the reduced gradient in trips: ≥ 0, and 0 where x > 0
+        stationarity = max(stationarity, -g)
+        feasibility = max(feasibility, -x[u])
+        complementarity = max(complementarity, min(x[u], g))
+        sums[k] += x[u]
+        cost += (x[u] - target[u]) ** 2 / r
+        best = max(0.0, ideal)
+        dual += (best**2 - target[u] ** 2) / r
+    worst[0], worst[1], worst[2], worst[3], worst[4] = stationarity, feasibility, complementarity, cost, dual

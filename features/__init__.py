@@ -1,0 +1,21 @@
+"""What is counted: universes of trip types, features that group them, and their order by refinement."""
+
+from cbdp.features.dag import SINGLETON, TOTAL, Cells, FeatureDag
+from cbdp.features.feature import Feature
+from cbdp.features.presets import odmts, opal
+from cbdp.features.universe import Attribute, Dimension, Partition, Universe, periods
+
+__all__ = [
+    "SINGLETON",
+    "TOTAL",
+    "Attribute",
+    "Cells",
+    "Dimension",
+    "Feature",
+    "FeatureDag",
+    "Partition",
+    "Universe",
+    "odmts",
+    "opal",
+    "periods",
+]

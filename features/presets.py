@@ -1,0 +1,62 @@
+"""Ready-made feature sets of the published case studies."""
+
+from __future__ import annotations
+
+from cbdp.errors import InputError
+from cbdp.features.dag import FeatureDag
+from cbdp.features.feature import Feature
+from cbdp.features.universe import Labels, Universe
+
+
+def odmts(
+    universe: Universe, zones: Labels | None = None, modes: Labels | None = None, *, level: int = 5
+) -> FeatureDag:
+    """The case study's features: total, time, zone pair × time, mode × time and singleton (F1–F5 of the CBDP paper).
+
+    `zones` labels the stops, `modes` the (origin, destination) pairs or the (origin, destination, time) types; leave
+    one out when the universe has it already. `level` 4 leaves the modes out, 3 the zones as well (O4 and O3).
+
+    >>> from cbdp.features import periods
+    >>> city = Universe(origin=["A", "B"], destination=["A", "B"], time=periods("08:00", "10:00", "1h"))
+    >>> odmts(city, zones={"A": "n", "B": "s"}, modes=[["walk", "bus"], ["bus", "walk"]])
+    FeatureDag(total 1, time 2, zone 8, mode 4, singleton 8)
+    """
+    if level not in (3, 4, 5):
+        raise InputError(f"odmts level {level}: 3 (time), 4 (and zones) or 5 (and modes)")
+    features = [Feature("time", by="time")]
+    if level >= 4:
+        for end in ("origin", "destination"):
+            if zones is not None:
+                universe = universe.with_attribute(f"{end}.zone", end, zones)
+        features.append(Feature("zone", by=["origin.zone", "destination.zone", "time"]))
+    if level >= 5:
+        if modes is not None:
+            universe = _with_modes(universe, modes)
+        features.append(Feature("mode", by=["mode", "time"]))
+    return FeatureDag(universe, features)
+
+
+def _with_modes(universe: Universe, modes: Labels) -> Universe:
+    pair = ("origin", "destination")
+    triple = (*pair, "time")
+    if isinstance(modes, dict):
+        width = len(next(iter(modes)))
+        return universe.with_attribute("mode", triple if width == 3 else pair, modes)
+    if callable(modes):
+        width = modes.__code__.co_argcount
+        return universe.with_attribute("mode", triple if width == 3 else pair, modes)
+    shape = getattr(modes, "shape", None)
+    return universe.with_attribute("mode", triple if shape is not None and len(shape) == 3 else pair, modes)
+
+
+def opal(universe: Universe) -> FeatureDag:
+    """Opal's tables for taps ⟨tap, time, location⟩: by time, by location and by both, each for tap-ons and tap-offs.
+
+    >>> taps = Universe(tap=["on", "off"], time=["08:00", "08:15"], location=["Manly", "Quay", "Circular"])
+    >>> opal(taps)
+    FeatureDag(total 1, tap 2, time 4, location 6, singleton 12)
+    """
+    return FeatureDag(
+        universe,
+        [Feature("tap", by="tap"), Feature("time", by=["tap", "time"]), Feature("location", by=["tap", "location"])],
+    )

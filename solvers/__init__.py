@@ -1,0 +1,1 @@
+from cbdp.solvers.newton import Newton

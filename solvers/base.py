@@ -1,0 +1,93 @@
+"""The one base of all solvers: a frozen value whose fields are its settings."""
+
+from __future__ import annotations
+
+import importlib.util
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError, SolverError
+from cbdp.problem import LiftedQP, Problem
+from cbdp.solution import Solution, certify
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a solver hands back: leaves and prices. The certificate is not its business."""
+
+    leaves: Floats
+    prices: Mapping[str, Floats]
+    iterations: int
+
+
+@dataclass(frozen=True)
+class Solver(ABC):
+    """A way to solve a `Problem`. Subclass it, set the class data, implement `answer`; fields are settings."""
+
+    name: ClassVar[str]
+    about: ClassVar[str] = ""
+    package: ClassVar[str | None] = None  # the module it needs, probed without importing
+    install: ClassVar[str] = ""  # how to get that
+    exact_values: ClassVar[bool] = True  # can hold exact public counts (infinite weights)
+    warm: ClassVar[bool] = False  # makes use of an earlier solution
+    largest: ClassVar[int | None] = None  # leaves beyond which it is hopeless
+
+    @classmethod
+    def installed(cls) -> bool:
+        return cls.package is None or importlib.util.find_spec(cls.package) is not None
+
+    @abstractmethod
+    def answer(self, problem: Problem, warm_start: Solution | None) -> Answer:
+        """Leaves and prices for this problem."""
+
+    def solve(self, problem: Problem, warm_start: Solution | None = None) -> Solution:
+        """The certified solution."""
+        self._check(problem)
+        found = self.answer(problem, warm_start)
+        certificate, objective = certify(problem, found.leaves, found.prices)
+        return Solution(found.leaves, found.prices, certificate, objective, self.name, found.iterations)
+
+    def _check(self, problem: Problem) -> None:
+        if not self.installed():
+            raise SolverError(f"solver {self.name!r} needs {self.package}, which is not installed: {self.install}")
+        if not self.exact_values and any(np.isinf(term.weight).any() for term in problem.terms):
+            raise SolverError(f"solver {self.name!r} cannot hold exact counts (infinite weights): use 'newton'")
+        n = len(problem.target)
+        if self.largest is not None and n > self.largest:
+            raise SolverError(f"solver {self.name!r} is hopeless beyond {self.largest:,} leaves, here are {n:,}: use 'newton'")
+
+
+@dataclass(frozen=True)
+class LiftedSolver(Solver):
+    """A generic quadratic-programming backend: it sees only the lifted program."""
+
+    @abstractmethod
+    def solve_lifted(self, qp: LiftedQP) -> tuple[Floats, Floats, int]:
+        """x, the multipliers y of `qp.ties`, and the number of iterations."""
+
+    def answer(self, problem: Problem, warm_start: Solution | None) -> Answer:  # noqa: ARG002
+        qp = problem.lifted()
+        try:
+            x, y, iterations = self.solve_lifted(qp)
+        except SolverError:
+            raise
+        except Exception as failure:
+            raise SolverError(f"solver {self.name!r} failed: {failure}. Try 'newton'.") from failure
+        if not (np.isfinite(x).all() and np.isfinite(y).all()):
+            raise SolverError(f"solver {self.name!r} returned values that are not numbers. Try 'newton'.")
+        leaves, prices = qp.restore(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
+        return Answer(leaves, prices, iterations)
+
+
+def positive(solver: str, **settings: float) -> None:
+    """Refuse settings that must be above zero and are not."""
+    for name, value in settings.items():
+        if not value > 0:
+            raise InputError(f"{solver}: {name} is {value}, it must be above 0")

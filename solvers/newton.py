@@ -1,0 +1,254 @@
+"""Semismooth Newton on the dual: exact after finitely many steps, one unknown per measured element, not per leaf.
+
+With r_ij = 1/w_ij the dual of the problem is to minimise over the prices λ
+
+    Φ(λ) = ½ Σ_u w_u max(0, c_u − s_k/w_u)² + Σ_ij ½ r_ij λ_ij² + c_ij λ_ij,      s = B λ (the cells' shifts),
+
+smooth, convex and piecewise quadratic: gradient R λ + c − BᵀY(s), Hessian R + Bᵀ D B, where Y_k and D_k are sums over
+the leaves of cell k that lie above their shift. The leaves are x_u = max(0, c_u − s_k/w_u).
+
+Leaves below their cell's final shift do not matter, so as the shifts rise only those above a *floor* somewhat below
+them are kept. Should a shift end below its floor, the floor is lowered and the work resumed: the answer is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from cbdp.errors import SolverError
+from cbdp.leaves import above_shift, candidates, primal
+from cbdp.problem import Problem
+from cbdp.solution import Solution
+from cbdp.solvers.base import Answer, Floats, Solver, positive
+from cbdp.solvers.linear import LinearSolver, linear_solver
+
+MANY = 1 << 20  # leaves from which a sample is solved first
+SAMPLED = 40  # leaves a cell should have in that sample
+STRIDES = (127, 61, 31, 13)  # primes: a stride that divides no dimension visits every value of each evenly
+FEW = 1 << 12  # leaves that are not worth dropping
+SPARE = 6  # times as many leaves as lie above their shifts: when there are more, the others are dropped
+MARGIN = 2.0  # how far below the shifts floors are set, in mean excesses
+ROUNDING = 1e-9  # residual below which a lack of progress means rounding
+
+
+@dataclass(frozen=True)
+class Newton(Solver):
+    """The default: exact, and about as fast as drawing the noise that it cleans."""
+
+    name: ClassVar[str] = "newton"
+    about: ClassVar[str] = "semismooth Newton on the dual: exact, time and memory grow with the leaves"
+    warm: ClassVar[bool] = True
+
+    tolerance: float = 1e-13  # of the consistency residual; rounding ends the work before that if need be
+    max_steps: int = 500
+
+    def __post_init__(self) -> None:
+        positive("newton", tolerance=self.tolerance, max_steps=self.max_steps)
+
+    def answer(self, problem: Problem, warm_start: Solution | None) -> Answer:
+        weight = np.atleast_1d(np.asarray(problem.weight, dtype=float))
+        unit = float(np.exp(np.mean(np.log(weight))))  # prices and weights are counted in this inside
+        dual, places = _dual(problem, unit)
+        every = Leaves(problem.target, unit / weight, problem.cell)
+        lam = _gather(problem, warm_start, places, unit)
+        search = _Search(dual, linear_solver(dual.member, dual.room), self.max_steps)
+        if lam is None:
+            lam = _first_guess(search, every)
+        found = _with_floors(search, every, lam, self.tolerance)
+        prices = {t.name: _spread(found.lam * unit, places[t.name]) for t in problem.terms}
+        return Answer(primal(every.target, every.slack, every.cell, found.shift), prices, search.steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """Leaves that may lie above their shift; each stands for `copies` of its kind."""
+
+    target: NDArray[Any]
+    slack: Floats  # 1/w_u, one for all or one each
+    cell: NDArray[Any]
+    copies: int = 1
+
+    def above(self, shift: Floats) -> tuple[Floats, Floats, float]:
+        y, d, squares = above_shift(self.target, self.slack, self.cell, shift)
+        return (y, d, squares) if self.copies == 1 else (y * self.copies, d * self.copies, squares * self.copies)
+
+    def only(self, floor: Floats) -> Leaves:
+        """Those above their cell's floor."""
+        if np.isneginf(floor).all():
+            return self
+        return Leaves(*candidates(self.target, self.slack, self.cell, floor), self.copies)
+
+    def sample(self, stride: int) -> Leaves:
+        slack = self.slack if len(self.slack) == 1 else self.slack[::stride].copy()
+        return Leaves(self.target[::stride].copy(), slack, self.cell[::stride].copy(), self.copies * stride)
+
+
+@dataclass(frozen=True, eq=False)
+class Dual:
+    """The measured elements as one vector of unknowns."""
+
+    member: Any  # B: cells × unknowns, 0/1, csr
+    room: Floats  # r = 1/w (0 where exact), in units of the leaves' weight
+    target: Floats
+    scale: Floats  # what a residual is measured against
+
+    def point(self, leaves: Leaves, lam: Floats, shift: Floats) -> Point:
+        y, d, squares = leaves.above(shift)
+        gradient = self.room * lam + self.target - self.member.T @ y
+        value = squares + float(lam @ (0.5 * self.room * lam + self.target))
+        return Point(lam, shift, y, d, value, gradient, float(np.max(np.abs(gradient) / self.scale, initial=0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Prices, and what a pass over the leaves says of them."""
+
+    lam: Floats
+    shift: Floats
+    y: Floats
+    d: Floats
+    value: float  # Φ
+    gradient: Floats
+    residual: float
+
+    @property
+    def excess(self) -> float:
+        """How far leaves above their shift exceed it on average: for noise with exponential tails, its scale."""
+        return float(self.y.sum() / self.d.sum()) if self.d.any() else 1.0
+
+
+@dataclass(eq=False)
+class _Search:
+    """The state of one solve: the dual, the factorised Hessian, and the steps spent."""
+
+    dual: Dual
+    linear: LinearSolver
+    max_steps: int
+    steps: int = 0
+
+    def minimise(self, leaves: Leaves, lam: Floats, tolerance: float, spare: float = np.inf) -> Point:
+        """Newton steps until the residual is within tolerance or down to rounding, or most leaves are idle."""
+        now = best = self.dual.point(leaves, lam, self.dual.member @ lam)
+        stuck = fresh = 0
+        while best.residual > tolerance and stuck < 3:
+            crowded = len(leaves.target) > FEW and len(leaves.target) > spare * np.count_nonzero(now.d) + FEW
+            if crowded and fresh >= 2 and now.d.sum() / np.mean(leaves.slack[:FEW]) * spare < len(leaves.target):
+                return now
+            if self.steps >= self.max_steps:
+                raise SolverError(
+                    f"newton is at residual {best.residual:.1e} after {self.steps} steps: raise max_steps"
+                )
+            now = self._step(leaves, now)
+            self.steps += 1
+            fresh += 1
+            # three steps near the optimum that do not halve the residual: rounding is reached
+            stuck = stuck + 1 if best.residual < ROUNDING and now.residual > 0.5 * best.residual else 0
+            best = min(best, now, key=lambda point: point.residual)
+        return best
+
+    def _step(self, leaves: Leaves, now: Point) -> Point:
+        """The full Newton step if it decreases Φ, else one along its direction."""
+        direction = -self.linear.solve(now.d, now.gradient)
+        move = self.dual.member @ direction
+        slope = float(now.gradient @ direction)
+        tried = self.dual.point(leaves, now.lam + direction, now.shift + move)
+        end = float(tried.gradient @ direction)
+        # Φ is convex: a slope that is still downwards proves a decrease, however Φ itself is rounded
+        if end <= 1e-6 * abs(slope) or tried.value < now.value + 0.1 * slope:
+            return tried
+        best = now
+        low, low_slope, high, high_slope = 0.0, slope, 1.0, end
+        for _ in range(40):
+            # the slope along a direction increases, piecewise linearly: a secant step, kept away from the ends
+            t = low - low_slope * (high - low) / (high_slope - low_slope)
+            t = min(max(t, 0.9 * low + 0.1 * high), 0.1 * low + 0.9 * high)
+            tried = self.dual.point(leaves, now.lam + t * direction, now.shift + t * move)
+            here = float(tried.gradient @ direction)
+            if here > 0:
+                high, high_slope = t, here
+                continue
+            best, low, low_slope = tried, t, here
+            if here >= 0.5 * slope:
+                break
+        return best
+
+
+def _first_guess(search: _Search, every: Leaves) -> Floats:
+    """Prices from an evenly spread sample of the leaves, where there are many in each cell."""
+    lam = np.zeros(len(search.dual.target))
+    n, cells = len(every.target), search.dual.member.shape[0]
+    stride = next((p for p in STRIDES if n % p and n > SAMPLED * p * cells), 1)
+    return lam if n < MANY or stride == 1 else search.minimise(every.sample(stride), lam, 1e-3).lam
+
+
+def _with_floors(search: _Search, every: Leaves, lam: Floats, tolerance: float) -> Point:
+    """Minimise over the leaves above floors; raise floors as shifts rise; lower those that turn out too high."""
+    shift = search.dual.member @ lam
+    floor = np.full(len(shift), -np.inf)
+    margin = MARGIN
+    if lam.any() and len(every.target) > FEW:
+        sample = every.sample(max(1, len(every.target) // 50_000) | 1)
+        floor = shift - margin * search.dual.point(sample, lam, shift).excess
+    leaves = every.only(floor)
+    while True:
+        found = search.minimise(leaves, lam, tolerance, SPARE)
+        lam, shift = found.lam, found.shift
+        low = shift < floor
+        if low.any():
+            margin *= 2
+            floor = np.where(low, shift - margin * found.excess, floor)
+            leaves = every.only(floor)
+        elif found.residual <= max(tolerance, ROUNDING):
+            return found
+        else:
+            floor = np.maximum(floor, shift - margin * found.excess)
+            leaves = leaves.only(floor)
+
+
+def _dual(problem: Problem, unit: float) -> tuple[Dual, dict[str, NDArray[Any]]]:
+    """Unknowns for the measured elements, and where each term's elements stand among them (−1: not measured)."""
+    places: dict[str, NDArray[Any]] = {}
+    size = 0
+    empty = np.empty(0)
+    rooms, targets, scales = [empty], [empty], [empty]
+    rows, columns = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    for term in problem.terms:
+        measured = term.weight > 0
+        place = np.where(measured, size + np.cumsum(measured) - 1, -1)
+        places[term.name] = place
+        size += int(measured.sum())
+        rooms.append(unit / term.weight[measured])
+        targets.append(term.target[measured])
+        scales.append(np.full(len(targets[-1]), 1.0 + float(np.max(np.abs(term.target), initial=0.0))))
+        of_cell = place[term.element_of_cell]
+        rows.append(np.flatnonzero(of_cell >= 0))
+        columns.append(of_cell[of_cell >= 0])
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    member = sp.csr_array((np.ones(len(row)), (row, column)), shape=(problem.cells, size))
+    return Dual(member, np.concatenate(rooms), np.concatenate(targets), np.concatenate(scales)), places
+
+
+def _spread(lam: Floats, place: NDArray[Any]) -> Floats:
+    spread = np.zeros(len(place))
+    spread[place >= 0] = lam[place[place >= 0]]
+    return spread
+
+
+def _gather(
+    problem: Problem, warm_start: Solution | None, places: dict[str, NDArray[Any]], unit: float
+) -> Floats | None:
+    """The unknowns of an earlier solution, where it is one of the same features."""
+    if warm_start is None:
+        return None
+    pieces = [np.empty(0)]
+    for term in problem.terms:
+        price = warm_start.prices.get(term.name)
+        if price is None or len(price) != len(term.target):
+            return None
+        pieces.append(price[places[term.name] >= 0] / unit)
+    return np.concatenate(pieces)
