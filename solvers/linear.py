@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.linalg as sl
 import scipy.sparse as sp
 import scipy.sparse.linalg as spl
 from numba import njit
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 Floats = NDArray[np.float64]
 
@@ -52,14 +52,12 @@ class Dense:
     room: Floats
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
-        hessian = np.diag(self.room + _speck(self.room, d))
-        _add(self.member.indptr, self.member.indices, d, hessian)
-        try:
-            factor = sl.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-        except sl.LinAlgError:  # rounding made it singular: the least solution is a good direction too
-            np.fill_diagonal(hessian, 0.0)
-            return np.asarray(Iterated(self.member, self.room).solve(d, gradient))
-        return np.asarray(sl.cho_solve(factor, gradient, check_finite=False))
+        hessian = np.zeros((len(gradient), len(gradient)), order="F")
+        _assemble(self.member.indptr, self.member.indices, d, self.room + _speck(self.room, d), hessian)
+        _, z, trouble = lapack.dposv(hessian, gradient, lower=1, overwrite_a=1)
+        if trouble:  # rounding made it singular: what conjugate gradients reach is a descent direction all the same
+            return Iterated(self.member, self.room).solve(d, gradient)
+        return np.asarray(z)
 
 
 class Sparse:
@@ -126,7 +124,9 @@ def _place(pattern: Any, row: NDArray[Any], column: NDArray[Any]) -> NDArray[Any
 
 
 @njit(cache=True)
-def _add(indptr, indices, d, hessian):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _assemble(indptr, indices, d, diagonal, hessian):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for j in range(len(diagonal)):
+        hessian[j, j] = diagonal[j]
     for k in range(len(d)):
         if d[k] != 0.0:
             for a in range(indptr[k], indptr[k + 1]):

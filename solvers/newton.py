@@ -14,10 +14,11 @@ them are kept. Should a shift end below its floor, the floor is lowered and the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import scipy.sparse as sp
+from numba import njit
 from numpy.typing import NDArray
 
 from cbdp.errors import SolverError
@@ -28,7 +29,7 @@ from cbdp.solvers.base import Answer, Floats, Solver, positive
 from cbdp.solvers.linear import LinearSolver, linear_solver
 
 MANY = 1 << 20  # leaves from which a sample is solved first
-SAMPLED = 40  # leaves a cell should have in that sample
+SAMPLED = 12  # leaves a cell should have in that sample
 STRIDES = (127, 61, 31, 13)  # primes: a stride that divides no dimension visits every value of each evenly
 FEW = 1 << 12  # leaves that are not worth dropping
 SPARE = 6  # times as many leaves as lie above their shifts: when there are more, the others are dropped
@@ -97,11 +98,16 @@ class Dual:
     target: Floats
     scale: Floats  # what a residual is measured against
 
+    def shift(self, lam: Floats) -> Floats:
+        """B λ."""
+        return cast("Floats", _by_cell(self.member.indptr, self.member.indices, lam))
+
     def point(self, leaves: Leaves, lam: Floats, shift: Floats) -> Point:
         y, d, squares = leaves.above(shift)
-        gradient = self.room * lam + self.target - self.member.T @ y
-        value = squares + float(lam @ (0.5 * self.room * lam + self.target))
-        return Point(lam, shift, y, d, value, gradient, float(np.max(np.abs(gradient) / self.scale, initial=0.0)))
+        gradient = np.empty(len(lam))
+        m = self.member
+        value, residual = _gradient(m.indptr, m.indices, self.room, self.target, self.scale, lam, y, gradient)
+        return Point(lam, shift, y, d, squares + value, gradient, residual)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,28 +139,27 @@ class _Search:
 
     def minimise(self, leaves: Leaves, lam: Floats, tolerance: float, spare: float = np.inf) -> Point:
         """Newton steps until the residual is within tolerance or down to rounding, or most leaves are idle."""
-        now = best = self.dual.point(leaves, lam, self.dual.member @ lam)
+        now = best = self.dual.point(leaves, lam, self.dual.shift(lam))
         stuck = fresh = 0
         while best.residual > tolerance and stuck < 3:
-            crowded = len(leaves.target) > FEW and len(leaves.target) > spare * np.count_nonzero(now.d) + FEW
-            if crowded and fresh >= 2 and now.d.sum() / np.mean(leaves.slack[:FEW]) * spare < len(leaves.target):
+            if fresh >= 2 and len(leaves.target) > FEW + spare * now.d.sum() / np.mean(leaves.slack[:FEW]):
                 return now
             if self.steps >= self.max_steps:
                 raise SolverError(
                     f"newton is at residual {best.residual:.1e} after {self.steps} steps: raise max_steps"
                 )
-            now = self._step(leaves, now)
-            self.steps += 1
+            now = self.step(leaves, now)
             fresh += 1
             # three steps near the optimum that do not halve the residual: rounding is reached
             stuck = stuck + 1 if best.residual < ROUNDING and now.residual > 0.5 * best.residual else 0
             best = min(best, now, key=lambda point: point.residual)
         return best
 
-    def _step(self, leaves: Leaves, now: Point) -> Point:
+    def step(self, leaves: Leaves, now: Point) -> Point:
         """The full Newton step if it decreases Φ, else one along its direction."""
+        self.steps += 1
         direction = -self.linear.solve(now.d, now.gradient)
-        move = self.dual.member @ direction
+        move = self.dual.shift(direction)
         slope = float(now.gradient @ direction)
         tried = self.dual.point(leaves, now.lam + direction, now.shift + move)
         end = float(tried.gradient @ direction)
@@ -179,35 +184,42 @@ class _Search:
 
 
 def _first_guess(search: _Search, every: Leaves) -> Floats:
-    """Prices from an evenly spread sample of the leaves, where there are many in each cell."""
+    """Prices from a few steps on an evenly spread sample of the leaves, where there are many in each cell."""
     lam = np.zeros(len(search.dual.target))
     n, cells = len(every.target), search.dual.member.shape[0]
     stride = next((p for p in STRIDES if n % p and n > SAMPLED * p * cells), 1)
-    return lam if n < MANY or stride == 1 else search.minimise(every.sample(stride), lam, 1e-3).lam
+    if n < MANY or stride == 1:
+        return lam
+    sample = every.sample(stride)
+    now = search.dual.point(sample, lam, search.dual.shift(lam))
+    while now.d.sum() > SAMPLED * stride * cells / 4:  # beyond that the sample is too coarse to learn from
+        now = search.step(sample, now)
+    return now.lam
 
 
 def _with_floors(search: _Search, every: Leaves, lam: Floats, tolerance: float) -> Point:
-    """Minimise over the leaves above floors; raise floors as shifts rise; lower those that turn out too high."""
-    shift = search.dual.member @ lam
+    """Minimise over the leaves above floors; raise floors while that drops most leaves; lower those that are too high."""
+    shift = search.dual.shift(lam)
     floor = np.full(len(shift), -np.inf)
-    margin = MARGIN
+    margin, spare = MARGIN, SPARE
     if lam.any() and len(every.target) > FEW:
         sample = every.sample(max(1, len(every.target) // 50_000) | 1)
         floor = shift - margin * search.dual.point(sample, lam, shift).excess
     leaves = every.only(floor)
     while True:
-        found = search.minimise(leaves, lam, tolerance, SPARE)
+        found = search.minimise(leaves, lam, tolerance, spare)
         lam, shift = found.lam, found.shift
         low = shift < floor
-        if low.any():
-            margin *= 2
+        if found.residual > max(tolerance, ROUNDING) and not low.any():
+            floor = np.maximum(floor, shift - margin * found.excess)
+            size, leaves = len(leaves.target), leaves.only(floor)
+            spare = spare if len(leaves.target) < size / 2 else np.inf
+        elif low.any():
+            margin, spare = 2 * margin, np.inf
             floor = np.where(low, shift - margin * found.excess, floor)
             leaves = every.only(floor)
-        elif found.residual <= max(tolerance, ROUNDING):
-            return found
         else:
-            floor = np.maximum(floor, shift - margin * found.excess)
-            leaves = leaves.only(floor)
+            return found
 
 
 def _dual(problem: Problem, unit: float) -> tuple[Dual, dict[str, NDArray[Any]]]:
@@ -252,3 +264,27 @@ def _gather(
             return None
         pieces.append(price[places[term.name] >= 0] / unit)
     return np.concatenate(pieces)
+
+
+@njit(cache=True)
+def _by_cell(indptr, indices, lam):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    shift = np.zeros(len(indptr) - 1)
+    for k in range(len(shift)):
+        for a in range(indptr[k], indptr[k + 1]):
+            shift[k] += lam[indices[a]]
+    return shift
+
+
+@njit(cache=True)
+def _gradient(indptr, indices, room, target, scale, lam, y, gradient):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """R λ + c − BᵀY, with ½ λᵀRλ + cᵀλ and the largest relative entry."""
+    value = residual = 0.0
+    for j in range(len(lam)):
+        gradient[j] = room[j] * lam[j] + target[j]
+        value += lam[j] * (0.5 * room[j] * lam[j] + target[j])
+    for k in range(len(y)):
+        for a in range(indptr[k], indptr[k + 1]):
+            gradient[indices[a]] -= y[k]
+    for j in range(len(lam)):
+        residual = max(residual, abs(gradient[j]) / scale[j])
+    return value, residual
