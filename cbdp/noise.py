@@ -23,259 +23,34 @@ from __future__ import annotations
 import importlib.metadata
 import math
 import numbers
-import os
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, cached_property, lru_cache
-from typing import Any, Literal, Protocol, overload
+from functools import lru_cache
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp._tables import CHUNK, Geometric, Table, compiled, walk
 from cbdp._thresholds import Enclosure, Power, Thresholds, exp_power, real_power
+from cbdp.entropy import Entropy, InsecureSeededEntropy, SystemEntropy
 from cbdp.errors import InputError
 
-__all__ = ["DiscreteLaplace", "Entropy", "InsecureSeededEntropy", "SystemEntropy", "exact_fraction"]
+__all__ = [
+    "DiscreteLaplace",
+    "Entropy",
+    "InsecureSeededEntropy",
+    "RoundedLaplace",
+    "SystemEntropy",
+    "exact_fraction",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 MAX_SCALE = 10**15
-_LIMIT = 2**62  # the magnitude at which samples saturate
 _MAX_BOUND = 2**61  # so that a bound plus a saturated magnitude is an int64
-_RADIX = 4096  # the base of the digits, and the most entries of a table
-_MAX_HEAD_SCALE = 1024  # a leading digit of a larger scale would land beyond its table too often
-_CHUNK = 2**16  # samples per pass: words, outcomes and table stay in the processor's cache
-_GUIDE_BITS = 12
-
-
-# ── Entropy ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Entropy(Protocol):
-    """A source of uniform random words. A release refuses one whose `secure` is False."""
-
-    @property
-    def secure(self) -> bool: ...
-
-    def words(self, n: int, bits: int) -> NDArray[Any]:
-        """Draw n independent unsigned words of 8, 16, 32 or 64 bits."""
-        ...
-
-
-@dataclass(frozen=True)
-class SystemEntropy:
-    """The operating system's generator. It keeps nothing in this process, so forked children never share words."""
-
-    secure = True
-
-    def words(self, n: int, bits: int) -> NDArray[Any]:
-        return np.frombuffer(os.urandom(n * bits // 8), dtype=f"u{bits // 8}")
-
-
-class InsecureSeededEntropy:
-    """A repeatable source for tests and benchmarks. Who knows or guesses the seed can subtract the noise."""
-
-    secure = False
-
-    def __init__(self, seed: int) -> None:
-        self._generator = np.random.Generator(np.random.PCG64(seed))
-
-    def words(self, n: int, bits: int) -> NDArray[Any]:
-        return np.frombuffer(self._generator.bytes(n * bits // 8), dtype=f"u{bits // 8}")
-
-
-# ── Tables ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _locate(
-    words: NDArray[Any],
-    prefixes: NDArray[np.uint64],
-    guide: NDArray[np.int32],
-    shift: np.uint64,
-    out: Ints,
-) -> int:
-    """Put the outcome of every word into out, −1 where the word equals a prefix; return how many those are."""
-    ties = 0
-    count = prefixes.size
-    for i in range(words.size):
-        word = np.uint64(words[i])
-        j = np.int64(guide[word >> shift])
-        while j < count and prefixes[j] < word:
-            j += 1
-        if j < count and prefixes[j] == word:
-            out[i] = -1
-            ties += 1
-        else:
-            out[i] = j
-    return ties
-
-
-def _walk(gaps: Ints, start: int, end: int, out: Ints) -> tuple[int, int]:
-    """Turn gaps into positions from start on; return how many lie before end, and where to go on (end: finished)."""
-    position = start
-    hits = 0
-    for gap in gaps:
-        if gap >= end - position:
-            return hits, end
-        position += gap
-        if gap < _LIMIT:  # a saturated gap says only that the first _LIMIT positions hold no hit
-            out[hits] = position
-            hits += 1
-            position += 1
-    return hits, position
-
-
-@cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    from numba import njit  # slow to import, and reading a release needs no noise
-
-    compiled: Callable[..., Any] = njit(cache=True, nogil=True)(function)
-    return compiled
-
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Inverse-CDF table: the outcome is the number of thresholds that are at most U, from 0 to `count`."""
-
-    thresholds: Thresholds
-    word_bits: int
-    # Digits beyond the first word, kept because with short words ties meet the same thresholds again and again.
-    deeper: dict[tuple[int, int], int] = field(default_factory=dict)
-
-    @property
-    def count(self) -> int:
-        return self.thresholds.count
-
-    @cached_property
-    def prefixes(self) -> NDArray[np.uint64]:
-        return np.array(self.thresholds.prefixes(self.word_bits), dtype=np.uint64)
-
-    @cached_property
-    def guide(self) -> NDArray[np.int32]:
-        """For every value of a word's leading bits, the first threshold a word that starts so need be compared with."""
-        bits = min(_GUIDE_BITS, self.word_bits)
-        starts = np.arange(2**bits, dtype=np.uint64) << np.uint64(self.word_bits - bits)
-        return np.searchsorted(self.prefixes, starts).astype(np.int32)
-
-    def draw(self, n: int, entropy: Entropy) -> Ints:
-        if self.count == 0:
-            return np.zeros(n, dtype=np.int64)
-        words = entropy.words(n, self.word_bits)
-        out = np.empty(n, dtype=np.int64)
-        shift = np.uint64(max(0, self.word_bits - _GUIDE_BITS))
-        if _compiled(_locate)(words, self.prefixes, self.guide, shift, out):
-            for i in np.flatnonzero(out < 0):
-                out[i] = self._break_tie(int(words[i]), entropy)
-        return out
-
-    def _break_tie(self, word: int, entropy: Entropy) -> int:
-        """Reveal more of U until it differs from every threshold that shares its words so far."""
-        bits, u = self.word_bits, word
-        first, last = (int(np.searchsorted(self.prefixes, np.uint64(u), side)) for side in ("left", "right"))
-        while first < last:
-            bits += self.word_bits
-            u = u << self.word_bits | int(entropy.words(1, self.word_bits)[0])
-            tied = range(first, last)
-            first += bisect_left(tied, u, key=lambda i: self._prefix(i, bits))
-            last = tied.start + bisect_right(tied, u, key=lambda i: self._prefix(i, bits))
-        return first
-
-    def _prefix(self, i: int, bits: int) -> int:
-        found = self.deeper.get((i, bits))
-        if found is None:
-            found = self.deeper[i, bits] = self.thresholds.prefix(i, bits)
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Geometric:
-    """G with P(G ≥ g) = r^g, as leading digit and `places` lower digits; signed: G or ~G; or given that G < width."""
-
-    power: Power
-    places: int
-    head: _Table
-    restarts: bool
-    width: int | None
-
-    @classmethod
-    def build(
-        cls, power: Power, scale: float, word_bits: int, *, width: int | None = None, signed: bool = False
-    ) -> _Geometric:
-        """Choose the digits for a law of about this scale, which sets the speed only; the law is set by `power`."""
-        places = 0
-        while scale / _RADIX**places > _MAX_HEAD_SCALE and _RADIX ** (places + 1) < _LIMIT:
-            if width is not None and width <= _RADIX ** (places + 1):
-                break
-            places += 1
-        unit = _RADIX**places
-        if width is not None and width <= unit * _RADIX:
-            # At least half of these are below width, because width > unit or unit = 1.
-            values = -(-width // unit)
-            thresholds = Thresholds(power, unit, values - 1, width=values)
-            return cls(power, places, _Table(thresholds, word_bits), restarts=False, width=width)
-        values = max(2, math.ceil(min(16 * scale / unit, _RADIX // 2, _LIMIT // unit)))
-        thresholds = Thresholds(power, unit, 2 * values if signed else values, signed=signed)
-        return cls(power, places, _Table(thresholds, word_bits), restarts=True, width=width)
-
-    @cached_property
-    def digits(self) -> list[_Table]:
-        """The tables of the lower digits, the lowest first; built when a sample first needs them."""
-        return [
-            _Table(Thresholds(self.power, _RADIX**place, _RADIX - 1, width=_RADIX), self.head.word_bits)
-            for place in range(self.places)
-        ]
-
-    def draw(self, n: int, entropy: Entropy) -> Ints:
-        out = np.empty(n, dtype=np.int64)
-        for start in range(0, n, _CHUNK):
-            part = out[start : start + _CHUNK]
-            part[:] = self._draw_all(part.size, entropy)
-            if self.width is not None:
-                while (late := np.flatnonzero(part >= self.width)).size:
-                    part[late] = self._draw_all(late.size, entropy)
-        return out
-
-    def _draw_all(self, n: int, entropy: Entropy) -> Ints:
-        value = self._draw_head(n, entropy)
-        if not self.head.thresholds.signed:
-            return self._add_digits(value, entropy)
-        flip = -(value & 1)  # all bits, or none: x ^ −1 = ~x
-        value >>= 1
-        value = self._add_digits(value, entropy)
-        value ^= flip
-        return value
-
-    def _draw_head(self, n: int, entropy: Entropy) -> Ints:
-        end, unit = self.head.count, _RADIX**self.places
-        value = self.head.draw(n, entropy)
-        beyond = np.flatnonzero(value == end) if self.restarts else value[:0]
-        offset = 0
-        # A signed table has an even number of pieces, so that adding its length keeps the sign.
-        while beyond.size and (offset + end) // 2 * unit < _LIMIT:
-            offset += end
-            again = self.head.draw(beyond.size, entropy)
-            value[beyond] = again + offset
-            beyond = beyond[again == end]
-        return value
-
-    def _add_digits(self, value: Ints, entropy: Entropy) -> Ints:
-        if self.places == 0:
-            return value
-        top = _LIMIT // _RADIX**self.places
-        if (value >= top).all():  # spares the lower tables of an event that never happens
-            return np.full(value.size, _LIMIT)
-        np.minimum(value, top, out=value)
-        for table in reversed(self.digits):
-            value *= _RADIX
-            value += table.draw(value.size, entropy)
-        return np.minimum(value, _LIMIT, out=value)
-
-
-# ── The law ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def exact_fraction(value: float | Fraction) -> Fraction:
@@ -402,7 +177,7 @@ class DiscreteLaplace:
         out[~negative] = self._magnitude(None if hi is None else hi + 1).draw(n - below, source)
         return out
 
-    def _magnitude(self, width: int | None) -> _Geometric:
+    def _magnitude(self, width: int | None) -> Geometric:
         return _one_sided(self.scale, self.word_bits, width)
 
     def _sample_hits(self, N: int, lo: int, hi: int | None, entropy: Entropy | None) -> Ints:
@@ -413,8 +188,8 @@ class DiscreteLaplace:
         position, found = 0, [np.empty(0, dtype=np.int64)]
         while position < N:
             expected = (N - position) * -math.expm1(-rate)
-            out = np.empty(math.ceil(min(_CHUNK, expected + 4 * math.sqrt(expected) + 4)), dtype=np.int64)
-            hits, position = _compiled(_walk)(gaps.draw(out.size, source), position, N, out)
+            out = np.empty(math.ceil(min(CHUNK, expected + 4 * math.sqrt(expected) + 4)), dtype=np.int64)
+            hits, position = compiled(walk)(gaps.draw(out.size, source), position, N, out)
             found.append(out[:hits])
         return np.concatenate(found)
 
@@ -426,6 +201,47 @@ class DiscreteLaplace:
             return -lo * self._rate
         hit = float(self.survival(lo)) - (0.0 if hi is None else float(self.survival(hi)))
         return -math.log1p(-hit)
+
+
+@dataclass(frozen=True)
+class RoundedLaplace:
+    """Continuous Laplace noise of scale b rounded to the nearest integer, sampled exactly: the papers' noise on counts.
+
+    P(0) = 1 − exp(−1/2b) and P(±k) = ½ exp(−(k − ½)/b) (1 − exp(−1/b)). So with h geometric of parameter exp(−1/2b),
+    the value is 0 when h = 0, and else a fair sign times one plus a geometric of parameter exp(−1/b).
+
+    >>> RoundedLaplace(Fraction(1)).sample(3).dtype
+    dtype('int64')
+    """
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        DiscreteLaplace(self.scale)  # refuses a scale that is not a fraction above 0
+
+    def variance(self) -> float:
+        """2 Σ (2k + 1) P(Z > k)."""
+        rate = 1.0 / float(self.scale)
+        gap = -math.expm1(-rate)
+        return math.exp(-rate / 2) * (1 + math.exp(-rate)) / gap**2
+
+    def survival(self, t: Ints) -> Floats:
+        """P(Z > t) for t ≥ 0."""
+        return np.asarray(0.5 * np.exp(-(np.asarray(t, dtype=float) + 0.5) / float(self.scale)))
+
+    def half_width(self, confidence: float) -> int:
+        """The smallest k with P(|Z| ≤ k) ≥ confidence."""
+        if not 0 < confidence < 1:
+            raise InputError(f"confidence {confidence} must lie between 0 and 1")
+        return max(0, math.ceil(-math.log1p(-confidence) * float(self.scale) - 0.5))
+
+    def sample(self, n: int, entropy: Entropy | None = None) -> Ints:
+        """Draw n independent values, from the operating system's entropy unless told otherwise."""
+        source = entropy or SystemEntropy()
+        inside = DiscreteLaplace(2 * self.scale).sample_excess(n, -1, source) == 0
+        size = DiscreteLaplace(self.scale).sample_excess(n, 0, source)
+        negative = source.words(n, 8) % 2 == 1
+        return np.where(inside, 0, np.where(negative, -size, size))
 
 
 def _is_rational(value: object, kind: type = numbers.Rational) -> bool:
@@ -452,17 +268,17 @@ def _as_band(lo: int, hi: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def _signed(scale: Fraction, word_bits: int) -> _Geometric:
-    return _Geometric.build(exp_power(1 / scale), float(scale), word_bits, signed=True)
+def _signed(scale: Fraction, word_bits: int) -> Geometric:
+    return Geometric.build(exp_power(1 / scale), float(scale), word_bits, signed=True)
 
 
 @lru_cache(maxsize=256)
-def _one_sided(scale: Fraction, word_bits: int, width: int | None) -> _Geometric:
-    return _Geometric.build(exp_power(1 / scale), float(scale), word_bits, width=width)
+def _one_sided(scale: Fraction, word_bits: int, width: int | None) -> Geometric:
+    return Geometric.build(exp_power(1 / scale), float(scale), word_bits, width=width)
 
 
 @lru_cache(maxsize=256)
-def _side(scale: Fraction, word_bits: int, lo: int, hi: int | None) -> _Table:
+def _side(scale: Fraction, word_bits: int, lo: int, hi: int | None) -> Table:
     """A table that says 1 with probability P(Z < 0 | lo < Z ≤ hi), for lo < −1 and hi ≥ 0."""
     power = exp_power(1 / scale)
 
@@ -470,20 +286,20 @@ def _side(scale: Fraction, word_bits: int, lo: int, hi: int | None) -> _Table:
         below, middle, above = (_weight(power, t, bits) for t in (lo, -1, hi))
         return (middle - below).share_of(above - below)
 
-    return _Table(Thresholds(real_power(negative), 1, 1), word_bits)
+    return Table(Thresholds(real_power(negative), 1, 1), word_bits)
 
 
 @lru_cache(maxsize=256)
-def _gaps(scale: Fraction, word_bits: int, lo: int, hi: int | None, gap_scale: float) -> _Geometric:
+def _gaps(scale: Fraction, word_bits: int, lo: int, hi: int | None, gap_scale: float) -> Geometric:
     """The number of positions without a hit before the next: geometric with r = P(Z ≤ lo | Z ≤ hi)."""
     power = exp_power(1 / scale)
     if hi is not None and hi < 0:
-        return _Geometric.build(exp_power((hi - lo) / scale), gap_scale, word_bits)
+        return Geometric.build(exp_power((hi - lo) / scale), gap_scale, word_bits)
 
     def miss(bits: int) -> Enclosure:
         return _weight(power, lo, bits).share_of(_weight(power, hi, bits))
 
-    return _Geometric.build(real_power(miss), gap_scale, word_bits)
+    return Geometric.build(real_power(miss), gap_scale, word_bits)
 
 
 def _weight(power: Power, t: int | None, bits: int) -> Enclosure:
@@ -492,9 +308,6 @@ def _weight(power: Power, t: int | None, bits: int) -> Enclosure:
         return power(-t, bits)
     whole = Enclosure.one(bits) + power(1, bits)
     return whole if t is None else whole - power(t + 1, bits)
-
-
-# ── OpenDP's sampler ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _sample_opendp(scale: Fraction, n: int, entropy: Entropy | None) -> Ints:
@@ -506,7 +319,7 @@ def _sample_opendp(scale: Fraction, n: int, entropy: Entropy | None) -> Ints:
     above = near if Fraction(near) >= scale else math.nextafter(near, math.inf)
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     noise = dp.m.make_laplace(*space, scale=above)
-    parts = [noise([0] * min(_CHUNK, n - start)) for start in range(0, n, _CHUNK)]
+    parts = [noise([0] * min(CHUNK, n - start)) for start in range(0, n, CHUNK)]
     return np.concatenate([np.empty(0, dtype=np.int64), *(np.array(part, dtype=np.int64) for part in parts)])
 
 

@@ -18,6 +18,12 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
+def bincount(places: NDArray[Any], values: Floats, size: int) -> Floats:
+    """Sums of values by place."""
+    sums: NDArray[Any] = np.bincount(places, weights=values, minlength=size)
+    return sums.astype(float, copy=False)
+
+
 @dataclass(frozen=True, eq=False)
 class Term:
     """One feature's part of the objective."""
@@ -26,12 +32,14 @@ class Term:
     element_of_cell: NDArray[Any]  # the feature's element that holds each cell
     target: Floats  # c_ij, the noisy counts (0 where not measured)
     weight: Floats  # w_ij: 0 where not measured, infinite where the count is exact
-    finer: str | None = None  # the feature whose elements this one's are tied to when lifted; None: the leaves
+    finer: str | None = (
+        None  # the feature whose elements this one's are tied to when lifted; None: the leaves
+    )
     element_of_finer: NDArray[Any] | None = None  # this feature's element that holds each of the finer one's
 
     def sums(self, of_cells: Floats) -> Floats:
         """Totals by element of a quantity given by cell."""
-        return np.bincount(self.element_of_cell, weights=of_cells, minlength=len(self.target))
+        return bincount(self.element_of_cell, of_cells, len(self.target))
 
 
 @dataclass(frozen=True, eq=False)

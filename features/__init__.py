@@ -1,9 +1,11 @@
 """What is counted: universes of trip types, features that group them, and their order by refinement."""
 
 from cbdp.features.dag import SINGLETON, TOTAL, Cells, FeatureDag
+from cbdp.features.dimension import Attribute, Dimension, periods
 from cbdp.features.feature import Feature
+from cbdp.features.partition import Partition
 from cbdp.features.presets import odmts, opal
-from cbdp.features.universe import Attribute, Dimension, Partition, Universe, periods
+from cbdp.features.universe import Universe
 
 __all__ = [
     "SINGLETON",

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
+from cbdp.features.dimension import Ints
 from cbdp.features.feature import Feature
-from cbdp.features.universe import Ints, Partition, Universe
+from cbdp.features.partition import Partition
+from cbdp.features.universe import Universe
 
 SINGLETON, TOTAL = "singleton", "total"
 
@@ -128,10 +130,6 @@ class FeatureDag:
         """The edges of the reduction, finer to coarser, coarse features first."""
         place = {name: p for p, name in enumerate(self.features)}
         return tuple(sorted(self.reduction.edges, key=lambda e: (place[e[1]], place[e[0]])))
-
-    def finer(self, name: str) -> str:
-        """The smallest feature that refines `name`: one constraint per element ties the two, and no row is redundant."""
-        return min(self.reduction.predecessors(name), key=lambda n: (self.size(n), list(self.features).index(n)))
 
     def map_elements(self, fine: str, coarse: str) -> Ints:
         """For each element of `fine`, the element of `coarse` that holds it."""

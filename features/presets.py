@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from cbdp.errors import InputError
 from cbdp.features.dag import FeatureDag
+from cbdp.features.dimension import Labels
 from cbdp.features.feature import Feature
-from cbdp.features.universe import Labels, Universe
+from cbdp.features.universe import Universe
 
 
 def odmts(
@@ -58,5 +59,9 @@ def opal(universe: Universe) -> FeatureDag:
     """
     return FeatureDag(
         universe,
-        [Feature("tap", by="tap"), Feature("time", by=["tap", "time"]), Feature("location", by=["tap", "location"])],
+        [
+            Feature("tap", by="tap"),
+            Feature("time", by=["tap", "time"]),
+            Feature("location", by=["tap", "location"]),
+        ],
     )

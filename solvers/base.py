@@ -56,12 +56,18 @@ class Solver(ABC):
 
     def _check(self, problem: Problem) -> None:
         if not self.installed():
-            raise SolverError(f"solver {self.name!r} needs {self.package}, which is not installed: {self.install}")
+            raise SolverError(
+                f"solver {self.name!r} needs {self.package}, which is not installed: {self.install}"
+            )
         if not self.exact_values and any(np.isinf(term.weight).any() for term in problem.terms):
-            raise SolverError(f"solver {self.name!r} cannot hold exact counts (infinite weights): use 'newton'")
+            raise SolverError(
+                f"solver {self.name!r} cannot hold exact counts (infinite weights): use 'newton'"
+            )
         n = len(problem.target)
         if self.largest is not None and n > self.largest:
-            raise SolverError(f"solver {self.name!r} is hopeless beyond {self.largest:,} leaves, here are {n:,}: use 'newton'")
+            raise SolverError(
+                f"solver {self.name!r} is hopeless beyond {self.largest:,} leaves, here are {n:,}: use 'newton'"
+            )
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ SPECK = 1e-12  # curvature, relative to the largest, given to exact counts, whic
 
 class LinearSolver(Protocol):
     def solve(self, d: Floats, gradient: Floats) -> Floats:
-        """z for this D and g."""
+        """Solve for this D and g."""
         ...
 
 
@@ -55,7 +55,9 @@ class Dense:
         hessian = np.zeros((len(gradient), len(gradient)), order="F")
         _assemble(self.member.indptr, self.member.indices, d, self.room + _speck(self.room, d), hessian)
         _, z, trouble = lapack.dposv(hessian, gradient, lower=1, overwrite_a=1)
-        if trouble:  # rounding made it singular: what conjugate gradients reach is a descent direction all the same
+        if (
+            trouble
+        ):  # rounding made it singular: what conjugate gradients reach is a descent direction all the same
             return Iterated(self.member, self.room).solve(d, gradient)
         return np.asarray(z)
 
@@ -120,7 +122,7 @@ def _place(pattern: Any, row: NDArray[Any], column: NDArray[Any]) -> NDArray[Any
     pattern.sort_indices()
     m = np.int64(pattern.shape[0])
     keys = np.repeat(np.arange(m, dtype=np.int64), np.diff(pattern.indptr)) * m + pattern.indices
-    return np.searchsorted(keys, column.astype(np.int64) * m + row)
+    return np.asarray(np.searchsorted(keys, column.astype(np.int64) * m + row))
 
 
 @njit(cache=True)

@@ -76,7 +76,9 @@ class Leaves:
 
     def above(self, shift: Floats) -> tuple[Floats, Floats, float]:
         y, d, squares = above_shift(self.target, self.slack, self.cell, shift)
-        return (y, d, squares) if self.copies == 1 else (y * self.copies, d * self.copies, squares * self.copies)
+        return (
+            (y, d, squares) if self.copies == 1 else (y * self.copies, d * self.copies, squares * self.copies)
+        )
 
     def only(self, floor: Floats) -> Leaves:
         """Those above their cell's floor."""
@@ -201,7 +203,7 @@ def _with_floors(search: _Search, every: Leaves, lam: Floats, tolerance: float) 
     """Minimise over the leaves above floors; raise floors while that drops most leaves; lower those that are too high."""
     shift = search.dual.shift(lam)
     floor = np.full(len(shift), -np.inf)
-    margin, spare = MARGIN, SPARE
+    margin, spare = MARGIN, float(SPARE)
     if lam.any() and len(every.target) > FEW:
         sample = every.sample(max(1, len(every.target) // 50_000) | 1)
         floor = shift - margin * search.dual.point(sample, lam, shift).excess

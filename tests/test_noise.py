@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from cbdp import noise
+from cbdp import _tables, noise
 from cbdp._thresholds import Enclosure, Thresholds, _exp_series, exp_neg, exp_power, real_power
 from cbdp.errors import InputError
 from cbdp.noise import DiscreteLaplace, InsecureSeededEntropy, SystemEntropy, exact_fraction
@@ -299,10 +299,10 @@ def test_ties_lead_beyond_the_table_and_on():
     assert head.prefixes[-1] == 255  # hence only a tie can go beyond
     values = law(3, word_bits=8).sample(60_000, InsecureSeededEntropy(8))
     assert np.abs(values).max() < end  # rare at its true size …
-    short = noise._Geometric(
+    short = _tables.Geometric(
         exp_power(Fraction(1, 3)),
         0,
-        noise._Table(Thresholds(exp_power(Fraction(1, 3)), 1, 4, signed=True), 8),
+        _tables.Table(Thresholds(exp_power(Fraction(1, 3)), 1, 4, signed=True), 8),
         True,
         None,
     )
@@ -315,7 +315,7 @@ def test_ties_lead_beyond_the_table_and_on():
 
 def test_a_tie_with_the_last_threshold_can_go_either_way():
     """Words that follow the last threshold's digits and then exceed or undercut them end beyond or inside the table."""
-    table = noise._Table(Thresholds(exp_power(Fraction(1)), 1, 6, signed=True), 8)
+    table = _tables.Table(Thresholds(exp_power(Fraction(1)), 1, 6, signed=True), 8)
     digits = table.thresholds.prefix(5, 40).to_bytes(5, "big")
     assert digits[-1] not in {0, 255}
     over, under = ([*digits[:-1], digits[-1] + d] for d in (1, -1))
@@ -351,7 +351,7 @@ def test_compiled_look_up_is_the_python_one(bits):
     words = np.array([w for w in [0, 2**bits - 1, *near] if 0 <= w < 2**bits], dtype=f"u{bits // 8}")
     a, b = np.empty((2, words.size), dtype=np.int64)
     arguments = words, table.prefixes, table.guide, np.uint64(max(0, bits - 12))
-    assert noise._locate(*arguments, a) == noise._compiled(noise._locate)(*arguments, b) >= table.count
+    assert _tables.locate(*arguments, a) == _tables.compiled(_tables.locate)(*arguments, b) >= table.count
     assert (a == b).all()
     assert ((a == -1) == np.isin(words, table.prefixes)).all()
 
@@ -512,10 +512,10 @@ def test_hits_beyond_saturated_gaps():
     """Gaps longer than 2^62 pass over positions without a hit and without an overflow."""
     out = np.empty(4, dtype=np.int64)
     limit, end = 2**62, 2**63 - 1
-    assert noise._walk(np.array([limit, 5, limit, 1]), 0, end, out) == (1, end)
+    assert _tables.walk(np.array([limit, 5, limit, 1]), 0, end, out) == (1, end)
     assert out[0] == limit + 5
-    assert noise._compiled(noise._walk)(np.array([limit, 5, limit, 1]), 0, end, out) == (1, end)
-    assert noise._walk(np.array([2, 0, 3]), 10, 100, out) == (3, 18)
+    assert _tables.compiled(_tables.walk)(np.array([limit, 5, limit, 1]), 0, end, out) == (1, end)
+    assert _tables.walk(np.array([2, 0, 3]), 10, 100, out) == (3, 18)
     assert out[:3].tolist() == [12, 13, 17]
 
 

@@ -1,0 +1,10 @@
+"""Synthetic public data sets: invented trips of invented people, fitted to published statistics of real systems.
+
+Nothing here comes from a person, so these sets may be counted, printed and shared freely.
+"""
+
+from cbdp.datasets.ann_arbor import ann_arbor
+from cbdp.datasets.dataset import Dataset, Statistic
+from cbdp.datasets.opal_taps import OpalTaps, opal_taps
+
+__all__ = ["Dataset", "OpalTaps", "Statistic", "ann_arbor", "opal_taps"]

@@ -1,0 +1,91 @@
+"""What a synthetic data set of trips is, and the statistics it was fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.features import FeatureDag, Universe, odmts
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Columns = Mapping[str, NDArray[Any]]
+
+
+class Statistic(NamedTuple):
+    """A figure of a synthetic data set, beside the one it was fitted to (None where it was left to fall out).
+
+    `source` says where the target is from: "published" (printed in a source), "implied" (follows from printed figures),
+    "estimate" (our reading of a source) or "chosen" (our own, where no source says anything).
+    """
+
+    target: float | None
+    measured: float
+    source: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Synthetic trips over a universe of ⟨origin, destination, time⟩, with the public geography behind them."""
+
+    name: str
+    universe: Universe  # with the attributes origin.zone, destination.zone and mode
+    trips: Columns = field(
+        repr=False
+    )  # a row per trip, a column of labels per dimension; rows in random order
+    index: Ints = field(repr=False)  # each trip's type, as its index in the universe
+    stops: Columns = field(repr=False)  # stop, x and y (km), lat, lon, zone, hub
+    statistics: Mapping[str, Statistic] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def counts(self) -> Ints:
+        """The number of trips of every type of the universe."""
+        return np.bincount(self.index, minlength=self.universe.size).astype(np.int64, copy=False)
+
+    def features(self, level: int = 5) -> FeatureDag:
+        """The case study's features of this city: total, time, zone pair × time, mode × time, singleton."""
+        return odmts(self.universe, level=level)
+
+    def describe(self) -> str:
+        """A small table of the statistics this synthetic set was fitted to, beside those it has."""
+        return statistics_table(f"{self.name}: synthetic trips, no real person is in them", self.statistics)
+
+
+def statistics_table(title: str, statistics: Mapping[str, Statistic]) -> str:
+    """The statistics as lines of text.
+
+    >>> print(statistics_table("a synthetic set", {"trips": Statistic(10, 10, "published"), "Gini": Statistic(None, 0.5)}))
+    a synthetic set
+    <BLANKLINE>
+    statistic  fitted to   has  from
+    trips             10    10  published
+    Gini               –  0.50
+    """
+    rows = [("statistic", "fitted to", "has", "from")]
+    rows += [(name, _text(s.target), _text(s.measured), s.source) for name, s in statistics.items()]
+    wide = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [f"{n:<{wide[0]}}  {t:>{wide[1]}}  {m:>{wide[2]}}  {source}".rstrip() for n, t, m, source in rows]
+    return "\n".join([title, "", *lines])
+
+
+def _text(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
+
+
+def gini(counts: NDArray[Any]) -> float:
+    """The Gini coefficient of positive counts: 0 when all are equal, near 1 when one holds everything.
+
+    >>> gini(np.array([5, 5, 5])), round(gini(np.array([1, 1, 1, 97])), 2)
+    (0.0, 0.72)
+    """
+    ordered = np.sort(counts).astype(float)
+    n = len(ordered)
+    return float((2 * np.arange(1, n + 1) - n - 1) @ ordered / (n * ordered.sum()))

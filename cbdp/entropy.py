@@ -1,0 +1,43 @@
+"""Where random bits come from: the operating system, or (for tests and benchmarks only) a seed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Entropy(Protocol):
+    """A source of uniform random words. A release refuses one whose `secure` is False."""
+
+    @property
+    def secure(self) -> bool: ...
+
+    def words(self, n: int, bits: int) -> NDArray[Any]:
+        """Draw n independent unsigned words of 8, 16, 32 or 64 bits."""
+        ...
+
+
+@dataclass(frozen=True)
+class SystemEntropy:
+    """The operating system's generator. It keeps nothing in this process, so forked children never share words."""
+
+    secure = True
+
+    def words(self, n: int, bits: int) -> NDArray[Any]:
+        return np.frombuffer(os.urandom(n * bits // 8), dtype=f"u{bits // 8}")
+
+
+class InsecureSeededEntropy:
+    """A repeatable source for tests and benchmarks. Who knows or guesses the seed can subtract the noise."""
+
+    secure = False
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.Generator(np.random.PCG64(seed))
+
+    def words(self, n: int, bits: int) -> NDArray[Any]:
+        return np.frombuffer(self._generator.bytes(n * bits // 8), dtype=f"u{bits // 8}")

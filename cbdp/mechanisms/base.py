@@ -1,0 +1,68 @@
+"""What all mechanisms share: features and ε in the constructor, trips in, a release out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from cbdp.budget import Number, positive
+from cbdp.counts import Counts, count
+from cbdp.errors import InputError
+from cbdp.features import FeatureDag
+from cbdp.noise import Entropy, InsecureSeededEntropy, SystemEntropy
+from cbdp.release import Claim, Release
+from cbdp.unit import Unit, unit_of
+
+
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """Counts in, release out. Everything about it is public; the random state is never a parameter of a release."""
+
+    name: ClassVar[str]
+
+    features: FeatureDag
+    epsilon: Number
+    unit: Any = "trip"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.features, FeatureDag):
+            raise InputError(f"{self.name} needs a FeatureDag, not {type(self.features).__name__}")
+        object.__setattr__(self, "epsilon", positive(self.epsilon))
+        object.__setattr__(self, "unit", unit_of(self.unit))
+        self.check()
+
+    def check(self) -> None:  # noqa: B027 - most mechanisms add nothing
+        """Refuse settings that make no sense, before any data is seen."""
+
+    @property
+    def spent(self) -> Fraction:
+        assert isinstance(self.epsilon, Fraction)
+        return self.epsilon
+
+    @property
+    def protects(self) -> Unit:
+        assert not isinstance(self.unit, str)
+        return unit_of(self.unit)
+
+    @abstractmethod
+    def claim(self) -> Claim:
+        """What this mechanism promises."""
+
+    @abstractmethod
+    def run(self, counts: Counts, entropy: Entropy) -> Release:
+        """The release of these counts with noise from this source."""
+
+    def release(self, trips: Any, *, columns: Mapping[str, str] | None = None) -> Release:
+        """Publish trips: noise comes from the operating system's entropy."""
+        return self._go(trips, columns, SystemEntropy())
+
+    def simulate(self, trips: Any, seed: int, *, columns: Mapping[str, str] | None = None) -> Release:
+        """What a release could look like, repeatably: for tests and benchmarks. Insecure, and marked as such."""
+        return self._go(trips, columns, InsecureSeededEntropy(seed))
+
+    def _go(self, trips: Any, columns: Mapping[str, str] | None, entropy: Entropy) -> Release:
+        counts = count(trips, self.features.universe, columns=columns, unit=self.protects, entropy=entropy)
+        return self.run(counts, entropy)

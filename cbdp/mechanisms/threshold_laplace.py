@@ -1,0 +1,89 @@
+"""The "Second Algorithm" that the Opal assessment took apart, and its corrected form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from cbdp.budget import Budget, Sequential, Spend
+from cbdp.counts import Counts
+from cbdp.errors import InputError
+from cbdp.features import SINGLETON
+from cbdp.measuring import shares
+from cbdp.mechanisms.base import Mechanism
+from cbdp.noise import DiscreteLaplace, Entropy
+from cbdp.release import Claim, Release
+
+
+@dataclass(frozen=True)
+class ThresholdLaplace(Mechanism):
+    """Noise of scale p = Δ/ε on every table; counts below `threshold` are suppressed.
+
+    As published it skips zeros (`zeros="skipped"`), and is not ε-differentially private: a published count proves
+    that somebody was there. With `zeros="perturbed"` suppression is mere post-processing, and it is.
+    """
+
+    name: ClassVar[str] = "threshold-laplace"
+
+    threshold: int = 18
+    tables: Sequence[str] | None = None  # all features but `total`
+    budget: Budget = "uniform"
+    zeros: str = "skipped"
+
+    def check(self) -> None:
+        if self.zeros not in ("skipped", "perturbed"):
+            raise InputError(f"zeros {self.zeros!r}: they are 'skipped' or 'perturbed'")
+        if self.threshold < 1:
+            raise InputError(f"threshold {self.threshold}: a suppression threshold is at least 1")
+        self._shares()
+
+    @property
+    def _tables(self) -> list[str]:
+        return (
+            [n for n in self.features.features if n != "total"] if self.tables is None else list(self.tables)
+        )
+
+    def _shares(self) -> dict[str, Fraction]:
+        return shares(self.features, self.spent, self.budget, self._tables)
+
+    def scale(self, table: str) -> Fraction:
+        return Fraction(self.protects.sensitivity) / self._shares()[table]
+
+    def detection(self, table: str, group: int = 1) -> float:
+        """The probability that a group alone at a count is published, and so detected for certain.
+
+        For one person it is a lower bound on δ: no ε helps where the other data set cannot give that answer.
+        """
+        return float(DiscreteLaplace(self.scale(table)).survival(self.threshold - group - 1))
+
+    def claim(self) -> Claim:
+        cost = Sequential(tuple(Spend(name, share) for name, share in self._shares().items()), "tables")
+        if self.zeros == "perturbed":
+            return Claim(self.protects, cost)
+        least = max(self.detection(name) for name in self._tables)
+        return Claim(self.protects, cost, False, f"zeros are not perturbed; any (ε, δ) needs δ ≥ {least:.2g}")
+
+    def run(self, counts: Counts, entropy: Entropy) -> Release:
+        published = {}
+        for name in self._tables:
+            truth = counts.of(self.features, name)
+            where = np.flatnonzero(truth) if self.zeros == "skipped" else np.arange(len(truth))
+            noisy = truth[where] + DiscreteLaplace(self.scale(name)).sample(len(where), entropy)
+            table = np.zeros(len(truth), dtype=np.int64)
+            table[where] = np.where(noisy >= self.threshold, noisy, 0)
+            published[name] = table
+        leaves = published.get(SINGLETON, np.zeros(0, dtype=np.int64))
+        index = np.flatnonzero(leaves).astype(np.int64)
+        return Release(
+            self.features,
+            self.name,
+            self.claim(),
+            index,
+            leaves[index],
+            tables=published,
+            secure=entropy.secure,
+        )

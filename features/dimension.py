@@ -1,0 +1,169 @@
+"""Dimensions: finite public lists of values, their attributes, and the periods of a day."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+
+Ints = NDArray[np.int64]
+Labels = Sequence[Any] | Mapping[Any, Hashable] | NDArray[Any] | Callable[..., Hashable]
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Dimension:
+    """A finite public list of values, with attributes of those values.
+
+    >>> stops = Dimension(["A", "B", "C"], zone=["north", "north", "south"])
+    >>> len(stops), stops.attributes["zone"]
+    (3, ('north', 'north', 'south'))
+    """
+
+    values: tuple[Hashable, ...]
+    attributes: Mapping[str, tuple[Hashable, ...]]
+    edges: tuple[int, ...] | None  # seconds of the day between which each period lies, for binned times
+
+    def __init__(
+        self, values: Iterable[Hashable], *, edges: Sequence[int] | None = None, **attributes: Labels
+    ) -> None:
+        listed = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+        if not listed:
+            raise InputError("a dimension has no values: give at least one")
+        positions: dict[Hashable, int] = {}
+        for place, value in enumerate(listed):
+            if _missing(value):
+                raise InputError(
+                    f"a dimension's value number {place} is missing ({value!r}): name every value"
+                )
+            if value in positions:
+                raise InputError(f"the value {value!r} stands twice in a dimension: values must be distinct")
+            positions[value] = place
+        object.__setattr__(self, "values", listed)
+        object.__setattr__(self, "edges", None if edges is None else tuple(edges))
+        object.__setattr__(self, "_positions", positions)
+        tables = {name: label_table(name, labels, (listed,)) for name, labels in attributes.items()}
+        object.__setattr__(self, "attributes", {name: tuple(table) for name, table in tables.items()})
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(str, self.values[:3])) + (", …" if len(self) > 3 else "")
+        return f"Dimension({len(self)}: {shown})"
+
+    def codes(self, values: Iterable[Hashable]) -> Ints:
+        """The positions of `values`; −1 for one that is not in the dimension."""
+        positions: dict[Hashable, int] = self._positions  # type: ignore[attr-defined]
+        return np.fromiter((positions.get(v, -1) for v in values), np.int64)
+
+
+def periods(start: str, end: str, every: str) -> Dimension:
+    """The periods of a day from `start` to `end`, named by the time each begins.
+
+    >>> periods("08:00", "10:00", "30min").values
+    ('08:00', '08:30', '09:00', '09:30')
+    """
+    begin, finish, step = _clock(start), _clock(end), _duration(every)
+    if finish <= begin:
+        raise InputError(f"periods end at {end!r}, which is not after their start {start!r}")
+    if (finish - begin) % step:
+        raise InputError(
+            f"{every!r} does not divide the time from {start!r} to {end!r}: choose another length"
+        )
+    edges = range(begin, finish + 1, step)
+    seconds = step % 60 != 0 or begin % 60 != 0
+    return Dimension([_clock_text(e, seconds=seconds) for e in edges[:-1]], edges=tuple(edges))
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """A public function of one to three dimensions: `labels[codes[i, j, …]]` is its value."""
+
+    name: str
+    of: tuple[str, ...]
+    labels: tuple[Hashable, ...]
+    codes: Ints = field(repr=False)
+
+
+def make_attribute(name: str, of: tuple[str, ...], table: NDArray[Any]) -> Attribute:
+    flat = table.reshape(-1).tolist()
+    distinct = dict.fromkeys(flat)
+    try:
+        labels = tuple(sorted(distinct))
+    except TypeError:  # labels of mixed kinds keep the order in which they first stand
+        labels = tuple(distinct)
+    place = {label: c for c, label in enumerate(labels)}
+    codes = np.fromiter((place[v] for v in flat), np.int64, len(flat)).reshape(table.shape)
+    return Attribute(name, of, labels, codes)
+
+
+def label_table(name: str, labels: Any, values: tuple[tuple[Hashable, ...], ...]) -> NDArray[Any]:
+    """Labels given as an array, a mapping or a function, as one object array over the dimensions."""
+    shape = tuple(len(v) for v in values)
+    if isinstance(labels, np.ndarray):
+        table = labels.astype(object)
+    elif isinstance(labels, Mapping) or callable(labels):
+        table = np.empty(shape, dtype=object)
+        for position in np.ndindex(*shape):
+            key = tuple(v[p] for v, p in zip(values, position, strict=True))
+            table[position] = _label(name, labels, key)
+    else:
+        table = (
+            np.array([*labels, None], dtype=object)[:-1]
+            if len(shape) == 1
+            else np.array(labels, dtype=object)
+        )
+    if table.shape != shape:
+        raise InputError(f"{name}: labels have shape {table.shape}, the dimensions need {shape}")
+    for position, label in np.ndenumerate(table):
+        if _missing(label):
+            key = tuple(v[p] for v, p in zip(values, position, strict=True))
+            raise InputError(
+                f"{name}: no value for {', '.join(map(repr, key))}, so it does not partition the universe: label every one"
+            )
+    return table
+
+
+def _label(name: str, labels: Any, key: tuple[Hashable, ...]) -> Any:
+    if callable(labels):
+        return labels(*key)
+    found = labels.get(key[0] if len(key) == 1 else key)
+    if found is None:
+        raise InputError(f"{name}: no value for {', '.join(map(repr, key))}: label every one")
+    return found
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _clock(text: str) -> int:
+    pieces = text.split(":")
+    try:
+        hours, minutes, seconds = (*map(int, pieces), 0, 0)[:3] if len(pieces) in (2, 3) else (-1, 0, 0)
+    except ValueError:
+        hours, minutes, seconds = -1, 0, 0
+    total = hours * 3600 + minutes * 60 + seconds
+    if hours < 0 or not (0 <= minutes < 60 and 0 <= seconds < 60) or total > 24 * 3600:
+        raise InputError(f"{text!r} is not a time of day: write it like '06:30' (at most '24:00')")
+    return total
+
+
+def _clock_text(second: int, *, seconds: bool) -> str:
+    text = f"{second // 3600:02d}:{second // 60 % 60:02d}"
+    return f"{text}:{second % 60:02d}" if seconds else text
+
+
+def _duration(text: str) -> int:
+    units = {"min": 60, "h": 3600, "s": 1}
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text[len(number) :]
+    if unit not in units or not number.isdigit() or int(number) == 0:
+        raise InputError(f"{text!r} is not a length of time: write it like '30min', '1h' or '90s'")
+    return int(number) * units[unit]
