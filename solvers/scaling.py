@@ -12,58 +12,99 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import scipy.sparse.linalg as spl
 from numpy.typing import NDArray
 
 from cbdp.problem import LiftedQP
 
 Floats = NDArray[np.float64]
 
+SPECK = 1e-10  # curvature for multipliers of rows that exact counts make redundant; proximal steps undo its bias
+
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """minimise ½ Σ weight_v z_v² + linear_v z_v  subject to  ties @ z = rhs  and  z ≥ lower: weight_v is 1 or 0."""
+    """minimise Σ ½ weight_v z_v² + linear_v z_v  subject to  ties @ z = rhs  and  z ≥ lower; weight_v is 1 or 0.
+
+    The multipliers y of `ties` have the sign of stationarity  weight·z + linear + tiesᵀ y = reduced ≥ 0.
+    """
 
     weight: Floats
     linear: Floats
-    ties: Any  # scipy csc matrix, of the form osqp and piqp insist on
+    ties: Any  # csc_matrix, not csc_array: osqp insists
     rhs: Floats
     lower: Floats
-    _qp: LiftedQP
-    _free: NDArray[np.bool_]  # which of the lifted program's variables these are; the others are exact
-    _variables: Floats  # τ / s
-    _rows: Floats  # what turns multipliers into the lifted program's
+    qp: LiftedQP
+    free: NDArray[np.bool_]  # which of the lifted program's variables these are; the others are exact
+    of_variable: Floats  # τ / s
+    of_row: Floats  # what turns multipliers of `ties` into those of `qp.ties`
 
     @property
     def hessian(self) -> Any:
-        return sp.diags_array(self.weight, format="csc")
+        return sp.csc_matrix(sp.diags_array(self.weight))
 
-    def undo(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """x and the multipliers of `qp.ties` from z and those of `ties`, in the sign of Lz = … + yᵀ(ties z − rhs)."""
-        x = self._qp.target.copy()
-        x[self._free] = self._variables * np.asarray(z, dtype=float)
-        return x, self._rows * np.asarray(y, dtype=float)
+    def undo(self, z: Any, y: Any) -> tuple[Floats, Floats]:
+        """x and the multipliers of `qp.ties`."""
+        x = self.qp.target.copy()
+        x[self.free] = self.of_variable * np.asarray(z, dtype=float)
+        return x, self.of_row * np.asarray(y, dtype=float)
+
+    def polished(self, z: Any, y: Any) -> tuple[Floats, Floats]:
+        """One exact step on the support these point to; what came in, should that not be better.
+
+        Interior points end with z·reduced = μ, so leaves near zero are still off by √μ: their support is right, though.
+        """
+        z, y = np.asarray(z, dtype=float), np.asarray(y, dtype=float)
+        better = _on_support(self, z - self.lower > self._reduced(z, y), y)
+        return better if self.violation(*better) < self.violation(z, y) else (z, y)
+
+    def violation(self, z: Floats, y: Floats) -> float:
+        """The largest violation of the optimality conditions, in these units; infinite if something is not a number."""
+        reduced, above = self._reduced(z, y), z - self.lower
+        parts = np.abs(self.ties @ z - self.rhs), -above, -reduced, np.minimum(above, reduced)
+        worst = max(float(np.max(part, initial=0.0)) for part in parts)
+        return worst if np.isfinite(worst) else np.inf
+
+    def _reduced(self, z: Floats, y: Floats) -> Floats:
+        return np.asarray(self.weight * z + self.linear + self.ties.T @ y)
 
 
 def scaled(qp: LiftedQP) -> Scaled:
     """The lifted program in even units."""
     free = qp.lower < qp.upper
-    weight = qp.weight[free]
+    weight, target = qp.weight[free], qp.target[free]
     measured = weight > 0
-    unit = float(np.exp(np.mean(np.log(weight[: qp.leaves])))) if qp.leaves else 1.0
+    unit = float(np.exp(np.mean(np.log(weight[: qp.leaves]))))
     most = 1.0 + float(np.max(np.abs(qp.target[: qp.leaves]), initial=0.0))
-    variables = most / np.sqrt(np.where(measured, weight / unit, 1.0))
-    columns = qp.ties[:, free] @ sp.diags_array(variables)
-    rhs = -(qp.ties[:, ~free] @ qp.target[~free])
+    of_variable = most / np.sqrt(np.where(measured, weight / unit, 1.0))
+    columns = qp.ties[:, free] @ sp.diags_array(of_variable)
     length = np.sqrt(np.asarray(columns.multiply(columns).sum(axis=1)).ravel())
     rows = 1.0 / np.where(length > 0, length, 1.0)
     return Scaled(
         weight=measured.astype(float),
-        linear=np.where(measured, -qp.target[free] / variables, 0.0),
+        linear=np.where(measured, -target / of_variable, 0.0),
         ties=sp.csc_matrix(sp.diags_array(rows) @ columns),
-        rhs=rows * rhs,
-        lower=qp.lower[free] / variables,
-        _qp=qp,
-        _free=free,
-        _variables=variables,
-        _rows=unit * most**2 * rows,
+        rhs=-rows * (qp.ties[:, ~free] @ qp.target[~free]),
+        lower=qp.lower[free] / of_variable,
+        qp=qp,
+        free=free,
+        of_variable=of_variable,
+        of_row=unit * most**2 * rows,
     )
+
+
+def _on_support(s: Scaled, support: NDArray[np.bool_], y: Floats) -> tuple[Floats, Floats]:
+    """The optimum with variables off the support at their bound: z = −linear − tiesᵀy where measured, and a system for y."""
+    here, loose = support & (s.weight > 0), support & (s.weight == 0)
+    z = np.where(support, 0.0, s.lower)
+    ties, slack = s.ties[:, here], s.ties[:, loose]
+    rows, others = s.ties.shape[0], slack.shape[1]
+    normal = ties @ ties.T + SPECK * sp.eye_array(rows)
+    system = spl.splu(sp.csc_matrix(sp.block_array([[normal, -slack], [-slack.T, None]])))
+    wanted = -(ties @ s.linear[here]) - s.rhs + s.ties @ z
+    for _ in range(3):
+        found = system.solve(np.concatenate([wanted + SPECK * y, np.zeros(others)]))
+        y = found[:rows]
+    z[here] = -s.linear[here] - ties.T @ y
+    z[loose] = found[rows:]
+    return z, y

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
@@ -55,7 +56,7 @@ class Hierarchical(Mechanism):
     def check(self) -> None:
         shares(self.tree_features, self.spent, self.budget, self._measured)
 
-    @property
+    @cached_property
     def tree_features(self) -> FeatureDag:
         return nested(self.features, self.levels)
 

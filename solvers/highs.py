@@ -1,0 +1,68 @@
+"""HiGHS: its interior-point method HiPO where the package highspy-extras is there, else its active-set method."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cbdp.errors import SolverError
+from cbdp.problem import LiftedQP
+from cbdp.solvers.base import Floats, LiftedSolver, positive
+from cbdp.solvers.scaling import Scaled, scaled
+
+MOST_BY_ACTIVE_SET = 2_000  # leaves
+
+
+@dataclass(frozen=True)
+class Highs(LiftedSolver):
+    """The lifted program by `highspy.Highs`."""
+
+    name: ClassVar[str] = "highs"
+    about: ClassVar[str] = "interior points (HiPO, from highspy-extras), or an active set for small problems"
+    package: ClassVar[str | None] = "highspy"
+    install: ClassVar[str] = "pip install highspy highspy-extras"
+
+    tolerance: float = 1e-10  # of residuals and duality gap, of the largest count; HiGHS takes none below 1e-10
+
+    def __post_init__(self) -> None:
+        positive("highs", tolerance=self.tolerance)
+
+    def solve_lifted(self, qp: LiftedQP) -> tuple[Floats, Floats, int]:
+        import highspy
+
+        hipo = importlib.util.find_spec("highspy_extras") is not None
+        if not hipo and qp.leaves > MOST_BY_ACTIVE_SET:
+            raise SolverError(
+                f"highs without HiPO is hopeless beyond {MOST_BY_ACTIVE_SET:,} leaves, here are {qp.leaves:,}: "
+                "pip install highspy-extras, or use 'newton'"
+            )
+        s = scaled(qp)
+        highs = highspy.Highs()
+        highs.silent()
+        highs.setOptionValue("solver", "hipo" if hipo else "qpasm")
+        highs.setOptionValue("kkt_tolerance", max(self.tolerance, 1e-10))
+        highs.setOptionValue("ipm_optimality_tolerance", max(self.tolerance / 100, 1e-12))
+        highs.passModel(_model(highspy, s))
+        highs.run()
+        found, info = highs.getSolution(), highs.getInfo()
+        if not found.value_valid or not found.dual_valid:
+            status = highs.modelStatusToString(highs.getModelStatus())
+            raise SolverError(f"highs gave no answer ({status}). Try 'newton'.")
+        z, y = np.array(found.col_value), -np.array(found.row_dual)  # HiGHS prices rows with the other sign
+        return *s.undo(*s.polished(z, y)), max(info.ipm_iteration_count, info.qp_iteration_count)
+
+
+def _model(highspy: Any, s: Scaled) -> Any:
+    model = highspy.HighsModel()
+    lp, hessian, p = model.lp_, model.hessian_, s.hessian
+    lp.num_row_, lp.num_col_ = s.ties.shape
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = s.linear, s.lower, np.full(len(s.linear), np.inf)
+    lp.row_lower_, lp.row_upper_ = s.rhs, s.rhs
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = s.ties.indptr, s.ties.indices, s.ties.data
+    hessian.dim_, hessian.format_ = p.shape[0], highspy.HessianFormat.kTriangular
+    hessian.start_, hessian.index_, hessian.value_ = p.indptr, p.indices, p.data
+    return model

@@ -1,0 +1,59 @@
+"""SciPy's bounded least squares: no extra package, for small problems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from cbdp.errors import SolverError
+from cbdp.problem import Problem
+from cbdp.solution import Solution
+from cbdp.solvers.base import Answer, Solver, positive
+
+
+@dataclass(frozen=True)
+class Scipy(Solver):
+    """Over the leaves alone, by `scipy.optimize.lsq_linear`: each term is a row √w_ij ((A x)_ij − c_ij) per element."""
+
+    name: ClassVar[str] = "scipy"
+    about: ClassVar[str] = "bounded least squares over the leaves: nothing to install, for small problems"
+    exact_values: ClassVar[bool] = False  # it knows no equality constraints
+    largest: ClassVar[int | None] = 20_000
+
+    tolerance: float = 1e-14  # of the cost's decrease
+    max_iterations: int = 500
+
+    def __post_init__(self) -> None:
+        positive("scipy", tolerance=self.tolerance, max_iterations=self.max_iterations)
+
+    def answer(self, problem: Problem, warm_start: Solution | None) -> Answer:  # noqa: ARG002
+        from scipy.optimize import lsq_linear
+
+        n = len(problem.target)
+        weight = np.broadcast_to(np.asarray(problem.weight, dtype=float), n)
+        unit = float(np.exp(np.mean(np.log(weight))))
+        most = 1.0 + float(np.max(np.abs(problem.target), initial=0.0))
+        blocks, wanted = [sp.diags_array(np.sqrt(weight / unit))], [problem.target * np.sqrt(weight / unit)]
+        for term in problem.terms:
+            of_leaf = term.element_of_cell[problem.cell]
+            root = np.sqrt(term.weight / unit)
+            shape = (len(term.target), n)
+            blocks.append(sp.csr_array((root[of_leaf], (of_leaf, np.arange(n))), shape=shape))
+            wanted.append(root * term.target)
+        found = lsq_linear(
+            sp.csr_array(sp.vstack(blocks)),
+            np.concatenate(wanted) / most,
+            bounds=(0.0, np.inf),
+            tol=self.tolerance,
+            lsmr_tol="auto",
+            max_iter=self.max_iterations,
+        )
+        if not np.isfinite(found.x).all():
+            raise SolverError("solver 'scipy' returned values that are not numbers. Try 'newton'.")
+        leaves = most * found.x
+        cells = np.bincount(problem.cell, weights=leaves, minlength=problem.cells)
+        prices = {t.name: t.weight * (t.sums(cells) - t.target) for t in problem.terms}
+        return Answer(leaves, prices, int(found.nit))
