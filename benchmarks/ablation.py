@@ -413,17 +413,20 @@ def explain_h5(case: Case, runs: int, runs_each: int) -> str:
     every = every_reading()
     say(f"H5, all {len(every)} combinations")
     searched = [(reading, outcome(case, reading, runs_each)) for reading in every]
-    parts = [
-        f"### H5: one choice at a time\n\nMeans over {runs} runs, error as root mean square per type.",
-        markdown(EVIDENCE_HEADER, rows),
-        "H5 as in the text, with the error read in other ways:",
-        other_errors(single[Reading()]),
-        f"### H5: all {len(every)} combinations of these choices × {len(METRICS)} readings of the error\n",
-        f"{runs_each} runs each; of combinations about as close, the one with fewer changes. With so many tries some "
-        "come close by chance.\n",
-        closest_h5(searched),
-    ]
-    return "\n".join(parts[:1]) + "\n\n" + "\n\n".join(p.strip("\n") for p in parts[1:])
+    caution = (
+        "of combinations about as close, the one with fewer changes. So many tries come close by chance too."
+    )
+    return "\n\n".join(
+        [
+            f"### H5: one choice at a time\n\nMeans over {runs} runs, error as root mean square per type.",
+            markdown(EVIDENCE_HEADER, rows),
+            "H5 as in the text, with the error read in other ways:",
+            other_errors(single[Reading()]),
+            f"### H5: all {len(every)} combinations of these choices × {len(METRICS)} readings of the error",
+            f"{runs_each} runs each; {caution}",
+            closest_h5(searched),
+        ]
+    )
 
 
 def other_errors(found: Outcome) -> str:
@@ -599,16 +602,16 @@ def explain_qp(case: Case, runs: int) -> str:
     cells = [[n, *(figures(tries[r][n]) if n in tries[r] else "" for r in QP_ROWS)] for n in names]
     rows = [["published", *(figures(theirs[r]) for r in QP_ROWS)], *cells]
     closest = [_closest(row, tries[row], theirs[row]) for row in QP_ROWS]
+    note = "OSQP: one run. Where nothing else is said the error is root mean square per type."
     return "\n\n".join(
-        (
+        [
             "### The QP rows: other readings of the error, other solvers, other data",
-            f"Weekday, means over {runs} runs (OSQP: one run), at ε = 1 / 0.1 / 0.01. Where nothing else is said the error "
-            "is root mean square per type.",
+            f"Weekday, means over {runs} runs, at ε = 1 / 0.1 / 0.01. {note}",
             markdown(["choice", *QP_ROWS], rows),
             f"The closest choice for each row (`explained`: within a factor of {MET} at every ε):",
             markdown(["row", "as in the text: off by ×", "closest", "off by ×", "explained"], closest),
             ceiling(case),
-        )
+        ]
     )
 
 

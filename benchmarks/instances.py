@@ -47,7 +47,9 @@ class City:
     def features(self) -> FeatureDag:
         """The case study's five features, with zones by quadrant and modes as a public function of the pair."""
         east, south = (self.places > 0).T
-        stops = Dimension(range(self.stops), zone=[ZONES[e + 2 * s] for e, s in zip(east, south, strict=True)])
+        stops = Dimension(
+            range(self.stops), zone=[ZONES[e + 2 * s] for e, s in zip(east, south, strict=True)]
+        )
         universe = Universe(origin=stops, destination=stops, time=half_hours(self.periods))
         return odmts(universe, modes=self.modes())
 
@@ -90,7 +92,9 @@ class City:
         return compiler.compile(self.features, self.insecure_measurements(epsilon, rounded=rounded))
 
     def _sums(self, name: str) -> Floats:
-        cells = np.bincount(self.features.cell_of_leaf, weights=self.trips, minlength=self.features.cells.size)
+        cells = np.bincount(
+            self.features.cell_of_leaf, weights=self.trips, minlength=self.features.cells.size
+        )
         held = self.features.cells.element_of_cell[name]
         return np.bincount(held, weights=cells, minlength=self.features.size(name))
 
