@@ -25,7 +25,7 @@ BUSY, TRIPS, OF = 591, 4_878, 67_600
 
 @dataclass(frozen=True)
 class City:
-    """Stops on a map, half-hour periods (or shorter ones, to fit a day), and trips between some pairs of stops."""
+    """Stops on a map, half-hour periods, and trips between some pairs of stops."""
 
     stops: int = 130
     periods: int = 4
@@ -92,11 +92,10 @@ class City:
         return compiler.compile(self.features, self.insecure_measurements(epsilon, rounded=rounded))
 
     def _sums(self, name: str) -> Floats:
-        cells = np.bincount(
-            self.features.cell_of_leaf, weights=self.trips, minlength=self.features.cells.size
-        )
-        held = self.features.cells.element_of_cell[name]
-        return np.bincount(held, weights=cells, minlength=self.features.size(name))
+        dag = self.features
+        cells = np.bincount(dag.cell_of_leaf, weights=self.trips, minlength=dag.cells.size).astype(float)
+        held = dag.cells.element_of_cell[name]
+        return np.bincount(held, weights=cells, minlength=dag.size(name)).astype(float)
 
 
 def half_hours(count: int) -> Dimension:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InfeasibleError, InputError
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.measurement import Measurement
+from cbdp.measurement import Measurement, geometric_variance
 from cbdp.problem import Problem, Term
 
 Floats = NDArray[np.float64]
@@ -25,7 +25,7 @@ def compile(  # noqa: A001 - the pipeline's own word; always called as compiler.
     features: FeatureDag, measurements: Measurements, weights: Weights = "size"
 ) -> Problem:
     """The quadratic program (O1)–(O3) for these measurements."""
-    merged = merge(features, read(features, measurements))
+    merged = merge(features, [m for m in read(features, measurements) if len(m.values)])
     if SINGLETON not in merged:
         raise InputError("'singleton' is not measured: every trip type needs a noisy count, however noisy")
     leaves = merged.pop(SINGLETON)
@@ -46,6 +46,12 @@ def compile(  # noqa: A001 - the pipeline's own word; always called as compiler.
 
 def read(features: FeatureDag, measurements: Measurements) -> list[Measurement]:
     """Measurements from a mapping of arrays or tables, or as they are, checked against the features."""
+    if isinstance(measurements, Measurement):
+        measurements = [measurements]
+    if not isinstance(measurements, Mapping | Iterable) or isinstance(measurements, str):
+        raise InputError(
+            f"measurements are {measurements!r}: give a mapping from features to counts, or Measurements"
+        )
     if isinstance(measurements, Mapping):
         found = [
             _read_one(features, name, m) for name, answers in measurements.items() for m in _listed(answers)
@@ -71,7 +77,7 @@ def _read_one(features: FeatureDag, name: str, answer: Any) -> Measurement:
         if answer.feature != name:
             raise InputError(f"the measurement of {answer.feature!r} is given under the name {name!r}")
         return answer
-    if isinstance(answer, dict) or hasattr(answer, "__arrow_c_stream__") or hasattr(answer, "columns"):
+    if isinstance(answer, dict) or hasattr(answer, "columns") or hasattr(answer, "column_names"):
         return _read_table(features, name, answer)
     return Measurement(name, answer)
 
@@ -80,8 +86,11 @@ def _read_table(features: FeatureDag, name: str, answer: Any) -> Measurement:
     """A table keyed by the feature's attributes, with a column of noisy counts and perhaps of their scale or variance."""
     import pyarrow as pa
 
-    table = pa.table(answer)
     partition = features.partition(name)
+    try:
+        table = pa.table(answer)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as wrong:
+        raise InputError(f"the table of {name!r} cannot be read: {wrong}") from None
     by = features.features[name].by
     missing = [a for a in by if a not in table.column_names]
     if missing:
@@ -99,9 +108,12 @@ def _read_table(features: FeatureDag, name: str, answer: Any) -> Measurement:
         raise InputError(f"the table of {name!r} has a row for {shown}, which is not in the universe")
     noise = {c: table.column(c).to_numpy() for c in ("scale", "variance") if c in table.column_names}
     if "scale" in noise and "variance" not in noise:
-        from cbdp.measurement import geometric_variance
-
-        noise["variance"] = np.array([geometric_variance(float(s)) for s in noise["scale"]])
+        scales = np.asarray(noise["scale"], dtype=float)
+        if not (scales > 0).all():
+            raise InputError(
+                f"the table of {name!r} has a scale of {scales.min()}: noise has a scale above 0"
+            )
+        noise["variance"] = np.array([geometric_variance(s) for s in scales])
     return Measurement(
         name, table.column(value).to_numpy(), variance=noise.get("variance"), elements=elements
     )
@@ -252,9 +264,12 @@ def _check_together(problem: Problem, exact: Sequence[tuple[Term, NDArray[Any]]]
     a, b = sp.vstack(rows), np.concatenate(wanted)
     slack = sp.eye_array(len(b))
     cost = np.concatenate([np.zeros(problem.cells), np.ones(2 * len(b))])
+    # counts are compared in trips: HiGHS works to 1e-7, which is far below one
     found = linprog(cost, A_eq=sp.hstack([a, slack, -slack]).tocsc(), b_eq=b, method="highs")
+    if found.x is None:
+        raise InfeasibleError(f"whether the exact counts agree could not be decided: {found.message}")
     violation = np.abs(found.x[problem.cells : problem.cells + len(b)] - found.x[problem.cells + len(b) :])
-    if violation.max() > 1e-7 * (1.0 + np.abs(b).max()):
+    if violation.max() > max(1e-6, 1e-9 * float(np.abs(b).max())):
         name, element = names[int(np.argmax(violation))]
         raise InfeasibleError(
             f"the exact counts contradict each other: {name!r} number {element} is off by {violation.max():g} "

@@ -70,8 +70,10 @@ def post_process(
     >>> estimate.counts("time").round(3).tolist(), estimate.solution.kkt_residual < 1e-12
     ([7.661, 2.051], True)
     """
-    if not tolerance > 0:
-        raise InputError(f"tolerance is {tolerance}, it must be above 0")
+    if not isinstance(tolerance, int | float) or not tolerance > 0:
+        raise InputError(f"tolerance is {tolerance!r}, it must be a number above 0")
+    if warm_start is not None and not isinstance(warm_start, Estimate):
+        raise InputError(f"warm_start is of type {type(warm_start).__name__}: give an earlier Estimate")
     chosen = get(solver)
     problem = compiler.compile(features, measurements, weights)
     solution = chosen.solve(problem, None if warm_start is None else warm_start.solution)

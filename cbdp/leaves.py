@@ -81,21 +81,23 @@ def primal(target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Float
 
 def check(
     target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Floats, x: Floats
-) -> tuple[Floats, Floats]:
-    """Sums of x by cell, and [stationarity, feasibility, complementarity, primal cost, dual cost] over the leaves."""
+) -> tuple[Floats, Floats, Floats]:
+    """By cell, the sums of x and of the slack of leaves above zero; over all leaves, the worst of each condition.
+
+    The conditions are [stationarity, feasibility, complementarity]; then the primal and the dual cost are summed up.
+    """
     step = 0 if len(slack) == 1 else 1
     cells = len(shift)
 
-    def work(start: int, stop: int) -> tuple[Floats, Floats]:
-        sums, worst = np.zeros(cells), np.zeros(5)
-        _check(target, slack, step, cell, shift, x, start, stop, sums, worst)
-        return sums, worst
+    def work(start: int, stop: int) -> tuple[Floats, Floats, Floats]:
+        sums, active, worst = np.zeros(cells), np.zeros(cells), np.zeros(5)
+        _check(target, slack, step, cell, shift, x, start, stop, sums, active, worst)
+        return sums, active, worst
 
     parts = in_chunks(len(target), work, most=None if cells < len(target) // 16 else 1)
-    worst = np.array([p[1] for p in parts])
-    return np.sum([p[0] for p in parts], axis=0), np.concatenate(
-        [worst[:, :3].max(axis=0), worst[:, 3:].sum(axis=0)]
-    )
+    sums, active, worst = (np.array(column) for column in zip(*parts, strict=True))
+    ends = np.concatenate([worst[:, :3].max(axis=0), worst[:, 3:].sum(axis=0)])
+    return sums.sum(axis=0), active.sum(axis=0), ends
 
 
 def _starts(n: int, chunks: int) -> list[int]:
@@ -145,18 +147,21 @@ def _primal(target, slack, step, cell, shift, start, stop, x):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def _check(target, slack, step, cell, shift, x, start, stop, sums, worst):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _check(target, slack, step, cell, shift, x, start, stop, sums, active, worst):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     stationarity = feasibility = complementarity = cost = dual = 0.0
     for u in range(start, stop):
         k = cell[u]
         r = slack[u * step]
-        ideal = target[u] - shift[k] * r
+        wanted = float(target[u])
+        ideal = wanted - shift[k] * r
         g = x[u] - ideal  # the reduced gradient in trips: ≥ 0, and 0 where x > 0
         stationarity = max(stationarity, -g)
         feasibility = max(feasibility, -x[u])
         complementarity = max(complementarity, min(x[u], g))
         sums[k] += x[u]
-        cost += (x[u] - target[u]) ** 2 / r
+        if x[u] > 0:
+            active[k] += r
+        cost += (x[u] - wanted) ** 2 / r
         best = max(0.0, ideal)
-        dual += (best**2 - target[u] ** 2) / r
+        dual += (best**2 - wanted**2) / r
     worst[0], worst[1], worst[2], worst[3], worst[4] = stationarity, feasibility, complementarity, cost, dual

@@ -14,6 +14,8 @@ from cbdp.errors import InputError
 
 Floats = NDArray[np.float64]
 
+LEAST = 1e-100
+
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
@@ -38,46 +40,63 @@ class Measurement:
         values = _numbers(self.values, f"measurement of {self.feature!r}")
         object.__setattr__(self, "values", values)
         if self.elements is not None:
-            elements = np.asarray(self.elements, dtype=np.int64)
-            if elements.shape != values.shape:
-                raise InputError(
-                    f"measurement of {self.feature!r}: {len(values)} values for {len(elements)} elements"
-                )
-            if len(np.unique(elements)) < len(elements):
-                raise InputError(
-                    f"measurement of {self.feature!r} names an element twice: give two measurements"
-                )
-            object.__setattr__(self, "elements", elements)
+            object.__setattr__(self, "elements", self._elements(len(values)))
         object.__setattr__(self, "variance", self._variance(len(values)))
 
+    def _elements(self, size: int) -> NDArray[np.int64]:
+        elements = np.asarray(self.elements)
+        if elements.shape != (size,):
+            raise InputError(
+                f"measurement of {self.feature!r}: {size} values for elements of shape {elements.shape}"
+            )
+        if size and elements.dtype.kind not in "iu":
+            raise InputError(
+                f"measurement of {self.feature!r}: elements are numbered, {elements[0]!r} is no number of one"
+            )
+        if len(np.unique(elements)) < size:
+            raise InputError(f"measurement of {self.feature!r} names an element twice: give two measurements")
+        return elements.astype(np.int64)
+
     def _variance(self, size: int) -> Floats | None:
-        if self.variance is None:
-            if self.scale is None:
-                return None
-            if not (math.isfinite(self.scale) and self.scale > 0):
-                raise InputError(f"measurement of {self.feature!r}: scale {self.scale} must be above 0")
-            return np.full(size, geometric_variance(float(self.scale)))
-        variance = np.broadcast_to(np.asarray(self.variance, dtype=float), (size,))
-        if not (np.isfinite(variance).all() and (variance > 0).all()):
-            raise InputError(f"measurement of {self.feature!r}: every variance must be a number above 0")
-        return variance
+        if self.variance is None and self.scale is None:
+            return None
+        given = self.scale if self.variance is None else self.variance
+        what = "scale" if self.variance is None else "variance"
+        try:
+            numbers = np.broadcast_to(np.asarray(given, dtype=float), (size,))
+        except (TypeError, ValueError):
+            raise InputError(
+                f"measurement of {self.feature!r}: {what} {given!r} is no number for {size} values"
+            ) from None
+        if not (np.isfinite(numbers).all() and (numbers > 0).all()):
+            raise InputError(f"measurement of {self.feature!r}: {what} {given!r} must be above 0 and finite")
+        if what == "variance":
+            return numbers
+        return np.full(size, geometric_variance(float(numbers[0]))) if size else numbers
 
 
 def geometric_variance(scale: float) -> float:
-    """The variance of two-sided geometric noise, 2q/(1−q)² with q = exp(−1/scale): near 2·scale² when it is large."""
-    return 0.5 / math.sinh(0.5 / scale) ** 2 if scale > 1e-3 else 0.0
+    """The variance of two-sided geometric noise, 2q/(1−q)² with q = exp(−1/scale): near 2·scale² when it is large.
+
+    Scales so small that there is no noise to speak of are given the least variance that can be computed with.
+    """
+    return max(LEAST, 0.5 / math.sinh(0.5 / scale) ** 2) if scale > 0.002 else LEAST
 
 
 def _numbers(values: Any, what: str) -> NDArray[Any]:
+    """Whole numbers as int64, others as float64; anything else is refused."""
     try:
         numbers = np.asarray(values)
-        if numbers.dtype == object or numbers.dtype.kind not in "iuf":
+        if numbers.dtype == object:
             numbers = numbers.astype(float)
     except (TypeError, ValueError) as wrong:
         raise InputError(f"{what}: the values are not numbers ({wrong})") from None
+    if numbers.dtype.kind not in "iuf":
+        raise InputError(f"{what}: the values (the first is {numbers.reshape(-1)[:1]}) are not numbers")
     if numbers.ndim != 1:
         raise InputError(f"{what}: values have shape {numbers.shape}, give one number per element")
     if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
         place = int(np.flatnonzero(~np.isfinite(numbers))[0])
         raise InputError(f"{what}: value number {place} is {numbers[place]}, give finite numbers")
-    return numbers
+    whole = numbers.dtype.kind in "iu" and (numbers.dtype.kind == "i" or int(numbers.max(initial=0)) < 2**63)
+    return numbers.astype(np.int64 if whole else np.float64, copy=False)

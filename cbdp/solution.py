@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 8 * float(np.finfo(float).eps)  # relative error that a sum of a few prices or counts may carry
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -57,7 +59,12 @@ def certify(problem: Problem, leaves: Floats, prices: Mapping[str, Floats]) -> t
     from cbdp.leaves import check  # compiled code is loaded when something is solved
 
     slack = 1.0 / np.atleast_1d(np.asarray(problem.weight, dtype=float))
-    sums, worst = check(problem.target, slack, problem.cell, problem.shifts(prices), leaves)
+    sums, active, worst = check(problem.target, slack, problem.cell, problem.shifts(prices), leaves)
+    if not all(np.isfinite(v).all() for v in (sums, worst[:3], *prices.values())):
+        nothing = float("inf")
+        return Certificate(nothing, nothing, nothing, nothing, nothing), nothing
+    # the sums are of numbers as large as these: what rounding can do to them is nobody's fault
+    handled = np.abs(sums) + active * problem.shifts({name: np.abs(p) for name, p in prices.items()})
     scale = 1.0 + _largest(problem.target)
     consistency = 0.0
     cost, dual = float(worst[3]), -float(worst[4])
@@ -66,11 +73,13 @@ def certify(problem: Problem, leaves: Floats, prices: Mapping[str, Floats]) -> t
         exact, measured = np.isinf(term.weight), term.weight > 0
         room = np.divide(price, term.weight, out=np.zeros_like(price), where=measured)
         off = np.where(measured, term.target + room - held, price / np.max(problem.weight))
+        rounding = ROUNDING * (term.sums(handled) + np.abs(term.target) + np.abs(room))
+        off = np.maximum(np.abs(off) - rounding, 0.0)
         consistency = max(consistency, _largest(off) / (1.0 + _largest(term.target)))
         soft = measured & ~exact
         cost += float(np.sum(term.weight[soft] * (held - term.target)[soft] ** 2))
         dual -= float(np.sum((price * (room + 2 * term.target))[measured]))
-    # a positive multiple of both sides: dual = −Σ w (x̂² − c²) − Σ (λ²/w + 2 c λ) in the units of the objective
+    # both are the objective Σ w (x − c)²: dual = −Σ w (x̂² − c²) − Σ (λ²/w + 2 c λ), x̂ the leaves of these prices
     gap = max(0.0, cost - dual) / max(1.0, abs(cost))
     stationarity, feasibility, complementarity = (float(v) / scale for v in worst[:3])
     return Certificate(stationarity, feasibility, complementarity, consistency, gap), cost

@@ -48,6 +48,9 @@ class FeatureDag:
     def __init__(self, universe: Universe, features: Iterable[Feature]) -> None:
         self.universe = universe
         listed = list(features)
+        for feature in listed:
+            if not isinstance(feature, Feature):
+                raise InputError(f"{feature!r} is not a feature: write Feature(name, by=[attributes])")
         names = [f.name for f in listed]
         for name in names:
             if names.count(name) > 1:
@@ -56,7 +59,10 @@ class FeatureDag:
         given = {f.name: f for f in listed}
         self._check_reserved(given, every)
         between = [f for f in listed if f.name not in (SINGLETON, TOTAL)]
-        ends = Feature(TOTAL, by=()), given.get(SINGLETON, Feature(SINGLETON, by=every))
+        ends = (
+            Feature(TOTAL, by=()),
+            Feature(SINGLETON, by=every),
+        )  # leaves are numbered as the universe numbers them
         self.features: Mapping[str, Feature] = {f.name: f for f in (ends[0], *between, ends[1])}
         self._partitions = {n: universe.partition(f.by) for n, f in self.features.items() if n != SINGLETON}
 
@@ -86,14 +92,19 @@ class FeatureDag:
 
     def partition(self, name: str) -> Partition:
         """The partition behind a feature (for `singleton`, only asked for when the universe can be listed)."""
-        if name not in self.features:
-            raise InputError(f"unknown feature {name!r}: there are {', '.join(self.features)}")
+        self._check_name(name)
         if name == SINGLETON and name not in self._partitions:
             self._partitions[name] = self.universe.partition(self.features[name].by)
         return self._partitions[name]
 
+    def _check_name(self, name: str) -> None:
+        if name not in self.features:
+            raise InputError(f"unknown feature {name!r}: there are {', '.join(self.features)}")
+
     def refines(self, fine: str, coarse: str) -> bool:
         """Whether every element of `fine` lies inside one element of `coarse`."""
+        self._check_name(fine)
+        self._check_name(coarse)
         if fine == SINGLETON or coarse == TOTAL:
             return True
         if coarse == SINGLETON:
@@ -155,7 +166,8 @@ class FeatureDag:
         lines = ["graph TD"]
         for name, feature in self.features.items():
             by = " × ".join(feature.by) or "everything"
-            lines.append(f'    {_identifier(name)}["{name}<br/>{by}<br/>{self.size(name):,}"]')
+            text = f"{name}<br/>{by}<br/>{self.size(name):,}".replace('"', "#quot;")
+            lines.append(f'    {_identifier(name)}["{text}"]')
         lines += [f"    {_identifier(coarse)} --> {_identifier(fine)}" for fine, coarse in self.edges]
         return "\n".join(lines)
 

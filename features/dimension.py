@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,9 @@ from cbdp.errors import InputError
 
 Ints = NDArray[np.int64]
 Labels = Sequence[Any] | Mapping[Any, Hashable] | NDArray[Any] | Callable[..., Hashable]
+
+
+PLAIN = "biuUS"  # kinds of arrays that hold no missing value and sort by themselves
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -37,6 +39,10 @@ class Dimension:
             raise InputError("a dimension has no values: give at least one")
         positions: dict[Hashable, int] = {}
         for place, value in enumerate(listed):
+            if not isinstance(value, Hashable):
+                raise InputError(
+                    f"a dimension's value {value!r} cannot be looked up: use text, numbers or tuples"
+                )
             if _missing(value):
                 raise InputError(
                     f"a dimension's value number {place} is missing ({value!r}): name every value"
@@ -92,6 +98,9 @@ class Attribute:
 
 
 def make_attribute(name: str, of: tuple[str, ...], table: NDArray[Any]) -> Attribute:
+    if table.dtype.kind in PLAIN:
+        plain, inverse = np.unique(table, return_inverse=True)
+        return Attribute(name, of, tuple(plain.tolist()), inverse.reshape(table.shape).astype(np.int64))
     flat = table.reshape(-1).tolist()
     distinct = dict.fromkeys(flat)
     try:
@@ -103,44 +112,67 @@ def make_attribute(name: str, of: tuple[str, ...], table: NDArray[Any]) -> Attri
     return Attribute(name, of, labels, codes)
 
 
-def label_table(name: str, labels: Any, values: tuple[tuple[Hashable, ...], ...]) -> NDArray[Any]:
-    """Labels given as an array, a mapping or a function, as one object array over the dimensions."""
+def label_table(
+    name: str,
+    labels: Any,
+    values: tuple[tuple[Hashable, ...], ...],
+    never: NDArray[np.bool_] | None = None,
+) -> NDArray[Any]:
+    """Labels given as an array, a mapping or a function, as one object array over the dimensions.
+
+    Where `never` is true the combination does not occur: a label that is missing there is replaced by any other.
+    """
     shape = tuple(len(v) for v in values)
-    if isinstance(labels, np.ndarray):
-        table = labels.astype(object)
-    elif isinstance(labels, Mapping) or callable(labels):
+    if isinstance(labels, Mapping) or callable(labels):
         table = np.empty(shape, dtype=object)
         for position in np.ndindex(*shape):
             key = tuple(v[p] for v, p in zip(values, position, strict=True))
-            table[position] = _label(name, labels, key)
+            table[position] = _label(labels, key)
+    elif len(shape) == 1 and not isinstance(labels, np.ndarray):
+        table = np.array([*labels, None], dtype=object)[:-1]  # so that tuples stay labels
     else:
-        table = (
-            np.array([*labels, None], dtype=object)[:-1]
-            if len(shape) == 1
-            else np.array(labels, dtype=object)
-        )
+        table = np.asarray(labels) if isinstance(labels, np.ndarray) else np.array(labels, dtype=object)
     if table.shape != shape:
         raise InputError(f"{name}: labels have shape {table.shape}, the dimensions need {shape}")
-    for position, label in np.ndenumerate(table):
-        if _missing(label):
-            key = tuple(v[p] for v, p in zip(values, position, strict=True))
-            raise InputError(
-                f"{name}: no value for {', '.join(map(repr, key))}, so it does not partition the universe: label every one"
-            )
-    return table
+    return table if table.dtype.kind in PLAIN else _complete(name, table.astype(object), values, never)
 
 
-def _label(name: str, labels: Any, key: tuple[Hashable, ...]) -> Any:
+def _label(labels: Any, key: tuple[Hashable, ...]) -> Any:
     if callable(labels):
         return labels(*key)
-    found = labels.get(key[0] if len(key) == 1 else key)
-    if found is None:
-        raise InputError(f"{name}: no value for {', '.join(map(repr, key))}: label every one")
-    return found
+    return labels.get(key[0] if len(key) == 1 else key)
+
+
+def _complete(
+    name: str,
+    table: NDArray[Any],
+    values: tuple[tuple[Hashable, ...], ...],
+    never: NDArray[np.bool_] | None,
+) -> NDArray[Any]:
+    """The table with labels missing at structural zeros filled in; others missing are an error."""
+    flat = table.reshape(-1)
+    for label in flat:
+        if not isinstance(label, Hashable):
+            raise InputError(f"{name}: the label {label!r} cannot be looked up: use text, numbers or tuples")
+    missing = np.fromiter((_missing(label) for label in flat), bool, len(flat))
+    needed = missing if never is None else missing & ~never.reshape(-1)
+    if needed.any():
+        position = np.unravel_index(int(np.flatnonzero(needed)[0]), table.shape)
+        key = tuple(v[p] for v, p in zip(values, position, strict=True))
+        raise InputError(
+            f"{name}: no value for {', '.join(map(repr, key))}, so it does not partition the universe: label every one"
+        )
+    if missing.any():
+        flat[missing] = flat[~missing][0]
+    return flat.reshape(table.shape)
 
 
 def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    """None, NaN of any kind, or pandas' NA: what is not equal to itself, or does not know."""
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124
+    except (TypeError, ValueError):
+        return True
 
 
 def _clock(text: str) -> int:
@@ -164,6 +196,6 @@ def _duration(text: str) -> int:
     units = {"min": 60, "h": 3600, "s": 1}
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
     unit = text[len(number) :]
-    if unit not in units or not number.isdigit() or int(number) == 0:
+    if unit not in units or not (number.isascii() and number.isdigit()) or int(number) == 0:
         raise InputError(f"{text!r} is not a length of time: write it like '30min', '1h' or '90s'")
     return int(number) * units[unit]

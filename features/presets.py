@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from inspect import signature
+
+import numpy as np
+
 from cbdp.errors import InputError
 from cbdp.features.dag import FeatureDag
 from cbdp.features.dimension import Labels
@@ -38,16 +43,22 @@ def odmts(
 
 
 def _with_modes(universe: Universe, modes: Labels) -> Universe:
-    pair = ("origin", "destination")
-    triple = (*pair, "time")
-    if isinstance(modes, dict):
-        width = len(next(iter(modes)))
-        return universe.with_attribute("mode", triple if width == 3 else pair, modes)
+    """Modes are of (origin, destination), or of the time as well: their own shape says which."""
+    triple = ("origin", "destination", "time")
+    return universe.with_attribute("mode", triple if _width(modes) == 3 else triple[:2], modes)
+
+
+def _width(modes: Labels) -> int:
+    if isinstance(modes, Mapping):
+        if not modes:
+            raise InputError("modes is empty: label every (origin, destination)")
+        return len(next(iter(modes)))
     if callable(modes):
-        width = modes.__code__.co_argcount
-        return universe.with_attribute("mode", triple if width == 3 else pair, modes)
-    shape = getattr(modes, "shape", None)
-    return universe.with_attribute("mode", triple if shape is not None and len(shape) == 3 else pair, modes)
+        taken = signature(modes).parameters.values()
+        return sum(
+            p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in taken
+        )
+    return np.ndim(np.asarray(modes, dtype=object))
 
 
 def opal(universe: Universe) -> FeatureDag:

@@ -73,6 +73,11 @@ class Universe:
         for name in dimensions:
             if "." in name:
                 raise InputError(f"dimension {name!r}: a dot belongs between a dimension and its attribute")
+        for name, given in dimensions.items():
+            if isinstance(given, str) or not isinstance(given, Iterable | Dimension):
+                raise InputError(
+                    f"dimension {name!r} is {given!r}: give a list of its values, or a Dimension"
+                )
         dims = {n: d if isinstance(d, Dimension) else Dimension(d) for n, d in dimensions.items()}
         attributes = {}
         for name, dim in dims.items():
@@ -126,12 +131,24 @@ class Universe:
         if name in self.attributes:
             raise InputError(f"the universe already has an attribute {name!r}: choose another name")
         values = tuple(self.dimension(dim).values for dim in of)
-        made = make_attribute(name, of, label_table(name, labels, values))
+        made = make_attribute(name, of, label_table(name, labels, values, self._never(of)))
         return self._copy(attributes={**self.attributes, name: made})
 
-    def without(self, of: Sequence[str], zero: NDArray[np.bool_] | Callable[..., bool]) -> Universe:
+    def _never(self, of: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Where combinations of these dimensions are structural zeros, so that nobody needs a label for them."""
+        never = np.zeros([len(self.dimension(dim)) for dim in of], dtype=bool)
+        for dims, zero in self.zeros:
+            if set(dims) <= set(of):
+                order = sorted(range(len(dims)), key=lambda a: of.index(dims[a]))
+                shape = [len(self.dimension(dim)) if dim in dims else 1 for dim in of]
+                never |= np.transpose(zero, order).reshape(shape)
+        return never
+
+    def without(self, of: str | Sequence[str], zero: NDArray[np.bool_] | Callable[..., bool]) -> Universe:
         """Return the universe less public structural zeros: `zero` is true where a combination cannot occur."""
-        of = tuple(of)
+        of = (of,) if isinstance(of, str) else tuple(of)
+        if len(set(of)) < len(of):
+            raise InputError(f"structural zeros name a dimension twice: {', '.join(of)}")
         values = tuple(self.dimension(dim).values for dim in of)
         table = label_table("structural zeros", zero, values)
         return self._copy(zeros=(*self.zeros, (of, table.astype(bool))))

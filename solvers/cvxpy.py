@@ -34,7 +34,9 @@ class Cvxpy(LiftedSolver):
     install: ClassVar[str] = "pip install cvxpy"
 
     solver: str = "CLARABEL"
-    tolerance: float | None = None  # as the solver means it; None: 1e-12 by interior points, 1e-7 by splitting
+    tolerance: float | None = (
+        None  # as the solver means it; None: 1e-12 by interior points, 1e-7 by splitting
+    )
 
     def __post_init__(self) -> None:
         if self.solver not in SETTINGS:

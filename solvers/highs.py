@@ -25,7 +25,9 @@ class Highs(LiftedSolver):
     package: ClassVar[str | None] = "highspy"
     install: ClassVar[str] = "pip install highspy highspy-extras"
 
-    tolerance: float = 1e-10  # of residuals and duality gap, of the largest count; HiGHS takes none below 1e-10
+    tolerance: float = (
+        1e-10  # of residuals and duality gap, of the largest count; HiGHS takes none below 1e-10
+    )
 
     def __post_init__(self) -> None:
         positive("highs", tolerance=self.tolerance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,13 +12,16 @@ import scipy.sparse.linalg as spl
 from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import lapack
+from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[np.float64]
 
+_BLAS = ThreadpoolController()
+
 DENSE = 150  # unknowns up to which a dense factorisation is fastest
-DENSE_AT_MOST = 2500  # and up to which it is bearable where the pattern is crowded
-CROWDED = 0.2  # share of entries that are not zero
-FACTORISED = 4_000_000  # entries of the pattern up to which it is factorised; beyond, conjugate gradients
+SCHUR = 4000  # unknowns beside the largest feature's up to which their Schur complement is kept dense
+THIN = 0.1  # share of the Schur complement's entries that are not zero, up to which a sparse factor is faster
+WORK = 50_000_000  # products of entries that may be spent on looking at the pattern
 SPECK = 1e-12  # curvature, relative to the largest, given to exact counts, which have none: it slows a step, not more
 
 
@@ -27,19 +31,29 @@ class LinearSolver(Protocol):
         ...
 
 
-def linear_solver(member: Any, room: Floats) -> LinearSolver:
-    """The fastest way for this pattern of B (cells × unknowns) and this R."""
+def linear_solver(member: Any, room: Floats, blocks: Sequence[slice]) -> LinearSolver:
+    """The fastest way for this pattern of B (cells × unknowns), this R, and features at these places.
+
+    A feature's elements are disjoint, so its block of the matrix is diagonal: the largest feature is eliminated for
+    free, and what is left (the Schur complement of the others) decides.
+    """
     m = member.shape[1]
     if m <= DENSE:
         return Dense(member, room)
-    if member.nnz**2 / max(1, member.shape[0]) > 16 * FACTORISED:
-        return Iterated(member, room)
-    pattern = sp.triu(member.T @ member + sp.eye_array(m), format="csc")
-    if pattern.nnz > CROWDED * m * m / 2 and m <= DENSE_AT_MOST:
-        return Dense(member, room)
-    if pattern.nnz > FACTORISED:
-        return Iterated(member, room)
-    return Sparse(member, room, pattern)
+    largest = max(blocks, key=lambda block: block.stop - block.start)
+    rest = m - (largest.stop - largest.start)
+    crossings = (member[:, largest].T @ _without(member, largest)).tocsr()
+    work = float(np.sum(np.diff(crossings.indptr).astype(float) ** 2))
+    if work <= WORK:
+        left = crossings.T @ crossings
+        if left.nnz <= max(THIN * rest * rest, 16 * m):
+            return Sparse(member, room)
+    return Schur(member, room, largest) if rest <= SCHUR else Iterated(member, room)
+
+
+def _without(member: Any, block: slice) -> Any:
+    keep = np.r_[0 : block.start, block.stop : member.shape[1]]
+    return member[:, keep].tocsr()
 
 
 def _speck(room: Floats, d: Floats) -> Floats:
@@ -54,7 +68,9 @@ class Dense:
     def solve(self, d: Floats, gradient: Floats) -> Floats:
         hessian = np.zeros((len(gradient), len(gradient)), order="F")
         _assemble(self.member.indptr, self.member.indices, d, self.room + _speck(self.room, d), hessian)
-        _, z, trouble = lapack.dposv(hessian, gradient, lower=1, overwrite_a=1)
+        # threads gain nothing on so small a matrix, and on a busy machine they wait for each other
+        with _BLAS.limit(limits=1, user_api="blas"):
+            _, z, trouble = lapack.dposv(hessian, gradient, lower=1, overwrite_a=1)
         if (
             trouble
         ):  # rounding made it singular: what conjugate gradients reach is a descent direction all the same
@@ -65,7 +81,8 @@ class Dense:
 class Sparse:
     """LDLᵀ with an ordering found once."""
 
-    def __init__(self, member: Any, room: Floats, pattern: Any) -> None:
+    def __init__(self, member: Any, room: Floats) -> None:
+        pattern = sp.triu(member.T @ member + sp.eye_array(len(room)), format="csc")
         self.room = room
         self.pattern = pattern
         self.factor: Any = None
@@ -85,9 +102,40 @@ class Sparse:
         return np.asarray(self.factor.solve(gradient))
 
 
+class Schur:
+    """The largest feature eliminated, the others dense: for features that cross each other a lot."""
+
+    def __init__(self, member: Any, room: Floats, largest: slice) -> None:
+        self.room = room
+        self.member = member
+        self.first = np.r_[largest.start : largest.stop]
+        self.others = np.r_[0 : largest.start, largest.stop : len(room)]
+        self.member_first = member[:, largest].tocsr()
+        self.member_others = _without(member, largest)
+
+    def solve(self, d: Floats, gradient: Floats) -> Floats:
+        room = self.room + _speck(self.room, d)
+        weighted = sp.diags_array(d) @ self.member_others
+        diagonal = room[self.first] + self.member_first.T @ d
+        if not len(self.others):
+            return np.asarray(gradient / diagonal)
+        cross = (self.member_first.T @ weighted).tocsr()
+        inner = self.member_others.T @ weighted - cross.T @ sp.diags_array(1.0 / diagonal) @ cross
+        left = np.asfortranarray(inner.toarray())
+        left[np.diag_indices_from(left)] += room[self.others]
+        g = gradient[self.others] - cross.T @ (gradient[self.first] / diagonal)
+        factor, trouble = lapack.dpotrf(left, lower=1, overwrite_a=1)
+        if trouble:
+            return Iterated(self.member, self.room).solve(d, gradient)
+        z = np.empty(len(gradient))
+        z[self.others] = lapack.dpotrs(factor, g, lower=1)[0]
+        z[self.first] = (gradient[self.first] - cross @ z[self.others]) / diagonal
+        return z
+
+
 @dataclass(frozen=True, eq=False)
 class Iterated:
-    """Conjugate gradients, for patterns whose factor would not fit."""
+    """Conjugate gradients, for what no factor fits. Inexact steps are made good by the next ones."""
 
     member: Any
     room: Floats
@@ -100,7 +148,7 @@ class Iterated:
             (m, m), lambda z: fixed * z + self.member.T @ (d * (self.member @ z)), dtype=float
         )
         jacobi = spl.LinearOperator((m, m), lambda z: z / np.where(diagonal > 0, diagonal, 1.0), dtype=float)
-        return np.asarray(spl.cg(hessian, gradient, rtol=1e-10, maxiter=3000, M=jacobi)[0])
+        return np.asarray(spl.cg(hessian, gradient, rtol=1e-5, maxiter=2000, M=jacobi)[0])
 
 
 def _slots(member: Any, pattern: Any) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -13,8 +13,8 @@ them are kept. Should a shift end below its floor, the floor is lowered and the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from cbdp.errors import SolverError
 from cbdp.leaves import above_shift, candidates, primal
-from cbdp.problem import Problem
+from cbdp.problem import Problem, bincount
+from cbdp.solution import ROUNDING as ERROR
 from cbdp.solution import Solution
 from cbdp.solvers.base import Answer, Floats, Solver, positive
 from cbdp.solvers.linear import LinearSolver, linear_solver
@@ -34,6 +35,8 @@ STRIDES = (127, 61, 31, 13)  # primes: a stride that divides no dimension visits
 FEW = 1 << 12  # leaves that are not worth dropping
 SPARE = 6  # times as many leaves as lie above their shifts: when there are more, the others are dropped
 MARGIN = 2.0  # how far below the shifts floors are set, in mean excesses
+ROUGHLY = 1e-2  # residual that a sample is solved to
+GUESSES = 15  # steps on it at most
 ROUNDING = 1e-9  # residual below which a lack of progress means rounding
 
 
@@ -57,12 +60,14 @@ class Newton(Solver):
         dual, places = _dual(problem, unit)
         every = Leaves(problem.target, unit / weight, problem.cell)
         lam = _gather(problem, warm_start, places, unit)
-        search = _Search(dual, linear_solver(dual.member, dual.room), self.max_steps)
-        if lam is None:
-            lam = _first_guess(search, every)
+        search = _Search(dual, linear_solver(dual.member, dual.room, dual.blocks), self.max_steps)
+        if lam is None or dual.point(every, lam).value > dual.point(every, np.zeros_like(lam)).value:
+            lam = _first_guess(search, every)  # an earlier solution that is worse than none is of other data
         found = _with_floors(search, every, lam, self.tolerance)
         prices = {t.name: _spread(found.lam * unit, places[t.name]) for t in problem.terms}
-        return Answer(primal(every.target, every.slack, every.cell, found.shift), prices, search.steps)
+        leaves = primal(every.target, every.slack, every.cell, found.shift)
+        _meet_exact(problem, leaves, every.slack)
+        return Answer(leaves, prices, search.steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,16 +104,24 @@ class Dual:
     room: Floats  # r = 1/w (0 where exact), in units of the leaves' weight
     target: Floats
     scale: Floats  # what a residual is measured against
+    blocks: tuple[slice, ...]  # each feature's unknowns
 
-    def shift(self, lam: Floats) -> Floats:
-        """B λ."""
-        return cast("Floats", _by_cell(self.member.indptr, self.member.indices, lam))
-
-    def point(self, leaves: Leaves, lam: Floats, shift: Floats) -> Point:
+    def point(self, leaves: Leaves, lam: Floats) -> Point:
+        shift, size = _by_cell(self.member.indptr, self.member.indices, lam)
         y, d, squares = leaves.above(shift)
+        handled = y + size * d  # the size of the numbers that the sums Y are made of
         gradient = np.empty(len(lam))
-        m = self.member
-        value, residual = _gradient(m.indptr, m.indices, self.room, self.target, self.scale, lam, y, gradient)
+        value, residual = _gradient(
+            self.member.indptr,
+            self.member.indices,
+            self.room,
+            self.target,
+            self.scale,
+            lam,
+            y,
+            handled,
+            gradient,
+        )
         return Point(lam, shift, y, d, squares + value, gradient, residual)
 
 
@@ -141,7 +154,7 @@ class _Search:
 
     def minimise(self, leaves: Leaves, lam: Floats, tolerance: float, spare: float = np.inf) -> Point:
         """Newton steps until the residual is within tolerance or down to rounding, or most leaves are idle."""
-        now = best = self.dual.point(leaves, lam, self.dual.shift(lam))
+        now = best = self.dual.point(leaves, lam)
         stuck = fresh = 0
         while best.residual > tolerance and stuck < 3:
             if fresh >= 2 and len(leaves.target) > FEW + spare * now.d.sum() / np.mean(leaves.slack[:FEW]):
@@ -161,9 +174,8 @@ class _Search:
         """The full Newton step if it decreases Φ, else one along its direction."""
         self.steps += 1
         direction = -self.linear.solve(now.d, now.gradient)
-        move = self.dual.shift(direction)
         slope = float(now.gradient @ direction)
-        tried = self.dual.point(leaves, now.lam + direction, now.shift + move)
+        tried = self.dual.point(leaves, now.lam + direction)
         end = float(tried.gradient @ direction)
         # Φ is convex: a slope that is still downwards proves a decrease, however Φ itself is rounded
         if end <= 1e-6 * abs(slope) or tried.value < now.value + 0.1 * slope:
@@ -174,7 +186,7 @@ class _Search:
             # the slope along a direction increases, piecewise linearly: a secant step, kept away from the ends
             t = low - low_slope * (high - low) / (high_slope - low_slope)
             t = min(max(t, 0.9 * low + 0.1 * high), 0.1 * low + 0.9 * high)
-            tried = self.dual.point(leaves, now.lam + t * direction, now.shift + t * move)
+            tried = self.dual.point(leaves, now.lam + t * direction)
             here = float(tried.gradient @ direction)
             if here > 0:
                 high, high_slope = t, here
@@ -193,20 +205,20 @@ def _first_guess(search: _Search, every: Leaves) -> Floats:
     if n < MANY or stride == 1:
         return lam
     sample = every.sample(stride)
-    now = search.dual.point(sample, lam, search.dual.shift(lam))
-    while now.d.sum() > SAMPLED * stride * cells / 4:  # beyond that the sample is too coarse to learn from
+    now = search.dual.point(sample, lam)
+    # once few leaves of a cell are above its shift, the sample is too coarse to learn more from
+    while now.d.sum() > SAMPLED * stride * cells / 4 and now.residual > ROUGHLY and search.steps < GUESSES:
         now = search.step(sample, now)
     return now.lam
 
 
 def _with_floors(search: _Search, every: Leaves, lam: Floats, tolerance: float) -> Point:
     """Minimise over the leaves above floors; raise floors while that drops most leaves; lower those that are too high."""
-    shift = search.dual.shift(lam)
-    floor = np.full(len(shift), -np.inf)
+    floor = np.full(search.dual.member.shape[0], -np.inf)
     margin, spare = MARGIN, float(SPARE)
     if lam.any() and len(every.target) > FEW:
-        sample = every.sample(max(1, len(every.target) // 50_000) | 1)
-        floor = shift - margin * search.dual.point(sample, lam, shift).excess
+        now = search.dual.point(every.sample(max(1, len(every.target) // 50_000) | 1), lam)
+        floor = now.shift - margin * now.excess
     leaves = every.only(floor)
     while True:
         found = search.minimise(leaves, lam, tolerance, spare)
@@ -224,18 +236,42 @@ def _with_floors(search: _Search, every: Leaves, lam: Floats, tolerance: float) 
             return found
 
 
+def _meet_exact(problem: Problem, leaves: Floats, slack: Floats) -> None:
+    """Move positive leaves, by no more than rounding, until exact counts are met to the last digit.
+
+    Prices of exact counts can be large and cancel, so that their sum is too coarse; what is missing is shared in trips.
+    """
+    exact = [replace(t, weight=np.where(np.isinf(t.weight), np.inf, 0.0)) for t in problem.terms]
+    dual, _ = _dual(replace(problem, terms=tuple(exact)), 1.0)
+    if not len(dual.target):
+        return
+    linear = linear_solver(dual.member, dual.room, dual.blocks)
+    for _ in range(3):
+        above = leaves > 0
+        held = bincount(problem.cell, leaves, problem.cells)
+        active = bincount(problem.cell, np.where(above, slack, 0.0), problem.cells)
+        missing = dual.target - dual.member.T @ held
+        if not np.any(np.abs(missing) > ERROR * (1.0 + np.abs(dual.target))):
+            return
+        share = dual.member @ linear.solve(active, missing)
+        leaves += np.where(above, slack * share[problem.cell], 0.0)
+        np.maximum(leaves, 0.0, out=leaves)
+
+
 def _dual(problem: Problem, unit: float) -> tuple[Dual, dict[str, NDArray[Any]]]:
     """Unknowns for the measured elements, and where each term's elements stand among them (−1: not measured)."""
     places: dict[str, NDArray[Any]] = {}
     size = 0
     empty = np.empty(0)
     rooms, targets, scales = [empty], [empty], [empty]
+    blocks = []
     rows, columns = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for term in problem.terms:
         measured = term.weight > 0
         place = np.where(measured, size + np.cumsum(measured) - 1, -1)
         places[term.name] = place
-        size += int(measured.sum())
+        blocks.append(slice(size, size + int(measured.sum())))
+        size = blocks[-1].stop
         rooms.append(unit / term.weight[measured])
         targets.append(term.target[measured])
         scales.append(np.full(len(targets[-1]), 1.0 + float(np.max(np.abs(term.target), initial=0.0))))
@@ -244,7 +280,9 @@ def _dual(problem: Problem, unit: float) -> tuple[Dual, dict[str, NDArray[Any]]]
         columns.append(of_cell[of_cell >= 0])
     row, column = np.concatenate(rows), np.concatenate(columns)
     member = sp.csr_array((np.ones(len(row)), (row, column)), shape=(problem.cells, size))
-    return Dual(member, np.concatenate(rooms), np.concatenate(targets), np.concatenate(scales)), places
+    return Dual(
+        member, np.concatenate(rooms), np.concatenate(targets), np.concatenate(scales), tuple(blocks)
+    ), places
 
 
 def _spread(lam: Floats, place: NDArray[Any]) -> Floats:
@@ -270,23 +308,28 @@ def _gather(
 
 @njit(cache=True)
 def _by_cell(indptr, indices, lam):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    shift = np.zeros(len(indptr) - 1)
+    """B λ, and the same of the absolute values."""
+    shift, size = np.zeros(len(indptr) - 1), np.zeros(len(indptr) - 1)
     for k in range(len(shift)):
         for a in range(indptr[k], indptr[k + 1]):
             shift[k] += lam[indices[a]]
-    return shift
+            size[k] += abs(lam[indices[a]])
+    return shift, size
 
 
 @njit(cache=True)
-def _gradient(indptr, indices, room, target, scale, lam, y, gradient):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """R λ + c − BᵀY, with ½ λᵀRλ + cᵀλ and the largest relative entry."""
+def _gradient(indptr, indices, room, target, scale, lam, y, handled, gradient):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """R λ + c − BᵀY, with ½ λᵀRλ + cᵀλ and the largest relative entry, less what rounding accounts for."""
     value = residual = 0.0
+    size = np.zeros(len(lam))
     for j in range(len(lam)):
         gradient[j] = room[j] * lam[j] + target[j]
+        size[j] = abs(room[j] * lam[j]) + abs(target[j])
         value += lam[j] * (0.5 * room[j] * lam[j] + target[j])
     for k in range(len(y)):
         for a in range(indptr[k], indptr[k + 1]):
             gradient[indices[a]] -= y[k]
+            size[indices[a]] += handled[k]
     for j in range(len(lam)):
-        residual = max(residual, abs(gradient[j]) / scale[j])
+        residual = max(residual, (abs(gradient[j]) - ERROR * size[j]) / scale[j])
     return value, residual

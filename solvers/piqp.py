@@ -19,7 +19,9 @@ class Piqp(LiftedSolver):
     package: ClassVar[str | None] = "piqp"
     install: ClassVar[str] = "pip install 'cbdp[piqp]'"
 
-    tolerance: float = 1e-12  # of residuals and duality gap, of the largest count; leaves are off by its square root
+    tolerance: float = (
+        1e-12  # of residuals and duality gap, of the largest count; leaves are off by its square root
+    )
     max_iterations: int = 250
 
     def __post_init__(self) -> None:

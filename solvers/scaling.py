@@ -19,7 +19,10 @@ from cbdp.problem import LiftedQP
 
 Floats = NDArray[np.float64]
 
-SPECK = 1e-10  # curvature for multipliers of rows that exact counts make redundant; proximal steps undo its bias
+STEPS = 3  # of polish: enough to repair a few leaves, too few to stand in for the solver
+SPECK = (
+    1e-10  # curvature for multipliers of rows that exact counts make redundant; proximal steps undo its bias
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +53,17 @@ class Scaled:
         return x, self.of_row * np.asarray(y, dtype=float)
 
     def polished(self, z: Any, y: Any) -> tuple[Floats, Floats]:
-        """One exact step on the support these point to; what came in, should that not be better.
+        """A few exact steps, each on the support that the one before points to, while they make it better.
 
-        Interior points end with z·reduced = μ, so leaves near zero are still off by √μ: their support is right, though.
+        Interior points end with z·reduced = μ, so leaves near zero are still off by √μ though their support is right.
         """
         z, y = np.asarray(z, dtype=float), np.asarray(y, dtype=float)
-        better = _on_support(self, z - self.lower > self._reduced(z, y), y)
-        return better if self.violation(*better) < self.violation(z, y) else (z, y)
+        for _ in range(STEPS):
+            better = _on_support(self, z - self.lower > self._reduced(z, y), y)
+            if not self.violation(*better) < self.violation(z, y):
+                break
+            z, y = better
+        return z, y
 
     def violation(self, z: Floats, y: Floats) -> float:
         """The largest violation of the optimality conditions, in these units; infinite if something is not a number."""

@@ -455,7 +455,7 @@ MODES = {
 def test_odmts_reads_modes_of_any_kind(kind):
     """Modes given in any form are of the pair or of the triple as they are given, and label alike."""
     modes, width = MODES[kind]
-    universe = Universe(origin="AB", destination="AB", time="xy")
+    universe = Universe(origin=list("AB"), destination=list("AB"), time=list("xy"))
     dag = odmts(universe, {"A": "n", "B": "s"}, modes)
     assert len(dag.universe.attribute("mode").of) == width
     assert dag.sizes["mode"] == 4
@@ -464,7 +464,7 @@ def test_odmts_reads_modes_of_any_kind(kind):
 
 def test_structural_zeros_need_no_label():
     """A mapping need not label combinations that cannot occur."""
-    universe = Universe(origin="AB", destination="AB", time="xy").without_equal("origin", "destination")
+    universe = Universe(origin=list("AB"), destination=list("AB"), time=list("xy")).without_equal("origin", "destination")
     dag = odmts(universe, {"A": "n", "B": "s"}, {("A", "B"): "bus", ("B", "A"): "walk"})
     assert dag.sizes["mode"] == 4
 
