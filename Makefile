@@ -22,7 +22,7 @@ lowest:                           ## the suite with the oldest supported version
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/pip install --quiet --upgrade pip
 	.venv-lowest/bin/pip install --quiet -e '.[test]' -c requirements/lowest.txt
-	.venv-lowest/bin/python -m pytest -q
+	.venv-lowest/bin/python -m pytest -q -W default  # old packages warn about newer ones
 
 bench-%: $(VENV)/.installed-test  ## one benchmark: bench-solvers, bench-scaling, bench-noise, …
 	$(BIN)/python -m benchmarks $*

@@ -48,9 +48,10 @@ def read(features: FeatureDag, measurements: Measurements) -> list[Measurement]:
     """Measurements from a mapping of arrays or tables, or as they are, checked against the features."""
     if isinstance(measurements, Measurement):
         measurements = [measurements]
-    if not isinstance(measurements, Mapping | Iterable) or isinstance(measurements, str):
+    given: Any = measurements
+    if isinstance(given, str) or not isinstance(given, Mapping | Iterable):
         raise InputError(
-            f"measurements are {measurements!r}: give a mapping from features to counts, or Measurements"
+            f"measurements are {given!r}: give a mapping from features to counts, or Measurements"
         )
     if isinstance(measurements, Mapping):
         found = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -51,6 +52,11 @@ def linear_solver(member: Any, room: Floats, blocks: Sequence[slice]) -> LinearS
     return Schur(member, room, largest) if rest <= SCHUR else Iterated(member, room)
 
 
+def few_threads(linear: LinearSolver) -> AbstractContextManager[Any]:
+    """One BLAS thread while small matrices are factorised: more gain nothing, and on a busy machine wait for each other."""
+    return _BLAS.limit(limits=1, user_api="blas") if isinstance(linear, Dense) else nullcontext()
+
+
 def _without(member: Any, block: slice) -> Any:
     keep = np.r_[0 : block.start, block.stop : member.shape[1]]
     return member[:, keep].tocsr()
@@ -68,9 +74,7 @@ class Dense:
     def solve(self, d: Floats, gradient: Floats) -> Floats:
         hessian = np.zeros((len(gradient), len(gradient)), order="F")
         _assemble(self.member.indptr, self.member.indices, d, self.room + _speck(self.room, d), hessian)
-        # threads gain nothing on so small a matrix, and on a busy machine they wait for each other
-        with _BLAS.limit(limits=1, user_api="blas"):
-            _, z, trouble = lapack.dposv(hessian, gradient, lower=1, overwrite_a=1)
+        _, z, trouble = lapack.dposv(hessian, gradient, lower=1, overwrite_a=1)
         if (
             trouble
         ):  # rounding made it singular: what conjugate gradients reach is a descent direction all the same

@@ -27,7 +27,7 @@ from cbdp.problem import Problem, bincount
 from cbdp.solution import ROUNDING as ERROR
 from cbdp.solution import Solution
 from cbdp.solvers.base import Answer, Floats, Solver, positive
-from cbdp.solvers.linear import LinearSolver, linear_solver
+from cbdp.solvers.linear import LinearSolver, few_threads, linear_solver
 
 MANY = 1 << 20  # leaves from which a sample is solved first
 SAMPLED = 12  # leaves a cell should have in that sample
@@ -61,9 +61,11 @@ class Newton(Solver):
         every = Leaves(problem.target, unit / weight, problem.cell)
         lam = _gather(problem, warm_start, places, unit)
         search = _Search(dual, linear_solver(dual.member, dual.room, dual.blocks), self.max_steps)
-        if lam is None or dual.point(every, lam).value > dual.point(every, np.zeros_like(lam)).value:
-            lam = _first_guess(search, every)  # an earlier solution that is worse than none is of other data
-        found = _with_floors(search, every, lam, self.tolerance)
+        if lam is not None and dual.point(every, lam).value > dual.point(every, np.zeros_like(lam)).value:
+            lam = None  # an earlier solution that is worse than none is of other data
+        with few_threads(search.linear):
+            lam = _first_guess(search, every) if lam is None else lam
+            found = _with_floors(search, every, lam, self.tolerance)
         prices = {t.name: _spread(found.lam * unit, places[t.name]) for t in problem.terms}
         leaves = primal(every.target, every.slack, every.cell, found.shift)
         _meet_exact(problem, leaves, every.slack)
@@ -241,10 +243,10 @@ def _meet_exact(problem: Problem, leaves: Floats, slack: Floats) -> None:
 
     Prices of exact counts can be large and cancel, so that their sum is too coarse; what is missing is shared in trips.
     """
+    if not any(np.isinf(t.weight).any() for t in problem.terms):
+        return
     exact = [replace(t, weight=np.where(np.isinf(t.weight), np.inf, 0.0)) for t in problem.terms]
     dual, _ = _dual(replace(problem, terms=tuple(exact)), 1.0)
-    if not len(dual.target):
-        return
     linear = linear_solver(dual.member, dual.room, dual.blocks)
     for _ in range(3):
         above = leaves > 0

@@ -281,7 +281,7 @@ USES_PLUGIN = """
     import cbdp
     assert cbdp.solvers.known()["plain"] == "plain_qp:Plain", cbdp.solvers.known()
     assert list(cbdp.solvers.known())[0] == "newton"
-    dag = cbdp.FeatureDag(cbdp.Universe(origin="AB", time="mn"), [cbdp.Feature("time", by="time")])
+    dag = cbdp.FeatureDag(cbdp.Universe(origin=list("AB"), time=list("mn")), [cbdp.Feature("time", by="time")])
     noisy = {"total": [30.0], "time": [15.0, 14.0], "singleton": [5.0, 9.0, 8.0, 6.0]}
     found = cbdp.post_process(dag, noisy, solver="plain").solution
     assert found.solver == "plain" and found.kkt_residual < 1e-12, found
