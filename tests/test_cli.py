@@ -1,0 +1,79 @@
+"""The command line, as a user meets it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from cbdp import __version__, cli
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_demo_runs_the_whole_job(capsys: pytest.CaptureFixture[str]) -> None:
+    """`cbdp demo` releases the synthetic city with three mechanisms and shows a certificate."""
+    assert cli.main(["demo"]) == 0
+    shown = capsys.readouterr().out
+    for text in (
+        "4,878 trips",
+        "laplace",
+        "hierarchical",
+        "constraint-based",
+        "5 features × 1/5, same data: 1",
+        "certificate",
+    ):
+        assert text in shown
+
+
+def test_bad_input_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    """An ε that makes no sense is told in one line."""
+    assert cli.main(["demo", "--epsilon", "-1"]) == 2
+    said = capsys.readouterr()
+    assert said.err == "cbdp: epsilon is -1, it must be above 0\n"
+    assert not said.out
+
+
+def test_no_command_shows_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """Asked for nothing, it says what there is."""
+    assert cli.main([]) == 2
+    assert "demo" in capsys.readouterr().out
+
+
+def test_solvers_are_listed_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each with what it can do; ours first."""
+    assert cli.main(["solvers"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:7]] == ["newton", "piqp", "osqp", "cvxpy", "highs", "scipy"]
+
+
+def test_a_missing_solver_says_how_to_get_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not installed is a fact in the list, with the cure, and not an error."""
+    monkeypatch.setattr("cbdp.solvers.piqp.Piqp.package", "no_such_package")
+    assert cli.main(["solvers"]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("piqp"))
+    assert row.split()[1] == "no"
+    assert "pip install" in row
+
+
+def test_the_installed_command_answers() -> None:
+    """`cbdp --version` works as a program."""
+    command = Path(sys.executable).parent / "cbdp"
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"cbdp {__version__}"
+
+
+def test_the_wheel_holds_the_linked_folders(tmp_path: Path) -> None:
+    """A built wheel has features and solvers inside the package, and nothing at its top level."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    for name in ("cbdp/features/universe.py", "cbdp/solvers/newton.py", "cbdp/engine.py", "cbdp/py.typed"):
+        assert name in names
+    assert {name.split("/")[0] for name in names} == {"cbdp", f"cbdp-{__version__}.dist-info"}
