@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+ENOUGH = 5.0  # seconds after which work is not repeated: it is slow enough to be timed by one run
 SHARE_OF_MEMORY = 0.75  # what one run may take of the machine's
 
 
@@ -69,8 +70,11 @@ def _child(
 def _run(work: Callable[[], Any], repeats: int) -> Measured:
     before = _reset_peak()
     best, value = float("inf"), None
-    for _ in range(repeats):
-        value = None
+    begun = time.perf_counter()
+    for run in range(repeats):
+        if run and time.perf_counter() - begun > ENOUGH:
+            break
+        value = None  # so that two answers are never held at once
         start = time.perf_counter()
         value = work()
         best = min(best, time.perf_counter() - start)

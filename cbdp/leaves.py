@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 
+BLOCK = 1024  # leaves after which a pass looks whether a branch would pay
 SMALL = 1 << 17  # leaves below which threads cost more than they save
 
 
@@ -61,12 +63,13 @@ def candidates(
     kept = np.empty(sum(sizes))
     kept_slack = np.empty(sum(sizes)) if step else slack
     kept_cell = np.empty(sum(sizes), dtype=cell.dtype)
-    begin = dict(zip(_starts(n, len(sizes)), np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
+    ends = np.cumsum([0, *sizes]).tolist()
+    room = dict(
+        zip(_starts(n, len(sizes)), pairwise(ends), strict=True)
+    )  # each chunk's own part of the arrays
     in_chunks(
         n,
-        lambda i, j: _keep_above(
-            target, slack, step, cell, floor, i, j, begin[i], kept, kept_slack, kept_cell
-        ),
+        lambda i, _: _keep_above(target, slack, step, cell, floor, i, *room[i], kept, kept_slack, kept_cell),
     )
     return kept, kept_slack, kept_cell
 
@@ -108,15 +111,33 @@ def _starts(n: int, chunks: int) -> list[int]:
 @njit(cache=True, nogil=True)
 def _above_shift(target, slack, step, cell, shift, start, stop, y, d):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     squares = 0.0
-    for u in range(start, stop):
-        k = cell[u]
-        r = slack[u * step]
-        v = target[u] - shift[k] * r
-        if v > 0:
-            y[k] += v
-            d[k] += r
-            squares += v * v / r
-    return 0.5 * squares
+    mixed = (
+        True  # whether about as many leaves are above as below: then a branch is mispredicted half the time
+    )
+    for begin in range(start, stop, BLOCK):
+        end = min(begin + BLOCK, stop)
+        above = 0
+        if mixed:
+            for u in range(begin, end):
+                k = cell[u]
+                r = slack[u * step]
+                v = max(0.0, target[u] - shift[k] * r)
+                y[k] += v
+                d[k] += r if v > 0 else 0.0
+                squares += v * v / r if step else v * v
+                above += v > 0
+        else:
+            for u in range(begin, end):
+                k = cell[u]
+                r = slack[u * step]
+                v = target[u] - shift[k] * r
+                if v > 0:
+                    y[k] += v
+                    d[k] += r
+                    squares += v * v / r if step else v * v
+                    above += 1
+        mixed = above * 16 > end - begin
+    return 0.5 * squares if step else 0.5 * squares / slack[0]
 
 
 @njit(cache=True, nogil=True)
@@ -128,16 +149,17 @@ def _count_above(target, slack, step, cell, floor, start, stop):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def _keep_above(target, slack, step, cell, floor, start, stop, at, kept, kept_slack, kept_cell):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    for u in range(start, stop):
+def _keep_above(target, slack, step, cell, floor, start, at, end, kept, kept_slack, kept_cell):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    u = start
+    while at < end:  # no branch inside: what is not kept is overwritten by the next one
         k = cell[u]
         r = slack[u * step]
-        if target[u] > floor[k] * r:
-            kept[at] = target[u]
-            kept_cell[at] = k
-            if step:
-                kept_slack[at] = r
-            at += 1
+        kept[at] = target[u]
+        kept_cell[at] = k
+        if step:
+            kept_slack[at] = r
+        at += target[u] > floor[k] * r
+        u += 1
 
 
 @njit(cache=True, nogil=True)

@@ -72,14 +72,20 @@ class Dense:
     room: Floats
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
-        hessian = np.zeros((len(gradient), len(gradient)), order="F")
-        _assemble(self.member.indptr, self.member.indices, d, self.room + _speck(self.room, d), hessian)
-        _, z, trouble = lapack.dposv(hessian, gradient, lower=1, overwrite_a=1)
-        if (
-            trouble
-        ):  # rounding made it singular: what conjugate gradients reach is a descent direction all the same
-            return Iterated(self.member, self.room).solve(d, gradient)
-        return np.asarray(z)
+        diagonal = self.room + _speck(self.room, d)
+        place = np.empty(len(gradient), dtype=np.int64)
+        live = _live(self.member.indptr, self.member.indices, d, place)
+        hessian = np.zeros((live, live), order="F")
+        _assemble(self.member.indptr, self.member.indices, d, diagonal, place, hessian)
+        z = gradient / np.where(
+            diagonal > 0, diagonal, 1.0
+        )  # what no leaf above its shift touches stands alone
+        if live:
+            here = place >= 0
+            _, z[here], trouble = lapack.dposv(hessian, gradient[here], lower=1, overwrite_a=1)
+            if trouble:  # rounding made it singular: what conjugate gradients reach is a descent direction all the same
+                return Iterated(self.member, self.room).solve(d, gradient)
+        return z
 
 
 class Sparse:
@@ -178,11 +184,28 @@ def _place(pattern: Any, row: NDArray[Any], column: NDArray[Any]) -> NDArray[Any
 
 
 @njit(cache=True)
-def _assemble(indptr, indices, d, diagonal, hessian):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _live(indptr, indices, d, place):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Number the unknowns that D couples, in their order; −1 for the others."""
+    place[:] = -1
+    for k in range(len(d)):
+        if d[k] != 0.0:
+            for a in range(indptr[k], indptr[k + 1]):
+                place[indices[a]] = 0
+    live = 0
+    for j in range(len(place)):
+        if place[j] == 0:
+            place[j] = live
+            live += 1
+    return live
+
+
+@njit(cache=True)
+def _assemble(indptr, indices, d, diagonal, place, hessian):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for j in range(len(diagonal)):
-        hessian[j, j] = diagonal[j]
+        if place[j] >= 0:
+            hessian[place[j], place[j]] = diagonal[j]
     for k in range(len(d)):
         if d[k] != 0.0:
             for a in range(indptr[k], indptr[k + 1]):
                 for b in range(indptr[k], indptr[k + 1]):
-                    hessian[indices[a], indices[b]] += d[k]
+                    hessian[place[indices[a]], place[indices[b]]] += d[k]

@@ -30,11 +30,13 @@ from cbdp.solvers.base import Answer, Floats, Solver, positive
 from cbdp.solvers.linear import LinearSolver, few_threads, linear_solver
 
 MANY = 1 << 20  # leaves from which a sample is solved first
-SAMPLED = 12  # leaves a cell should have in that sample
-STRIDES = (127, 61, 31, 13)  # primes: a stride that divides no dimension visits every value of each evenly
-FEW = 1 << 12  # leaves that are not worth dropping
-SPARE = 6  # times as many leaves as lie above their shifts: when there are more, the others are dropped
-MARGIN = 2.0  # how far below the shifts floors are set, in mean excesses
+SAMPLED = 60  # leaves a cell should have in that sample
+PRIMES = (127, 89, 61, 43, 31, 29, 23, 19, 17, 13, 11, 7, 5, 3)
+FEW = 1 << 13  # leaves that are not worth dropping
+SPARE = 24  # times as many leaves as lie above their shifts: when there are more, those below the floors are dropped
+RAISES = 4  # times that this is done
+LOOKED = 20_000  # leaves looked at to set floors
+MARGIN = 1.0  # how far below the shifts floors are set, in scales of the noise
 ROUGHLY = 1e-2  # residual that a sample is solved to
 GUESSES = 15  # steps on it at most
 ROUNDING = 1e-9  # residual below which a lack of progress means rounding
@@ -93,6 +95,20 @@ class Leaves:
             return self
         return Leaves(*candidates(self.target, self.slack, self.cell, floor), self.copies)
 
+    def tops(self, cells: int) -> Floats:
+        """A level in each cell that a few of its leaves exceed: the largest of a sample."""
+        part = self.sample(_stride(len(self.target), 8 * cells, 31))
+        largest = np.full(cells, -np.inf)
+        np.maximum.at(largest, part.cell, part.target / part.slack)
+        return largest
+
+    def spread(self, shift: Floats) -> float:
+        """The scale of the leaves' excess over their shifts, were it exponential: by the median, which riders do not move."""
+        part = self.sample(max(1, len(self.target) // LOOKED) | 1)
+        excess = part.target / part.slack - shift[part.cell]
+        excess = excess[excess > 0]
+        return float(np.median(excess)) / np.log(2) if len(excess) else 1.0
+
     def sample(self, stride: int) -> Leaves:
         slack = self.slack if len(self.slack) == 1 else self.slack[::stride].copy()
         return Leaves(self.target[::stride].copy(), slack, self.cell[::stride].copy(), self.copies * stride)
@@ -139,11 +155,6 @@ class Point:
     gradient: Floats
     residual: float
 
-    @property
-    def excess(self) -> float:
-        """How far leaves above their shift exceed it on average: for noise with exponential tails, its scale."""
-        return float(self.y.sum() / self.d.sum()) if self.d.any() else 1.0
-
 
 @dataclass(eq=False)
 class _Search:
@@ -153,6 +164,7 @@ class _Search:
     linear: LinearSolver
     max_steps: int
     steps: int = 0
+    searched: bool = False  # whether the last step overshot and was searched along
 
     def minimise(self, leaves: Leaves, lam: Floats, tolerance: float, spare: float = np.inf) -> Point:
         """Newton steps until the residual is within tolerance or down to rounding, or most leaves are idle."""
@@ -180,7 +192,8 @@ class _Search:
         tried = self.dual.point(leaves, now.lam + direction)
         end = float(tried.gradient @ direction)
         # Φ is convex: a slope that is still downwards proves a decrease, however Φ itself is rounded
-        if end <= 1e-6 * abs(slope) or tried.value < now.value + 0.1 * slope:
+        self.searched = not (end <= 1e-6 * abs(slope) or tried.value < now.value + 0.1 * slope)
+        if not self.searched:
             return tried
         best = now
         low, low_slope, high, high_slope = 0.0, slope, 1.0, end
@@ -199,43 +212,64 @@ class _Search:
         return best
 
 
+def _stride(n: int, least: int, most: int) -> int:
+    """A stride that leaves at least so many of n leaves, and is evenly spread over every dimension.
+
+    A prime that does not divide n divides no dimension either, so it visits all values of each; 1 if none fits.
+    """
+    return next((p for p in PRIMES if p <= most and n % p and n >= least * p), 1)
+
+
 def _first_guess(search: _Search, every: Leaves) -> Floats:
     """Prices from a few steps on an evenly spread sample of the leaves, where there are many in each cell."""
     lam = np.zeros(len(search.dual.target))
     n, cells = len(every.target), search.dual.member.shape[0]
-    stride = next((p for p in STRIDES if n % p and n > SAMPLED * p * cells), 1)
+    stride = _stride(n, SAMPLED * cells, 127)
     if n < MANY or stride == 1:
         return lam
     sample = every.sample(stride)
     now = search.dual.point(sample, lam)
-    # once few leaves of a cell are above its shift, the sample is too coarse to learn more from
-    while now.d.sum() > SAMPLED * stride * cells / 4 and now.residual > ROUGHLY and search.steps < GUESSES:
-        now = search.step(sample, now)
+    # once a step overshoots, or a cell has hardly two leaves above its shift, the sample is too coarse to learn more from
+    while now.d.sum() > 2 * stride * cells and now.residual > ROUGHLY and search.steps < GUESSES:
+        before, now = now, search.step(sample, now)
+        if search.searched:
+            return before.lam
     return now.lam
 
 
 def _with_floors(search: _Search, every: Leaves, lam: Floats, tolerance: float) -> Point:
     """Minimise over the leaves above floors; raise floors while that drops most leaves; lower those that are too high."""
-    floor = np.full(search.dual.member.shape[0], -np.inf)
-    margin, spare = MARGIN, float(SPARE)
+    cells = search.dual.member.shape[0]
+    floor = np.full(cells, -np.inf)
+    leaves, margin, raises = every, MARGIN, RAISES
+    tops = every.tops(cells) if len(every.target) > FEW else floor
     if lam.any() and len(every.target) > FEW:
-        now = search.dual.point(every.sample(max(1, len(every.target) // 50_000) | 1), lam)
-        floor = now.shift - margin * now.excess
-    leaves = every.only(floor)
+        floor = _floors(
+            every,
+            search.dual.point(every, lam).shift,
+            tops,
+            margin,
+        )
+        leaves = every.only(floor)
     while True:
-        found = search.minimise(leaves, lam, tolerance, spare)
-        lam, shift = found.lam, found.shift
-        low = shift < floor
-        if found.residual > max(tolerance, ROUNDING) and not low.any():
-            floor = np.maximum(floor, shift - margin * found.excess)
-            size, leaves = len(leaves.target), leaves.only(floor)
-            spare = spare if len(leaves.target) < size / 2 else np.inf
+        found = search.minimise(leaves, lam, tolerance, SPARE if raises else np.inf)
+        lam = found.lam
+        low = found.shift < floor
+        if found.residual > max(tolerance, ROUNDING):  # it stopped to have idle leaves dropped
+            raises -= 1
+            floor = np.maximum(floor, _floors(leaves, found.shift, tops, margin))
+            leaves = leaves.only(floor)
         elif low.any():
-            margin, spare = 2 * margin, np.inf
-            floor = np.where(low, shift - margin * found.excess, floor)
+            margin *= 2
+            floor = np.where(low, _floors(leaves, found.shift, tops, margin), floor)
             leaves = every.only(floor)
         else:
             return found
+
+
+def _floors(leaves: Leaves, shift: Floats, tops: Floats, margin: float) -> Floats:
+    """So far below the shifts that few cells will fall through, and below some leaves of every cell."""
+    return np.minimum(shift - margin * leaves.spread(shift), tops)
 
 
 def _meet_exact(problem: Problem, leaves: Floats, slack: Floats) -> None:
