@@ -38,6 +38,7 @@ RAISES = 4  # times that this is done
 LOOKED = 20_000  # leaves looked at to set floors
 MARGIN = 1.0  # how far below the shifts floors are set, in scales of the noise
 ROUGHLY = 1e-2  # residual that a sample is solved to
+COARSE = 6  # leaves above its shift that a cell should have there
 GUESSES = 15  # steps on it at most
 ROUNDING = 1e-9  # residual below which a lack of progress means rounding
 
@@ -229,8 +230,8 @@ def _first_guess(search: _Search, every: Leaves) -> Floats:
         return lam
     sample = every.sample(stride)
     now = search.dual.point(sample, lam)
-    # once a step overshoots, or a cell has hardly two leaves above its shift, the sample is too coarse to learn more from
-    while now.d.sum() > 2 * stride * cells and now.residual > ROUGHLY and search.steps < GUESSES:
+    # once a step overshoots, or a cell has but few leaves above its shift, the sample is too coarse to learn more from
+    while now.d.sum() > COARSE * stride * cells and now.residual > ROUGHLY and search.steps < GUESSES:
         before, now = now, search.step(sample, now)
         if search.searched:
             return before.lam
