@@ -1,6 +1,7 @@
 """Passes over leaves, compiled. A pass reads each leaf once and keeps only sums by cell; large ones use all cores.
 
-`step` is 0 when one weight serves all leaves and 1 when each has its own, so one kernel does for both.
+`step` is 0 when one weight serves all leaves and 1 when each has its own, so one kernel does for both; with one weight,
+hot kernels get levels already in trips and need not look at it.
 """
 
 from __future__ import annotations
@@ -41,16 +42,16 @@ def above_shift(
     """
     step = 0 if len(slack) == 1 else 1
     cells = len(shift)
+    level = shift if step else shift * slack[0]
 
     def work(start: int, stop: int) -> tuple[Floats, Floats, float]:
         y, d = np.zeros(cells), np.zeros(cells)
-        return y, d, _above_shift(target, slack, step, cell, shift, start, stop, y, d)
+        return y, d, _above_shift(target, slack, step, cell, level, start, stop, y, d)
 
     parts = in_chunks(len(target), work, most=None if cells < len(target) // 16 else 1)
-    if len(parts) == 1:
-        return parts[0]
     ys, ds, squares = zip(*parts, strict=True)
-    return np.sum(ys, axis=0), np.sum(ds, axis=0), sum(squares)
+    y, d = (ys[0], ds[0]) if len(parts) == 1 else (np.sum(ys, axis=0), np.sum(ds, axis=0))
+    return (y, d, sum(squares)) if step else (y, d * slack[0], sum(squares) / slack[0])
 
 
 def candidates(
@@ -59,6 +60,7 @@ def candidates(
     """Value, slack and cell of the leaves whose own floor (c_u w_u > floor_k) they exceed; leaf order is kept."""
     step = 0 if len(slack) == 1 else 1
     n = len(target)
+    floor = floor if step else floor * slack[0]
     sizes = in_chunks(n, lambda i, j: int(_count_above(target, slack, step, cell, floor, i, j)))
     kept = np.empty(sum(sizes))
     kept_slack = np.empty(sum(sizes)) if step else slack
@@ -109,7 +111,7 @@ def _starts(n: int, chunks: int) -> list[int]:
 
 
 @njit(cache=True, nogil=True)
-def _above_shift(target, slack, step, cell, shift, start, stop, y, d):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _above_shift(target, slack, step, cell, level, start, stop, y, d):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     squares = 0.0
     mixed = (
         True  # whether about as many leaves are above as below: then a branch is mispredicted half the time
@@ -120,46 +122,46 @@ def _above_shift(target, slack, step, cell, shift, start, stop, y, d):  # type: 
         if mixed:
             for u in range(begin, end):
                 k = cell[u]
-                r = slack[u * step]
-                v = max(0.0, target[u] - shift[k] * r)
+                r = slack[u] if step else 1.0
+                v = max(0.0, target[u] - level[k] * r)
                 y[k] += v
                 d[k] += r if v > 0 else 0.0
-                squares += v * v / r if step else v * v
+                squares += v * v / r
                 above += v > 0
         else:
             for u in range(begin, end):
                 k = cell[u]
-                r = slack[u * step]
-                v = target[u] - shift[k] * r
+                r = slack[u] if step else 1.0
+                v = target[u] - level[k] * r
                 if v > 0:
                     y[k] += v
                     d[k] += r
-                    squares += v * v / r if step else v * v
+                    squares += v * v / r
                     above += 1
         mixed = above * 16 > end - begin
-    return 0.5 * squares if step else 0.5 * squares / slack[0]
+    return 0.5 * squares
 
 
 @njit(cache=True, nogil=True)
 def _count_above(target, slack, step, cell, floor, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     n = 0
     for u in range(start, stop):
-        n += target[u] > floor[cell[u]] * slack[u * step]
+        n += target[u] > floor[cell[u]] * (slack[u] if step else 1.0)
     return n
 
 
 @njit(cache=True, nogil=True)
 def _keep_above(target, slack, step, cell, floor, start, at, end, kept, kept_slack, kept_cell):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    u = start
-    while at < end:  # no branch inside: what is not kept is overwritten by the next one
-        k = cell[u]
-        r = slack[u * step]
+    for u in range(start, len(target)):
+        if at == end:
+            break
+        k = cell[u]  # no other branch: what is not kept is overwritten by the next one
+        r = slack[u] if step else 1.0
         kept[at] = target[u]
         kept_cell[at] = k
         if step:
             kept_slack[at] = r
         at += target[u] > floor[k] * r
-        u += 1
 
 
 @njit(cache=True, nogil=True)
@@ -183,7 +185,10 @@ def _check(target, slack, step, cell, shift, x, start, stop, sums, active, worst
         sums[k] += x[u]
         if x[u] > 0:
             active[k] += r
-        cost += (x[u] - wanted) ** 2 / r
+        w = 1.0 / r if step else 1.0
+        cost += (x[u] - wanted) ** 2 * w
         best = max(0.0, ideal)
-        dual += (best**2 - wanted**2) / r
+        dual += (best**2 - wanted**2) * w
+    if not step:
+        cost, dual = cost / slack[0], dual / slack[0]
     worst[0], worst[1], worst[2], worst[3], worst[4] = stationarity, feasibility, complementarity, cost, dual

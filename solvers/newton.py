@@ -204,6 +204,8 @@ class _Search:
             t = min(max(t, 0.9 * low + 0.1 * high), 0.1 * low + 0.9 * high)
             tried = self.dual.point(leaves, now.lam + t * direction)
             here = float(tried.gradient @ direction)
+            if here > 0 and tried.value < now.value + 0.1 * t * slope:
+                return tried
             if here > 0:
                 high, high_slope = t, here
                 continue
@@ -316,7 +318,12 @@ def _dual(problem: Problem, unit: float) -> tuple[Dual, dict[str, NDArray[Any]]]
         rows.append(np.flatnonzero(of_cell >= 0))
         columns.append(of_cell[of_cell >= 0])
     row, column = np.concatenate(rows), np.concatenate(columns)
-    member = sp.csr_array((np.ones(len(row)), (row, column)), shape=(problem.cells, size))
+    if len(row) == len(blocks) * problem.cells:  # all is measured: every cell has one element of each feature
+        column = column.reshape(len(blocks), problem.cells).T.reshape(-1).astype(np.int32)
+        start = (np.arange(problem.cells + 1) * len(blocks)).astype(np.int32)
+        member = sp.csr_array((np.ones(len(column)), column, start), shape=(problem.cells, size))
+    else:
+        member = sp.csr_array((np.ones(len(row)), (row, column)), shape=(problem.cells, size))
     return Dual(
         member, np.concatenate(rooms), np.concatenate(targets), np.concatenate(scales), tuple(blocks)
     ), places

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
 import sys
 import textwrap
@@ -296,15 +297,53 @@ USES_PLUGIN = """
 """
 
 
+PROJECT = f"""
+    [build-system]
+    requires = ["hatchling"]
+    build-backend = "hatchling.build"
+
+    [project]
+    name = "plain-qp"
+    version = "1.0"
+
+    [project.entry-points."{solvers.GROUP}"]
+    plain = "plain_qp:Plain"
+
+    [tool.hatch.build.targets.wheel]
+    include = ["plain_qp.py"]
+"""
+
+
 def test_a_third_party_package_registers_by_entry_point(tmp_path):
-    """An installed package that declares a solver in the group `cbdp.solvers` is known by name, solves and is certified."""
-    (tmp_path / "plain_qp.py").write_text(textwrap.dedent(PLUGIN))
-    info = tmp_path / "plain_qp-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plain-qp\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[{solvers.GROUP}]\nplain = plain_qp:Plain\n")
-    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n" + textwrap.dedent(USES_PLUGIN)
+    """A package installed by pip that declares a solver is listed by `cbdp solvers`, solves and is certified."""
+    source, site = tmp_path / "source", tmp_path / "site"
+    source.mkdir()
+    (source / "plain_qp.py").write_text(textwrap.dedent(PLUGIN))
+    (source / "pyproject.toml").write_text(textwrap.dedent(PROJECT))
+    install = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--no-build-isolation",
+        "--target",
+    ]
+    subprocess.run(
+        [sys.executable, *install, str(site), str(source)], check=True, capture_output=True, timeout=300
+    )
+    here = {**os.environ, "PYTHONPATH": str(site)}
+    listed = subprocess.run(
+        [sys.executable, "-m", "cbdp", "solvers"], capture_output=True, text=True, env=here, check=True
+    )
+    assert [line for line in listed.stdout.splitlines() if line.startswith("plain ")]
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", textwrap.dedent(USES_PLUGIN)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=here,
+        check=False,
     )
     assert run.stdout.strip() == "certified", run.stderr

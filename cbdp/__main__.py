@@ -1,0 +1,8 @@
+"""`python -m cbdp` is the command `cbdp`."""
+
+import sys
+
+from cbdp.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
