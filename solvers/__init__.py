@@ -30,7 +30,9 @@ def known() -> dict[str, str]:
 def get(solver: str | Solver | type[Solver] | Any) -> Solver:
     """A solver by its name, as "package.module:attribute", as a class, or as it is."""
     if isinstance(solver, str):
-        where = TABLE.get(solver) or known().get(solver, solver)  # installed packages are searched for strangers only
+        where = TABLE.get(solver) or known().get(
+            solver, solver
+        )  # installed packages are searched for strangers only
         if ":" not in where:
             raise SolverError(
                 f"unknown solver {solver!r}: there are {', '.join(known())}, or name one as 'package.module:attribute'"

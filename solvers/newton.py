@@ -319,8 +319,9 @@ def _dual(problem: Problem, unit: float) -> tuple[Dual, dict[str, NDArray[Any]]]
         columns.append(of_cell[of_cell >= 0])
     row, column = np.concatenate(rows), np.concatenate(columns)
     if len(row) == len(blocks) * problem.cells:  # all is measured: every cell has one element of each feature
-        column = column.reshape(len(blocks), problem.cells).T.reshape(-1).astype(np.int32)
-        start = (np.arange(problem.cells + 1) * len(blocks)).astype(np.int32)
+        kind = np.int32 if len(column) < 2**31 else np.int64  # as SciPy would choose
+        column = column.reshape(len(blocks), problem.cells).T.reshape(-1).astype(kind)
+        start = np.arange(problem.cells + 1, dtype=kind) * len(blocks)
         member = sp.csr_array((np.ones(len(column)), column, start), shape=(problem.cells, size))
     else:
         member = sp.csr_array((np.ones(len(row)), (row, column)), shape=(problem.cells, size))

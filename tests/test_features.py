@@ -464,7 +464,9 @@ def test_odmts_reads_modes_of_any_kind(kind):
 
 def test_structural_zeros_need_no_label():
     """A mapping need not label combinations that cannot occur."""
-    universe = Universe(origin=list("AB"), destination=list("AB"), time=list("xy")).without_equal("origin", "destination")
+    universe = Universe(origin=list("AB"), destination=list("AB"), time=list("xy")).without_equal(
+        "origin", "destination"
+    )
     dag = odmts(universe, {"A": "n", "B": "s"}, {("A", "B"): "bus", ("B", "A"): "walk"})
     assert dag.sizes["mode"] == 4
 
