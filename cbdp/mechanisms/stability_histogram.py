@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-
 from cbdp.budget import Budget, Number, Sequential, Spend, positive, probability
 from cbdp.counts import Counts
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.measuring import shares
 from cbdp.mechanisms.base import Mechanism
-from cbdp.noise import DiscreteLaplace, Entropy
+from cbdp.mechanisms.suppressed import publish
+from cbdp.noise import Entropy
 from cbdp.release import Claim, Release
 from cbdp.unit import Trip
 
@@ -72,25 +71,7 @@ class StabilityHistogram(Mechanism):
         return Claim(self.protects, Sequential(tuple(spends), "tables"))
 
     def run(self, counts: Counts, entropy: Entropy) -> Release:
-        published = {}
-        for name in self._tables:
-            truth = counts.of(self.features, name)
-            where = np.flatnonzero(truth)  # ascending: the order says nothing about the data
-            noisy = truth[where] + DiscreteLaplace(self.scale(name)).sample(len(where), entropy)
-            table = np.zeros(len(truth), dtype=np.int64)
-            table[where] = np.where(noisy >= self.threshold(name), noisy, 0)
-            published[name] = table
-        leaves = published.get(SINGLETON, np.zeros(0, dtype=np.int64))
-        index = np.flatnonzero(leaves).astype(np.int64)
-        return Release(
-            self.features,
-            self.name,
-            self.claim(),
-            index,
-            leaves[index],
-            tables=published,
-            secure=entropy.secure,
-        )
+        return publish(self, counts, entropy, self._tables, self.scale, self.threshold, skip_zeros=True)
 
 
 def opal_budget() -> dict[str, Fraction]:

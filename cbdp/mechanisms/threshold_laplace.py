@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from cbdp.budget import Budget, Sequential, Spend
 from cbdp.counts import Counts
 from cbdp.errors import InputError
-from cbdp.features import SINGLETON
 from cbdp.measuring import shares
 from cbdp.mechanisms.base import Mechanism
+from cbdp.mechanisms.suppressed import publish
 from cbdp.noise import DiscreteLaplace, Entropy
 from cbdp.release import Claim, Release
 
@@ -68,22 +66,12 @@ class ThresholdLaplace(Mechanism):
         return Claim(self.protects, cost, False, f"zeros are not perturbed; any (ε, δ) needs δ ≥ {least:.2g}")
 
     def run(self, counts: Counts, entropy: Entropy) -> Release:
-        published = {}
-        for name in self._tables:
-            truth = counts.of(self.features, name)
-            where = np.flatnonzero(truth) if self.zeros == "skipped" else np.arange(len(truth))
-            noisy = truth[where] + DiscreteLaplace(self.scale(name)).sample(len(where), entropy)
-            table = np.zeros(len(truth), dtype=np.int64)
-            table[where] = np.where(noisy >= self.threshold, noisy, 0)
-            published[name] = table
-        leaves = published.get(SINGLETON, np.zeros(0, dtype=np.int64))
-        index = np.flatnonzero(leaves).astype(np.int64)
-        return Release(
-            self.features,
-            self.name,
-            self.claim(),
-            index,
-            leaves[index],
-            tables=published,
-            secure=entropy.secure,
+        return publish(
+            self,
+            counts,
+            entropy,
+            self._tables,
+            self.scale,
+            lambda _: self.threshold,
+            skip_zeros=self.zeros == "skipped",
         )
