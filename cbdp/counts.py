@@ -26,6 +26,7 @@ class Counts:
     index: Ints = field(repr=False)  # private: the non-zero trip types, ascending
     value: Ints = field(repr=False)  # private
     unit: Unit = field(default_factory=Trip)
+    secure: bool = True  # False: trips were dropped by a seeded source, which a release refuses
 
     def of(self, features: FeatureDag, name: str) -> Ints:
         """The exact counts of a feature's elements (private)."""
@@ -75,17 +76,19 @@ def count(
     codes = [_codes(d, table.column(names[n]), n) for n, d in universe.dimensions.items()]
     rank = universe.rank_codes(codes) if table.num_rows else np.empty(0, dtype=np.int64)
     inside = rank >= 0
+    source = entropy or SystemEntropy()
     if isinstance(unit, Person):
         person = table.column(names.get(unit.column, unit.column))
         inside &= ~np.asarray(person.is_null().to_numpy(zero_copy_only=False) if table.num_rows else inside)
         who = np.asarray(person.dictionary_encode().combine_chunks().indices.to_numpy(zero_copy_only=False))[
             inside
         ]
-        rank = rank[inside][_bounded(who, unit.max_trips, entropy or SystemEntropy())]
+        rank = rank[inside][_bounded(who, unit.max_trips, source)]
     else:
         rank = rank[inside]
     index, value = np.unique(rank, return_counts=True)
-    return Counts(universe, index.astype(np.int64), value.astype(np.int64), unit)
+    secure = source.secure or not isinstance(unit, Person)  # counting trips draws nothing
+    return Counts(universe, index.astype(np.int64), value.astype(np.int64), unit, secure)
 
 
 def _bounded(who: NDArray[Any], most: int, entropy: Entropy) -> NDArray[np.bool_]:
@@ -158,18 +161,28 @@ def _codes(dimension: Any, column: Any, name: str) -> Ints:
 
     if dimension.edges is not None and (pa.types.is_timestamp(column.type) or pa.types.is_time(column.type)):
         return _periods(dimension.edges, column)
+    _check_kind(dimension, column.type, name)
     if len(column) == 0:
         return np.empty(0, dtype=np.int64)
     encoded = column.combine_chunks().dictionary_encode() if hasattr(column, "combine_chunks") else column
     distinct = encoded.dictionary.to_pylist()
-    if distinct and not any(isinstance(v, type(dimension.values[0])) for v in distinct):
-        kinds = type(distinct[0]).__name__, type(dimension.values[0]).__name__
-        raise InputError(
-            f"column {name!r} holds {kinds[0]} values, the dimension {kinds[1]} ones: convert one of them"
-        )
     found = dimension.codes(distinct)
     places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return np.where(places < 0, -1, found[np.maximum(places, 0)] if len(found) else -1)
+
+
+def _check_kind(dimension: Any, kind: Any, name: str) -> None:
+    """Refuse a column whose type cannot hold the dimension's values: by its schema, whatever the rows say."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    wants_text = all(isinstance(v, str) for v in dimension.values)
+    wants_number = all(isinstance(v, int | float) for v in dimension.values)
+    if (wants_text and number) or (wants_number and text):
+        wanted = "text" if wants_text else "numbers"
+        raise InputError(f"column {name!r} holds {kind} values, the dimension {wanted}: convert one of them")
 
 
 def _periods(edges: tuple[int, ...], column: Any) -> Ints:

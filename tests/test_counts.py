@@ -108,7 +108,8 @@ def test_counts_do_not_print_themselves() -> None:
     [
         ({"origin": ["A"], "time": ["08:00"]}, "trip", "no column 'destination'"),
         (ROWS, {"person": "card", "max_trips": 2}, "no column 'card'"),
-        ({**ROWS, "origin": [1.5] * 7}, "trip", "column 'origin' holds float"),
+        ({**ROWS, "origin": [1.5] * 7}, "trip", "column 'origin' holds double"),
+        ({**ROWS, "origin": pa.nulls(7, pa.float64())}, "trip", "column 'origin' holds double"),
         (np.array([1, 2]), "trip", "shape"),
         (np.full(18, 0.5), "trip", "whole numbers"),
         (np.full(18, -1), "trip", "whole numbers"),

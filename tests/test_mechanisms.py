@@ -24,6 +24,7 @@ from cbdp.mechanisms import (
     ThresholdLaplace,
     nested,
 )
+from cbdp.noise import InsecureSeededEntropy
 from cbdp.unit import Person, Trip
 
 ALL = [Laplace, Hierarchical, ConstraintBased, StabilityHistogram, ThresholdLaplace]
@@ -67,6 +68,17 @@ def test_a_release_takes_no_random_state(kind: type[Mechanism]) -> None:
     again = kind(CITY.features(), epsilon=1).simulate(CITY.trips, seed=7)
     assert not simulated.secure
     assert simulated.value.tolist() == again.value.tolist()
+
+
+def test_a_release_refuses_counts_bounded_by_a_seed() -> None:
+    """Which trips of a person were dropped must be as secret as the noise; a simulation may use such counts."""
+    card = Person("card", 1)
+    trips = {"stop": ["A", "B"], "card": ["x", "x"]}
+    counts = cbdp.count(trips, TINY.universe, unit=card, entropy=InsecureSeededEntropy(0))
+    with pytest.raises(InputError, match="seeded source"):
+        Laplace(TINY, 1, unit=card).release(counts)
+    assert not Laplace(TINY, 1, unit=card).simulate(counts, seed=0).secure
+    assert Laplace(TINY, 1, unit=card).release(cbdp.count(trips, TINY.universe, unit=card)).secure
 
 
 @pytest.mark.parametrize("kind", ALL)

@@ -64,5 +64,9 @@ class Mechanism(ABC):
         return self._go(trips, columns, InsecureSeededEntropy(seed))
 
     def _go(self, trips: Any, columns: Mapping[str, str] | None, entropy: Entropy) -> Release:
+        if entropy.secure and isinstance(trips, Counts) and not trips.secure:
+            raise InputError(
+                "these counts were bounded by a seeded source: count the trips again for a release"
+            )
         counts = count(trips, self.features.universe, columns=columns, unit=self.protects, entropy=entropy)
         return self.run(counts, entropy)
