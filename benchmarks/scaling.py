@@ -19,7 +19,10 @@ from benchmarks.instances import City
 from benchmarks.measure import measure
 from cbdp import compiler, solvers
 
-PERIODS, FIRST = 28, 60  # 60 stops: 100,800 leaves
+PERIODS = 28
+STOPS = tuple(
+    round(60 * (1035 / 60) ** (i / 8)) for i in range(9)
+)  # 100,800 to 29,994,300 leaves, about doubling
 MOST_PER_DOUBLING, MOST_TO_DRAWING, MOST_ARRAYS = 2.2, 2.0, 3.0
 HEAD = (
     "leaves",
@@ -115,8 +118,9 @@ def main(argv: list[str]) -> int:
     )
     print("| " + " | ".join(HEAD) + " |\n|" + "---:|" * len(HEAD))
     sizes: list[Size] = []
-    stops = FIRST
-    while stops**2 * PERIODS <= options.most:
+    for stops in STOPS:
+        if stops**2 * PERIODS > options.most:
+            break
         print(f"{stops**2 * PERIODS:,} leaves …", file=sys.stderr, flush=True)
         run = measure(solving, stops, options.epsilon, limit=options.limit, repeats=5)
         if run.failure is not None:
@@ -127,7 +131,6 @@ def main(argv: list[str]) -> int:
         now = Size(found.leaves, found.compiling, found.drawing, found.residual, run.seconds, arrays)
         print(line(sizes[-1] if sizes else None, now), flush=True)
         sizes.append(now)
-        stops = round(FIRST * 2 ** (len(sizes) / 2))
     said = verdicts(sizes)
     print("\n" + "\n".join(f"- {text}: {'yes' if kept else 'NO'}" for text, kept in said))
     return 0 if all(kept for _, kept in said) else 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -59,21 +58,17 @@ def candidates(
 ) -> tuple[Floats, Floats, NDArray[Any]]:
     """Value, slack and cell of the leaves whose own floor (c_u w_u > floor_k) they exceed; leaf order is kept."""
     step = 0 if len(slack) == 1 else 1
-    n = len(target)
     floor = floor if step else floor * slack[0]
-    sizes = in_chunks(n, lambda i, j: int(_count_above(target, slack, step, cell, floor, i, j)))
-    kept = np.empty(sum(sizes))
-    kept_slack = np.empty(sum(sizes)) if step else slack
-    kept_cell = np.empty(sum(sizes), dtype=cell.dtype)
-    ends = np.cumsum([0, *sizes]).tolist()
-    room = dict(
-        zip(_starts(n, len(sizes)), pairwise(ends), strict=True)
-    )  # each chunk's own part of the arrays
-    in_chunks(
-        n,
-        lambda i, _: _keep_above(target, slack, step, cell, floor, i, *room[i], kept, kept_slack, kept_cell),
-    )
-    return kept, kept_slack, kept_cell
+
+    def work(start: int, stop: int) -> tuple[Floats, Floats, NDArray[Any]]:
+        # as long as all leaves: memory that is never written to costs nothing
+        kept, kept_cell = np.empty(stop - start), np.empty(stop - start, dtype=cell.dtype)
+        kept_slack = np.empty(stop - start) if step else slack
+        n = _keep_above(target, slack, step, cell, floor, start, stop, kept, kept_slack, kept_cell)
+        return kept[:n], kept_slack[:n] if step else slack, kept_cell[:n]
+
+    kept, kept_slack, kept_cell = zip(*in_chunks(len(target), work), strict=True)
+    return np.concatenate(kept), np.concatenate(kept_slack) if step else slack, np.concatenate(kept_cell)
 
 
 def primal(target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Floats) -> Floats:
@@ -103,11 +98,6 @@ def check(
     sums, active, worst = (np.array(column) for column in zip(*parts, strict=True))
     ends = np.concatenate([worst[:, :3].max(axis=0), worst[:, 3:].sum(axis=0)])
     return sums.sum(axis=0), active.sum(axis=0), ends
-
-
-def _starts(n: int, chunks: int) -> list[int]:
-    starts: list[int] = np.linspace(0, n, chunks + 1).astype(int).tolist()
-    return starts[:-1]
 
 
 @njit(cache=True, nogil=True)
@@ -143,25 +133,17 @@ def _above_shift(target, slack, step, cell, level, start, stop, y, d):  # type: 
 
 
 @njit(cache=True, nogil=True)
-def _count_above(target, slack, step, cell, floor, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    n = 0
+def _keep_above(target, slack, step, cell, floor, start, stop, kept, kept_slack, kept_cell):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    at = 0
     for u in range(start, stop):
-        n += target[u] > floor[cell[u]] * (slack[u] if step else 1.0)
-    return n
-
-
-@njit(cache=True, nogil=True)
-def _keep_above(target, slack, step, cell, floor, start, at, end, kept, kept_slack, kept_cell):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    for u in range(start, len(target)):
-        if at == end:
-            break
-        k = cell[u]  # no other branch: what is not kept is overwritten by the next one
+        k = cell[u]  # no branch: what is not kept is overwritten by the next one
         r = slack[u] if step else 1.0
         kept[at] = target[u]
         kept_cell[at] = k
         if step:
             kept_slack[at] = r
         at += target[u] > floor[k] * r
+    return at
 
 
 @njit(cache=True, nogil=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,13 +12,11 @@ import scipy.sparse.linalg as spl
 from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import lapack
-from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[np.float64]
 
-_BLAS = ThreadpoolController()
-
-DENSE = 150  # unknowns up to which a dense factorisation is fastest
+SMALL = 100  # unknowns beside the largest feature's up to which the system is solved by compiled code alone,
+FREE = 300  # and unknowns of the largest feature
 SCHUR = 4000  # unknowns beside the largest feature's up to which their Schur complement is kept dense
 THIN = 0.1  # share of the Schur complement's entries that are not zero, up to which a sparse factor is faster
 WORK = 50_000_000  # products of entries that may be spent on looking at the pattern
@@ -39,10 +36,12 @@ def linear_solver(member: Any, room: Floats, blocks: Sequence[slice]) -> LinearS
     free, and what is left (the Schur complement of the others) decides.
     """
     m = member.shape[1]
-    if m <= DENSE:
-        return Dense(member, room)
+    if not blocks:
+        return Small(member, room, slice(0, 0))
     largest = max(blocks, key=lambda block: block.stop - block.start)
     rest = m - (largest.stop - largest.start)
+    if m <= SMALL + FREE and rest <= SMALL:
+        return Small(member, room, largest)
     crossings = (member[:, largest].T @ _without(member, largest)).tocsr()
     work = float(np.sum(np.diff(crossings.indptr).astype(float) ** 2))
     if work <= WORK:
@@ -52,40 +51,32 @@ def linear_solver(member: Any, room: Floats, blocks: Sequence[slice]) -> LinearS
     return Schur(member, room, largest) if rest <= SCHUR else Iterated(member, room)
 
 
-def few_threads(linear: LinearSolver) -> AbstractContextManager[Any]:
-    """One BLAS thread while small matrices are factorised: more gain nothing, and on a busy machine wait for each other."""
-    return _BLAS.limit(limits=1, user_api="blas") if isinstance(linear, Dense) else nullcontext()
-
-
 def _without(member: Any, block: slice) -> Any:
     keep = np.r_[0 : block.start, block.stop : member.shape[1]]
     return member[:, keep].tocsr()
 
 
-def _speck(room: Floats, d: Floats) -> Floats:
-    return np.where(room == 0.0, SPECK * max(1.0, float(d.sum())), 0.0)
+def _curved(room: Floats, d: Floats) -> Floats:
+    """R, with a speck of curvature for exact counts."""
+    return room if room.all() else np.where(room == 0.0, SPECK * max(1.0, float(d.sum())), room)
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
+class Small:
+    """Compiled as a whole: a feature is eliminated for free, and of the others so few are left that calls would cost more."""
+
     member: Any
     room: Floats
+    largest: slice
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
-        diagonal = self.room + _speck(self.room, d)
-        place = np.empty(len(gradient), dtype=np.int64)
-        live = _live(self.member.indptr, self.member.indices, d, place)
-        hessian = np.zeros((live, live), order="F")
-        _assemble(self.member.indptr, self.member.indices, d, diagonal, place, hessian)
-        z = gradient / np.where(
-            diagonal > 0, diagonal, 1.0
-        )  # what no leaf above its shift touches stands alone
-        if live:
-            here = place >= 0
-            _, z[here], trouble = lapack.dposv(hessian, gradient[here], lower=1, overwrite_a=1)
-            if trouble:  # rounding made it singular: what conjugate gradients reach is a descent direction all the same
-                return Iterated(self.member, self.room).solve(d, gradient)
-        return z
+        diagonal = _curved(self.room, d)
+        z = np.empty(len(gradient))
+        first, end = self.largest.start, self.largest.stop
+        if _eliminate(self.member.indptr, self.member.indices, d, diagonal, gradient, first, end, z):
+            return z
+        # rounding made it singular: what conjugate gradients reach is a descent direction all the same
+        return Iterated(self.member, self.room).solve(d, gradient)
 
 
 class Sparse:
@@ -103,7 +94,7 @@ class Sparse:
         import qdldl
 
         data = np.bincount(self.slot, weights=d[self.cell], minlength=self.pattern.nnz)
-        data[self.diagonal] += self.room + _speck(self.room, d)
+        data[self.diagonal] += _curved(self.room, d)
         hessian = sp.csc_matrix((data, self.pattern.indices, self.pattern.indptr), shape=self.pattern.shape)
         if self.factor is None:
             self.factor = qdldl.Solver(hessian, upper=True)
@@ -124,7 +115,7 @@ class Schur:
         self.member_others = _without(member, largest)
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
-        room = self.room + _speck(self.room, d)
+        room = _curved(self.room, d)
         weighted = sp.diags_array(d) @ self.member_others
         diagonal = room[self.first] + self.member_first.T @ d
         if not len(self.others):
@@ -151,7 +142,7 @@ class Iterated:
     room: Floats
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
-        fixed = self.room + _speck(self.room, d)
+        fixed = _curved(self.room, d)
         diagonal = fixed + self.member.T @ d
         m = len(gradient)
         hessian = spl.LinearOperator(
@@ -184,28 +175,72 @@ def _place(pattern: Any, row: NDArray[Any], column: NDArray[Any]) -> NDArray[Any
 
 
 @njit(cache=True)
-def _live(indptr, indices, d, place):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Number the unknowns that D couples, in their order; −1 for the others."""
-    place[:] = -1
+def _eliminate(indptr, indices, d, diagonal, gradient, first, end, z):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Solve into z by a Cholesky factor of the Schur complement of the unknowns first…end; False if it is singular."""
+    free = end - first
+    m = len(gradient) - free
+    pivot = diagonal[first:end].copy()
+    cross = np.zeros((free, m))
+    left = np.zeros((m, m))
     for k in range(len(d)):
         if d[k] != 0.0:
+            own = -1
             for a in range(indptr[k], indptr[k + 1]):
-                place[indices[a]] = 0
-    live = 0
-    for j in range(len(place)):
-        if place[j] == 0:
-            place[j] = live
-            live += 1
-    return live
-
-
-@njit(cache=True)
-def _assemble(indptr, indices, d, diagonal, place, hessian):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    for j in range(len(diagonal)):
-        if place[j] >= 0:
-            hessian[place[j], place[j]] = diagonal[j]
-    for k in range(len(d)):
-        if d[k] != 0.0:
+                if first <= indices[a] < end:
+                    own = indices[a] - first
+                    pivot[own] += d[k]
             for a in range(indptr[k], indptr[k + 1]):
+                i = indices[a] if indices[a] < first else indices[a] - free
+                if first <= indices[a] < end:
+                    continue
+                if own >= 0:
+                    cross[own, i] += d[k]
                 for b in range(indptr[k], indptr[k + 1]):
-                    hessian[place[indices[a]], place[indices[b]]] += d[k]
+                    j = indices[b] if indices[b] < first else indices[b] - free
+                    if not first <= indices[b] < end and j <= i:
+                        left[i, j] += d[k]
+    g = np.concatenate((gradient[:first], gradient[end:]))
+    for i in range(m):
+        left[i, i] += diagonal[i if i < first else i + free]
+    for p in range(free):
+        for i in range(m):
+            if cross[p, i] != 0.0:
+                ratio = cross[p, i] / pivot[p]
+                g[i] -= ratio * gradient[first + p]
+                for j in range(i + 1):
+                    left[i, j] -= ratio * cross[p, j]
+    if not _cholesky(left):
+        return False
+    for i in range(m):
+        for j in range(i):
+            g[i] -= left[i, j] * g[j]
+        g[i] /= left[i, i]
+    for i in range(m - 1, -1, -1):
+        g[i] /= left[i, i]
+        for j in range(i):
+            g[j] -= left[i, j] * g[i]
+    z[:first], z[end:] = g[:first], g[first:]
+    for p in range(free):
+        rest = gradient[first + p]
+        for i in range(m):
+            rest -= cross[p, i] * g[i]
+        z[first + p] = rest / pivot[p]
+    return True
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def _cholesky(a):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """The lower factor of a in its place, by rows; False if a is not positive definite."""
+    for i in range(len(a)):
+        for j in range(i):
+            total = a[i, j]
+            for k in range(j):
+                total -= a[i, k] * a[j, k]
+            a[i, j] = total / a[j, j]
+        total = a[i, i]
+        for k in range(i):
+            total -= a[i, k] ** 2
+        if not total > 0.0:
+            return False
+        a[i, i] = np.sqrt(total)
+    return True

@@ -27,7 +27,7 @@ from cbdp.problem import Problem, bincount
 from cbdp.solution import ROUNDING as ERROR
 from cbdp.solution import Solution
 from cbdp.solvers.base import Answer, Floats, Solver, positive
-from cbdp.solvers.linear import LinearSolver, few_threads, linear_solver
+from cbdp.solvers.linear import LinearSolver, linear_solver
 
 MANY = 1 << 20  # leaves from which a sample is solved first
 SAMPLED = 60  # leaves a cell should have in that sample
@@ -40,6 +40,7 @@ MARGIN = 1.0  # how far below the shifts floors are set, in scales of the noise
 ROUGHLY = 1e-2  # residual that a sample is solved to
 COARSE = 6  # leaves above its shift that a cell should have there
 GUESSES = 15  # steps on it at most
+CLOSE = 0.1  # slope along a step, relative to its first, that a search ends at
 ROUNDING = 1e-9  # residual below which a lack of progress means rounding
 
 
@@ -66,9 +67,8 @@ class Newton(Solver):
         search = _Search(dual, linear_solver(dual.member, dual.room, dual.blocks), self.max_steps)
         if lam is not None and dual.point(every, lam).value > dual.point(every, np.zeros_like(lam)).value:
             lam = None  # an earlier solution that is worse than none is of other data
-        with few_threads(search.linear):
-            lam = _first_guess(search, every) if lam is None else lam
-            found = _with_floors(search, every, lam, self.tolerance)
+        lam = _first_guess(search, every) if lam is None else lam
+        found = _with_floors(search, every, lam, self.tolerance)
         prices = {t.name: _spread(found.lam * unit, places[t.name]) for t in problem.terms}
         leaves = primal(every.target, every.slack, every.cell, found.shift)
         _meet_exact(problem, leaves, every.slack)
@@ -95,6 +95,11 @@ class Leaves:
         if np.isneginf(floor).all():
             return self
         return Leaves(*candidates(self.target, self.slack, self.cell, floor), self.copies)
+
+    def idle(self, now: Point, spare: float) -> bool:
+        """Whether there are more than a few, and more than `spare` times as many as lie above their shifts."""
+        n = len(self.target)
+        return n > FEW and n > FEW + spare * now.d.sum() / np.mean(self.slack[:FEW])
 
     def tops(self, cells: int) -> Floats:
         """A level in each cell that a few of its leaves exceed: the largest of a sample."""
@@ -126,22 +131,26 @@ class Dual:
     blocks: tuple[slice, ...]  # each feature's unknowns
 
     def point(self, leaves: Leaves, lam: Floats) -> Point:
-        shift, size = _by_cell(self.member.indptr, self.member.indices, lam)
+        pattern = self.member.indptr, self.member.indices
+        shift, size = _by_cell(*pattern, lam)
         y, d, squares = leaves.above(shift)
-        handled = y + size * d  # the size of the numbers that the sums Y are made of
-        gradient = np.empty(len(lam))
-        value, residual = _gradient(
-            self.member.indptr,
-            self.member.indices,
-            self.room,
-            self.target,
-            self.scale,
+        return Point(
             lam,
+            shift,
             y,
-            handled,
-            gradient,
+            d,
+            *_gradient(*pattern, self.room, self.target, self.scale, lam, size, y, d, squares),
         )
-        return Point(lam, shift, y, d, squares + value, gradient, residual)
+
+    def along(self, leaves: Leaves, now: Point, tried: Point) -> float:
+        """How far to go from one point towards another that overshoots: to where Φ is least, about."""
+        # a leaf's excess is linear on the way, so that one which is below its shift at both ends does not matter
+        near = leaves.only(np.minimum(now.shift, tried.shift))
+        step = tried.lam - now.lam
+        slope, growth = now.gradient @ step, (self.room * step) @ step
+        each = 0 if len(near.slack) == 1 else 1
+        way = near.target, near.slack, each, near.cell, near.copies, now.shift, tried.shift - now.shift
+        return float(_least_along(*way, slope, growth))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +181,7 @@ class _Search:
         now = best = self.dual.point(leaves, lam)
         stuck = fresh = 0
         while best.residual > tolerance and stuck < 3:
-            if fresh >= 2 and len(leaves.target) > FEW + spare * now.d.sum() / np.mean(leaves.slack[:FEW]):
+            if fresh >= 2 and leaves.idle(now, spare):
                 return now
             if self.steps >= self.max_steps:
                 raise SolverError(
@@ -196,23 +205,7 @@ class _Search:
         self.searched = not (end <= 1e-6 * abs(slope) or tried.value < now.value + 0.1 * slope)
         if not self.searched:
             return tried
-        best = now
-        low, low_slope, high, high_slope = 0.0, slope, 1.0, end
-        for _ in range(40):
-            # the slope along a direction increases, piecewise linearly: a secant step, kept away from the ends
-            t = low - low_slope * (high - low) / (high_slope - low_slope)
-            t = min(max(t, 0.9 * low + 0.1 * high), 0.1 * low + 0.9 * high)
-            tried = self.dual.point(leaves, now.lam + t * direction)
-            here = float(tried.gradient @ direction)
-            if here > 0 and tried.value < now.value + 0.1 * t * slope:
-                return tried
-            if here > 0:
-                high, high_slope = t, here
-                continue
-            best, low, low_slope = tried, t, here
-            if here >= 0.5 * slope:
-                break
-        return best
+        return self.dual.point(leaves, now.lam + self.dual.along(leaves, now, tried) * direction)
 
 
 def _stride(n: int, least: int, most: int) -> int:
@@ -244,30 +237,29 @@ def _with_floors(search: _Search, every: Leaves, lam: Floats, tolerance: float) 
     """Minimise over the leaves above floors; raise floors while that drops most leaves; lower those that are too high."""
     cells = search.dual.member.shape[0]
     floor = np.full(cells, -np.inf)
-    leaves, margin, raises = every, MARGIN, RAISES
+    levels = [(floor, every)]  # floors, and the leaves above them: ever higher and fewer
+    margin, raises = MARGIN, RAISES
     tops = every.tops(cells) if len(every.target) > FEW else floor
     if lam.any() and len(every.target) > FEW:
-        floor = _floors(
-            every,
-            search.dual.point(every, lam).shift,
-            tops,
-            margin,
-        )
-        leaves = every.only(floor)
+        shift = _by_cell(search.dual.member.indptr, search.dual.member.indices, lam)[0]
+        floor = _floors(every, shift, tops, margin)
+        levels.append((floor, every.only(floor)))
     while True:
+        leaves = levels[-1][1]
         found = search.minimise(leaves, lam, tolerance, SPARE if raises else np.inf)
         lam = found.lam
         low = found.shift < floor
         if found.residual > max(tolerance, ROUNDING):  # it stopped to have idle leaves dropped
             raises -= 1
             floor = np.maximum(floor, _floors(leaves, found.shift, tops, margin))
-            leaves = leaves.only(floor)
         elif low.any():
             margin *= 2
             floor = np.where(low, _floors(leaves, found.shift, tops, margin), floor)
-            leaves = every.only(floor)
+            while (levels[-1][0] > floor).any():
+                levels.pop()
         else:
             return found
+        levels.append((floor, levels[-1][1].only(floor)))
 
 
 def _floors(leaves: Leaves, shift: Floats, tops: Floats, margin: float) -> Floats:
@@ -363,18 +355,49 @@ def _by_cell(indptr, indices, lam):  # type: ignore[no-untyped-def]  # noqa: ANN
 
 
 @njit(cache=True)
-def _gradient(indptr, indices, room, target, scale, lam, y, handled, gradient):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """R λ + c − BᵀY, with ½ λᵀRλ + cᵀλ and the largest relative entry, less what rounding accounts for."""
-    value = residual = 0.0
-    size = np.zeros(len(lam))
+def _gradient(indptr, indices, room, target, scale, lam, size, y, d, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Φ, its gradient R λ + c − BᵀY, and the gradient's largest relative entry, less what rounding accounts for."""
+    value, residual = squares, 0.0
+    gradient, handled = np.empty(len(lam)), np.empty(len(lam))
     for j in range(len(lam)):
         gradient[j] = room[j] * lam[j] + target[j]
-        size[j] = abs(room[j] * lam[j]) + abs(target[j])
+        handled[j] = abs(room[j] * lam[j]) + abs(target[j])
         value += lam[j] * (0.5 * room[j] * lam[j] + target[j])
     for k in range(len(y)):
+        own = y[k] + size[k] * d[k]  # the size of the numbers that the sum Y is made of
         for a in range(indptr[k], indptr[k + 1]):
             gradient[indices[a]] -= y[k]
-            size[indices[a]] += handled[k]
+            handled[indices[a]] += own
     for j in range(len(lam)):
-        residual = max(residual, (abs(gradient[j]) - ERROR * size[j]) / scale[j])
-    return value, residual
+        residual = max(residual, (abs(gradient[j]) - ERROR * handled[j]) / scale[j])
+    return value, gradient, residual
+
+
+@njit(cache=True)
+def _least_along(target, slack, each, cell, copies, shift, change, slope, growth):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """The t in (0, 1) at which the slope of Φ(λ + t·step), below 0 at first, is zero, nearly: it increases with t."""
+    low, high, t = 0.0, 1.0, 0.5
+    for _ in range(60):
+        # what the leaves have changed since t = 0: the slope itself would be lost in the rounding of large sums
+        here, steep = slope + t * growth, growth
+        for u in range(len(target)):
+            k = cell[u]
+            r = slack[u * each]
+            before = max(0.0, target[u] - shift[k] * r)
+            now = target[u] - (shift[k] + t * change[k]) * r
+            if now > 0:
+                here += copies * (before - now) * change[k]
+                steep += copies * r * change[k] ** 2
+            else:
+                here += copies * before * change[k]
+        if abs(here) <= CLOSE * abs(slope):
+            return t
+        if here < 0:
+            low = t
+        else:
+            high = t
+        # Newton's step on the linear piece at hand if that stays inside, else halve
+        t = t - here / steep if steep > 0 else low
+        if not low < t < high:
+            t = 0.5 * (low + high)
+    return t
