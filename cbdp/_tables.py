@@ -18,8 +18,7 @@ from cbdp.entropy import Entropy
 Ints = NDArray[np.int64]
 
 LIMIT = 2**62  # the magnitude at which samples saturate
-RADIX = 4096  # the base of the digits, and the most entries of a table
-MAX_HEAD_SCALE = 1024  # a leading digit of a larger scale would land beyond its table too often
+RADIX = 4096  # the base of the digits unless told otherwise, and the most entries of a table
 CHUNK = 2**16  # samples per pass: words, outcomes and table stay in the processor's cache
 GUIDE_BITS = 12
 
@@ -133,32 +132,46 @@ class Geometric:
     head: Table
     restarts: bool
     width: int | None
+    radix: int = RADIX
 
     @classmethod
     def build(
-        cls, power: Power, scale: float, word_bits: int, *, width: int | None = None, signed: bool = False
+        cls,
+        power: Power,
+        scale: float,
+        word_bits: int,
+        *,
+        width: int | None = None,
+        signed: bool = False,
+        radix: int = RADIX,
     ) -> Geometric:
-        """Choose the digits for a law of about this scale, which sets the speed only; the law is set by `power`."""
+        """Choose the digits for a law of about this scale, which sets the speed only; the law is set by `power`.
+
+        A small radix makes small tables, soon built, and more digits to draw.
+        """
         places = 0
-        while scale / RADIX**places > MAX_HEAD_SCALE and RADIX ** (places + 1) < LIMIT:
-            if width is not None and width <= RADIX ** (places + 1):
+        while scale / radix**places > radix // 4 and radix ** (places + 1) < LIMIT:
+            if width is not None and width <= radix ** (places + 1):
                 break
             places += 1
-        unit = RADIX**places
-        if width is not None and width <= unit * RADIX:
+        unit = radix**places
+        if width is not None and width <= unit * radix:
             # At least half of these are below width, because width > unit or unit = 1.
             values = -(-width // unit)
             thresholds = Thresholds(power, unit, values - 1, width=values)
-            return cls(power, places, Table(thresholds, word_bits), restarts=False, width=width)
-        values = max(2, math.ceil(min(16 * scale / unit, RADIX // 2, LIMIT // unit)))
+            return cls(power, places, Table(thresholds, word_bits), restarts=False, width=width, radix=radix)
+        values = max(2, math.ceil(min(16 * scale / unit, radix // 2, LIMIT // unit)))
         thresholds = Thresholds(power, unit, 2 * values if signed else values, signed=signed)
-        return cls(power, places, Table(thresholds, word_bits), restarts=True, width=width)
+        return cls(power, places, Table(thresholds, word_bits), restarts=True, width=width, radix=radix)
 
     @cached_property
     def digits(self) -> list[Table]:
         """The tables of the lower digits, the lowest first; built when a sample first needs them."""
         return [
-            Table(Thresholds(self.power, RADIX**place, RADIX - 1, width=RADIX), self.head.word_bits)
+            Table(
+                Thresholds(self.power, self.radix**place, self.radix - 1, width=self.radix),
+                self.head.word_bits,
+            )
             for place in range(self.places)
         ]
 
@@ -183,7 +196,7 @@ class Geometric:
         return value
 
     def _draw_head(self, n: int, entropy: Entropy) -> Ints:
-        end, unit = self.head.count, RADIX**self.places
+        end, unit = self.head.count, self.radix**self.places
         value = self.head.draw(n, entropy)
         beyond = np.flatnonzero(value == end) if self.restarts else value[:0]
         offset = 0
@@ -198,11 +211,11 @@ class Geometric:
     def _add_digits(self, value: Ints, entropy: Entropy) -> Ints:
         if self.places == 0:
             return value
-        top = LIMIT // RADIX**self.places
+        top = LIMIT // self.radix**self.places
         if (value >= top).all():  # spares the lower tables of an event that never happens
             return np.full(value.size, LIMIT)
         np.minimum(value, top, out=value)
         for table in reversed(self.digits):
-            value *= RADIX
+            value *= self.radix
             value += table.draw(value.size, entropy)
         return np.minimum(value, LIMIT, out=value)

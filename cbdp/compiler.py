@@ -25,11 +25,13 @@ def compile(  # noqa: A001 - the pipeline's own word; always called as compiler.
     features: FeatureDag, measurements: Measurements, weights: Weights = "size"
 ) -> Problem:
     """The quadratic program (O1)–(O3) for these measurements."""
-    merged = merge(features, [m for m in read(features, measurements) if len(m.values)])
+    merged = merge(
+        features, [m for m in read(features, measurements) if len(m.values) or m.floor is not None]
+    )
     if SINGLETON not in merged:
         raise InputError("'singleton' is not measured: every trip type needs a noisy count, however noisy")
     leaves = merged.pop(SINGLETON)
-    if leaves.elements is not None:
+    if leaves.elements is not None and leaves.floor is None:
         raise InputError(
             f"'singleton' is measured in {len(leaves.values):,} of {features.universe.size:,} trip types: "
             "measure all, or give the others a public guess with a large variance"
@@ -39,9 +41,17 @@ def compile(  # noqa: A001 - the pipeline's own word; always called as compiler.
         raise InputError("'singleton' cannot have infinite weight: there would be nothing left to solve")
     order = [name for name in features.features if name in merged]
     terms = tuple(_term(features, merged[name], weights, order) for name in order)
-    problem = Problem(leaves.values, leaf_weight, features.cell_of_leaf, features.cells.size, terms)
+    cell = features.cell_of_leaf if leaves.elements is None else _cells_of(features, leaves.elements)
+    floor = None if leaves.floor is None else leaves.floor.astype(float)
+    problem = Problem(leaves.values, leaf_weight, cell, features.cells.size, terms, leaves.elements, floor)
     check_exact(problem)
     return problem
+
+
+def _cells_of(features: FeatureDag, index: NDArray[np.int64]) -> NDArray[Any]:
+    """The cells of some leaves, as numbers of the kind that those of all would have."""
+    cell = features.cells.partition.element_of(features.universe.unrank_codes(index))
+    return cell.astype(np.int32 if features.cells.size < 2**31 else np.int64)
 
 
 def read(features: FeatureDag, measurements: Measurements) -> list[Measurement]:
@@ -144,6 +154,10 @@ def _average(size: int, several: list[Measurement]) -> Measurement:
     first = several[0]
     if len(several) == 1:
         return _whole(first, size)
+    if any(m.floor is not None for m in several):
+        raise InputError(
+            f"{first.feature!r} is measured {len(several)} times, of which one is known above a floor only: give one"
+        )
     precision, total = np.zeros(size), np.zeros(size)
     for m in several:
         if m.variance is None:
@@ -161,7 +175,7 @@ def _average(size: int, several: list[Measurement]) -> Measurement:
 
 def _whole(m: Measurement, size: int) -> Measurement:
     """A partial measurement that names all elements is a whole one, in their order."""
-    if m.elements is None or len(m.elements) < size:
+    if m.elements is None or len(m.elements) < size or m.floor is not None:
         return m
     order = np.argsort(m.elements)
     variance = None if m.variance is None else m.variance[order]
@@ -170,7 +184,7 @@ def _whole(m: Measurement, size: int) -> Measurement:
 
 def _weight(features: FeatureDag, m: Measurement, weights: Weights) -> Any:
     """w of each measured element: one number where all weigh the same."""
-    rule = weights
+    rule: Any = weights
     if isinstance(weights, Mapping):
         for name in weights:
             if name not in features:
@@ -178,6 +192,10 @@ def _weight(features: FeatureDag, m: Measurement, weights: Weights) -> Any:
                     f"a weight for the unknown feature {name!r}: there are {', '.join(features.features)}"
                 )
         rule = weights.get(m.feature, "size")
+    if m.floor is not None and not isinstance(rule, str) and np.ndim(rule) > 0:
+        raise InputError(
+            f"weights by element for {m.feature!r}, which is known above a floor only: give one weight for all"
+        )
     if isinstance(rule, str):
         if rule == "size":
             return 1.0 / features.size(m.feature)
@@ -188,6 +206,8 @@ def _weight(features: FeatureDag, m: Measurement, weights: Weights) -> Any:
                 raise InputError(
                     f"weights by inverse variance need the noise of {m.feature!r}: give its scale or variance"
                 )
+            if m.floor is not None and m.scale is not None:  # perhaps nothing exceeds it
+                return 1.0 / geometric_variance(float(m.scale))
             same = m.variance[0] == m.variance[-1] and (m.variance == m.variance[0]).all()
             return 1.0 / float(m.variance[0]) if same else 1.0 / m.variance
         raise InputError(

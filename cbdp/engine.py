@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,21 @@ from cbdp import compiler
 from cbdp.compiler import Measurements, Weights
 from cbdp.errors import CertificateError, InputError
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.problem import bincount
+from cbdp.measurement import Measurement
+from cbdp.problem import Problem, bincount
 from cbdp.solution import Solution
 from cbdp.solvers import Solver, get
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Expected = Callable[[Ints], Floats]
 
 TOLERANCE = 1e-6
+LISTED = 2**28  # trip types up to which counts of all of them may be asked for at once
+MARGIN = 1.0  # how far below the expected shifts the first floors are set, in scales of the noise
+CLASS = 25_000  # leaves that take as long to draw as the tables for a further height of floors take to build
+SPARE = 3.0  # no floor is so high that its cell is expected to have more than exp(−SPARE) survivors above it
+ROUNDS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,18 +38,38 @@ class Estimate:
 
     features: FeatureDag = field(repr=False)
     solution: Solution
+    index: Ints | None = field(default=None, repr=False)  # the solution's leaves; None: all, in their order
 
     @cached_property
     def _cells(self) -> Floats:
-        return bincount(self.features.cell_of_leaf, self.solution.leaves, self.features.cells.size)
+        index, value = self.trips()
+        cell = self.features.cells.partition.element_of(self.features.universe.unrank_codes(index))
+        return bincount(cell, value, self.features.cells.size)
+
+    def trips(self) -> tuple[Ints, Floats]:
+        """The trip types whose count is above zero, in ascending order, and their counts."""
+        here = np.flatnonzero(self.solution.leaves > 0)
+        return (here if self.index is None else self.index[here]), self.solution.leaves[here]
 
     def counts(self, feature: str) -> Floats:
         """The count of each of the feature's elements, measured or not, in their order."""
         if feature == SINGLETON:
-            return self.solution.leaves
+            return self._leaves()
         partition = self.features.partition(feature)
         held = self.features.cells.element_of_cell[feature]
         return bincount(held, self._cells, partition.size)
+
+    def _leaves(self) -> Floats:
+        size = self.features.universe.size
+        if self.index is None:
+            return self.solution.leaves
+        if size > LISTED:
+            raise InputError(
+                f"counts of all {size:,} trip types do not fit: use trips(), which lists those above 0"
+            )
+        leaves = np.zeros(size)
+        leaves[self.index] = self.solution.leaves
+        return leaves
 
     def table(self, feature: str) -> dict[str, list[Hashable] | Floats]:
         """The counts with the attribute values that name their elements: columns for any data frame."""
@@ -70,16 +99,135 @@ def post_process(
     >>> estimate.counts("time").round(3).tolist(), estimate.solution.kkt_residual < 1e-12
     ([7.661, 2.051], True)
     """
-    if not isinstance(tolerance, int | float) or not tolerance > 0:
-        raise InputError(f"tolerance is {tolerance!r}, it must be a number above 0")
+    _check_tolerance(tolerance)
     if warm_start is not None and not isinstance(warm_start, Estimate):
         raise InputError(f"warm_start is of type {type(warm_start).__name__}: give an earlier Estimate")
     chosen = get(solver)
     problem = compiler.compile(features, measurements, weights)
     solution = chosen.solve(problem, None if warm_start is None else warm_start.solution)
+    return _certified(features, problem, solution, chosen, tolerance)
+
+
+class Revealing(Protocol):
+    """Noisy counts of all trip types, of which those above a floor are known, an integer per cell; it may be lowered."""
+
+    floor: Ints
+    scale: Fraction
+
+    def expected(self, floor: Ints) -> Floats:
+        """The share of trip types without trips whose noisy counts exceed these floors."""
+        ...
+
+    def lower(self, floor: Ints) -> None:
+        """Reveal what exceeds these floors."""
+        ...
+
+    def measurement(self) -> Measurement:
+        """What is known so far."""
+        ...
+
+
+def post_process_above(
+    features: FeatureDag,
+    measurements: Sequence[Measurement],
+    leaves: Revealing,
+    *,
+    weights: Weights = "size",
+    solver: str | Solver | Any = "newton",
+    tolerance: float = TOLERANCE,
+) -> Estimate:
+    """As `post_process`, asking for noisy counts of trip types only as far down as they can matter.
+
+    A count that does not exceed its cell's shift is 0 in the answer, whatever it is (x_u = max(0, c_u − s_k)). So floors
+    are set somewhat below where the shifts are expected to be, and lowered where a shift ends below its floor. The
+    certificate is that of the problem with all trip types.
+    """
+    _check_tolerance(tolerance)
+    chosen = get(solver)
+    sizes = features.cells.partition.sizes
+    scale = float(leaves.scale)
+    margin, warm = MARGIN, None
+    highest = scale * (np.log(sizes) + SPARE)
+    wanted = np.minimum(_expected_shifts(features, measurements, scale) - margin * scale, highest)
+    leaves.lower(_floors(wanted, leaves.floor, sizes, leaves.expected))
+    for _ in range(ROUNDS):
+        problem = compiler.compile(features, [*measurements, leaves.measurement()], weights)
+        solution = chosen.solve(problem, warm)
+        shift = problem.shifts(solution.prices) / problem.weight
+        low = shift < leaves.floor
+        if not low.any():
+            break
+        # where no leaf is known the shift says little: go down by a few scales at a time
+        margin, warm = 2 * margin, solution
+        lower = np.maximum(shift - margin * scale, leaves.floor - margin * scale)
+        leaves.lower(_floors(np.where(low, lower, leaves.floor), leaves.floor, sizes, leaves.expected))
+    return _certified(features, problem, solution, chosen, tolerance)
+
+
+def _expected_shifts(features: FeatureDag, measurements: Sequence[Measurement], scale: float) -> Floats:
+    """By cell, about the shift at which noise on trip types without trips would add up to the noisy counts.
+
+    A type exceeds a shift s ≥ 0 by b/2 · exp(−s/b) on average, and s < 0 by b/2 − s or so. The counts are those of the
+    finest features, spread evenly over their elements' types; of several the largest: a low floor costs little.
+    """
+    merged = compiler.merge(features, measurements)
+    density = np.zeros(features.cells.size)
+    for name, m in merged.items():
+        if any(features.graph.has_edge(other, name) for other in merged):
+            continue
+        each = np.zeros(features.size(name))
+        each[slice(None) if m.elements is None else m.elements] = np.maximum(m.values, 1.0)
+        density = np.maximum(
+            density, (each / features.partition(name).sizes)[features.cells.element_of_cell[name]]
+        )
+    sparse = np.maximum(2.0 * density / scale, np.finfo(float).tiny)
+    return scale * np.where(sparse < 1.0, -np.log(sparse), 0.5 * (1.0 - sparse))
+
+
+def _floors(wanted: Floats, now: Ints, sizes: Ints, expected: Expected) -> Ints:
+    """Whole floors at or below those wanted, of few different heights.
+
+    Cells of one floor are drawn together, at a cost that is about that of drawing `CLASS` leaves. So heights are merged,
+    downwards, as long as that is cheaper than the further leaves: the least sum, by dynamic programming over the heights.
+    """
+    floor = np.floor(wanted).astype(np.int64)
+    moved = np.flatnonzero(floor < now)
+    if not len(moved):
+        return now
+    heights, which = np.unique(floor[moved], return_inverse=True)
+    types = bincount(which, sizes[moved].astype(float), len(heights))
+    least = _merged(types, expected(heights))
+    floor[moved] = heights[least][which]
+    return np.minimum(floor, now)
+
+
+def _merged(types: Floats, share: Floats) -> Ints:
+    """For each height, ascending, the height it is merged into: at or below it. `share` of its types exceed a height."""
+    n = len(types)
+    held = np.concatenate([[0.0], np.cumsum(types)])
+    cost, start = np.zeros(n + 1), np.zeros(n + 1, dtype=np.int64)
+    for end in range(1, n + 1):  # the last group is start … end − 1, all drawn down to the height of `start`
+        each = cost[:end] + CLASS + (held[end] - held[:end]) * share[:end]
+        start[end] = np.argmin(each)
+        cost[end] = each[start[end]]
+    into, end = np.empty(n, dtype=np.int64), n
+    while end:
+        into[start[end] : end] = start[end]
+        end = start[end]
+    return into
+
+
+def _check_tolerance(tolerance: float) -> None:
+    if not isinstance(tolerance, int | float) or not tolerance > 0:
+        raise InputError(f"tolerance is {tolerance!r}, it must be a number above 0")
+
+
+def _certified(
+    features: FeatureDag, problem: Problem, solution: Solution, solver: Solver, tolerance: float
+) -> Estimate:
     if not solution.kkt_residual <= tolerance:
-        raise CertificateError(_uncertified(chosen, solution, tolerance))
-    return Estimate(features, solution)
+        raise CertificateError(_uncertified(solver, solution, tolerance))
+    return Estimate(features, solution, problem.index)
 
 
 def _uncertified(solver: Solver, solution: Solution, tolerance: float) -> str:

@@ -25,6 +25,9 @@ class Measurement:
     geometric noise, P(z) ∝ exp(−|z|/scale); for noise of another law give its `variance` instead, one or one each.
     Neither is needed unless weights are by inverse variance or a feature is measured twice.
 
+    Of `singleton` it may be known only which elements exceed a `floor` (an integer per cell of the features), and by
+    how much: then `elements` are those, in ascending order.
+
     >>> Measurement("zone", [4, -1, 0], scale=1).variance.round(3).tolist()
     [1.841, 1.841, 1.841]
     """
@@ -35,6 +38,7 @@ class Measurement:
     variance: Any = field(default=None, repr=False)
     elements: NDArray[np.int64] | None = field(default=None, repr=False)
     epsilon: Fraction | None = None
+    floor: NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         values = _numbers(self.values, f"measurement of {self.feature!r}")
@@ -53,7 +57,8 @@ class Measurement:
             raise InputError(
                 f"measurement of {self.feature!r}: elements are numbered, {elements[0]!r} is no number of one"
             )
-        if len(np.unique(elements)) < size:
+        ascending = bool((elements[1:] > elements[:-1]).all())
+        if not ascending and len(np.unique(elements)) < size:
             raise InputError(f"measurement of {self.feature!r} names an element twice: give two measurements")
         return elements.astype(np.int64)
 

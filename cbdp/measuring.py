@@ -6,12 +6,19 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cbdp.budget import Budget, Number, Sequential, Spend, positive, split
 from cbdp.counts import Counts
 from cbdp.errors import InputError
-from cbdp.features import FeatureDag
+from cbdp.features import SINGLETON, FeatureDag
 from cbdp.measurement import Measurement
 from cbdp.noise import DiscreteLaplace, Entropy, SystemEntropy
+from cbdp.sparse import Answer
+from cbdp.unit import Unit
+
+Ints = NDArray[np.int64]
 
 
 def shares(
@@ -41,19 +48,51 @@ def measure(
     A feature partitions the trips, so one unit changes its counts by at most the unit's sensitivity Δ, and two-sided
     geometric noise of scale Δ/ε_i on them is ε_i-differentially private; answers about the same trips compose.
     """
+    _check_universe(counts, features)
+    source = entropy or SystemEntropy()
+    given = shares(features, epsilon, budget, only)
+    return [
+        _answer(name, counts.of(features, name), counts.unit, e, source, backend) for name, e in given.items()
+    ]
+
+
+def _answer(
+    name: str, truth: Ints, unit: Unit, epsilon: Fraction, source: Entropy, backend: Literal["cbdp", "opendp"]
+) -> Measurement:
+    law = DiscreteLaplace(Fraction(unit.sensitivity) / epsilon)
+    noise = law.sample(len(truth), source) if backend == "cbdp" else law.sample(len(truth), backend=backend)
+    return Measurement(name, truth + noise, scale=law.scale, epsilon=epsilon)
+
+
+def measure_above(
+    counts: Counts,
+    features: FeatureDag,
+    epsilon: Number,
+    budget: Budget = "uniform",
+    *,
+    only: Sequence[str] | None = None,
+    entropy: Entropy | None = None,
+) -> tuple[list[Measurement], Answer]:
+    """As `measure`, at the cost of the trips and not of the universe: `singleton` is revealed on demand, from the top down."""
+    _check_universe(counts, features)
+    source = entropy or SystemEntropy()
+    given = shares(features, epsilon, budget, only)
+    cell = features.cells.partition.element_of(counts.universe.unrank_codes(counts.index))
+    held = np.zeros(features.cells.size, dtype=np.int64)
+    np.add.at(held, cell, counts.value)
+    answers = []
+    for name, share in given.items():
+        if name != SINGLETON:
+            truth = np.zeros(features.size(name), dtype=np.int64)
+            np.add.at(truth, features.cells.element_of_cell[name], held)
+            answers.append(_answer(name, truth, counts.unit, share, source, "cbdp"))
+    share = given[SINGLETON]
+    return answers, Answer(counts, cell, features, Fraction(counts.unit.sensitivity) / share, source, share)
+
+
+def _check_universe(counts: Counts, features: FeatureDag) -> None:
     if counts.universe.size != features.universe.size:
         raise InputError(f"the counts are of {counts.universe!r}, the features of {features.universe!r}")
-    source = entropy or SystemEntropy()
-    answers = []
-    for name, share in shares(features, epsilon, budget, only).items():
-        scale = Fraction(counts.unit.sensitivity) / share
-        truth = counts.of(features, name)
-        law = DiscreteLaplace(scale)
-        noise = (
-            law.sample(len(truth), source) if backend == "cbdp" else law.sample(len(truth), backend=backend)
-        )
-        answers.append(Measurement(name, truth + noise, scale=scale, epsilon=share))
-    return answers
 
 
 def composition(measurements: Sequence[Measurement]) -> Sequential:

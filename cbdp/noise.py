@@ -10,7 +10,7 @@ Why the samples have exactly this law, given uniform random bits:
    therefore stop at any K: whoever lands beyond it draws again from the same table and adds K.
 3. *Digits.* r^(hM + l) = (r^M)^h · r^l, so in G = hM + l with 0 ≤ l < M the two parts are independent; h is geometric with
    r^M, and l is again a product of independent base-4096 digits, each with its own truncated table. Tables stay small
-   at every scale.
+   at every scale. (Any other base would do: gaps between hits use a smaller one.)
 4. *Sign.* With r = exp(−1/b), P(Z ≥ 0) = 1/(1+r) and, given that, Z is geometric; given Z < 0, so is −1 − Z. One table
    draws the sign together with the leading digit; Z is then g or −1 − g = ~g.
 
@@ -50,6 +50,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 MAX_SCALE = 10**15
+GAP_RADIX = 128  # every floor has its own law of gaps, so its tables must be soon built
 _MAX_BOUND = 2**61  # so that a bound plus a saturated magnitude is an int64
 
 
@@ -185,13 +186,7 @@ class DiscreteLaplace:
         source = entropy or SystemEntropy()
         rate = self._miss_rate(lo, hi)
         gaps = _gaps(self.scale, self.word_bits, lo, hi, 1 / rate if rate > 0 else math.inf)
-        position, found = 0, [np.empty(0, dtype=np.int64)]
-        while position < N:
-            expected = (N - position) * -math.expm1(-rate)
-            out = np.empty(math.ceil(min(CHUNK, expected + 4 * math.sqrt(expected) + 4)), dtype=np.int64)
-            hits, position = compiled(walk)(gaps.draw(out.size, source), position, N, out)
-            found.append(out[:hits])
-        return np.concatenate(found)
+        return _positions(gaps, N, -math.expm1(-rate), source)
 
     def _miss_rate(self, lo: int, hi: int | None) -> float:
         """About −ln P(Z ≤ lo | Z ≤ hi): it sizes tables and batches, and may be off."""
@@ -229,6 +224,20 @@ class RoundedLaplace:
         """P(Z > t) for t ≥ 0."""
         return np.asarray(0.5 * np.exp(-(np.asarray(t, dtype=float) + 0.5) / float(self.scale)))
 
+    def sample_skips(self, N: int, tau: int, entropy: Entropy | None = None) -> Ints:
+        """Draw which of N positions have Z > tau ≥ 0: sorted, at a cost of the hits and not of N."""
+        if _as_bound(tau) < 0:
+            raise InputError(f"the floor of rounded noise must be at least 0, not {tau!r}")
+        share = float(self.survival(np.array(tau)))
+        gaps = _rounded_gaps(self.scale, tau, 1 / share if share > 0 else math.inf)
+        return _positions(gaps, _as_size(N), share, entropy or SystemEntropy())
+
+    def sample_excess(self, n: int, tau: int, entropy: Entropy | None = None) -> Ints:
+        """Draw n independent values given that each exceeds tau ≥ 0: from there on the law is geometric."""
+        if _as_bound(tau) < 0:
+            raise InputError(f"the floor of rounded noise must be at least 0, not {tau!r}")
+        return DiscreteLaplace(self.scale).sample_excess(n, tau, entropy)
+
     def half_width(self, confidence: float) -> int:
         """The smallest k with P(|Z| ≤ k) ≥ confidence."""
         if not 0 < confidence < 1:
@@ -242,6 +251,17 @@ class RoundedLaplace:
         size = DiscreteLaplace(self.scale).sample_excess(n, 0, source)
         negative = source.words(n, 8) % 2 == 1
         return np.where(inside, 0, np.where(negative, -size, size))
+
+
+def _positions(gaps: Geometric, N: int, share: float, entropy: Entropy) -> Ints:
+    """The positions below N that such gaps leave, of which about this share is hit (it sizes batches, and may be off)."""
+    position, found = 0, [np.empty(0, dtype=np.int64)]
+    while position < N:
+        expected = (N - position) * share
+        out = np.empty(math.ceil(min(CHUNK, expected + 4 * math.sqrt(expected) + 4)), dtype=np.int64)
+        hits, position = compiled(walk)(gaps.draw(out.size, entropy), position, N, out)
+        found.append(out[:hits])
+    return np.concatenate(found)
 
 
 def _is_rational(value: object, kind: type = numbers.Rational) -> bool:
@@ -294,12 +314,24 @@ def _gaps(scale: Fraction, word_bits: int, lo: int, hi: int | None, gap_scale: f
     """The number of positions without a hit before the next: geometric with r = P(Z ≤ lo | Z ≤ hi)."""
     power = exp_power(1 / scale)
     if hi is not None and hi < 0:
-        return Geometric.build(exp_power((hi - lo) / scale), gap_scale, word_bits)
+        return Geometric.build(exp_power((hi - lo) / scale), gap_scale, word_bits, radix=GAP_RADIX)
 
     def miss(bits: int) -> Enclosure:
         return _weight(power, lo, bits).share_of(_weight(power, hi, bits))
 
-    return Geometric.build(real_power(miss), gap_scale, word_bits)
+    return Geometric.build(real_power(miss), gap_scale, word_bits, radix=GAP_RADIX)
+
+
+@lru_cache(maxsize=256)
+def _rounded_gaps(scale: Fraction, tau: int, gap_scale: float) -> Geometric:
+    """The number of positions before the next with rounded Laplace noise above tau: r = 1 − ½ exp(−(tau + ½)/b)."""
+    power = exp_power((tau + Fraction(1, 2)) / scale)
+
+    def miss(bits: int) -> Enclosure:
+        tail = power(1, bits + 1)  # 2^bits · x/2 is a quarter of 2^(bits + 1) · x
+        return Enclosure.one(bits) - Enclosure(tail.lo >> 2, (tail.hi >> 2) + 1, bits)
+
+    return Geometric.build(real_power(miss), gap_scale, 64, radix=GAP_RADIX)
 
 
 def _weight(power: Power, t: int | None, bits: int) -> Enclosure:

@@ -51,6 +51,8 @@ class Problem:
     cell: NDArray[Any]  # the cell of each leaf
     cells: int
     terms: tuple[Term, ...]
+    index: NDArray[np.int64] | None = None  # which leaves these are; None: all
+    floor: Floats | None = None  # by cell: further leaves there are, whose noisy counts do not exceed this
 
     def shifts(self, prices: Mapping[str, Floats]) -> Floats:
         """s_k, the sum over terms of the price of the element that holds cell k."""

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.budget import Parallel, Sequential, Spend
-from cbdp.engine import Estimate
+from cbdp.engine import LISTED, Estimate
+from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.measurement import Measurement
 from cbdp.unit import Unit
@@ -65,6 +66,8 @@ class Release:
         if feature in self.tables:
             return self.tables[feature]
         if feature == SINGLETON:
+            if self.features.universe.size > LISTED:
+                raise InputError("counts of all trip types do not fit in memory: use trips()")
             dense = np.zeros(self.features.universe.size, dtype=np.int64)
             dense[self.index] = self.value
             return dense
@@ -82,6 +85,11 @@ class Release:
 
 def from_leaves(leaves: NDArray[Any]) -> tuple[Ints, Ints]:
     """Index and value of the non-zero counts among all, rounded to the nearest whole number of at least 0."""
-    whole = np.maximum(np.rint(leaves), 0).astype(np.int64)
-    index = np.flatnonzero(whole).astype(np.int64)
-    return index, whole[index]
+    return rounded(np.arange(len(leaves), dtype=np.int64), leaves)
+
+
+def rounded(index: Ints, value: NDArray[Any]) -> tuple[Ints, Ints]:
+    """Counts rounded to the nearest whole number, those above 0."""
+    whole = np.maximum(np.rint(value), 0).astype(np.int64)
+    here = np.flatnonzero(whole)
+    return index[here], whole[here]

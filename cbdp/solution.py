@@ -54,17 +54,33 @@ class Solution:
         return self.certificate.residual
 
 
-def certify(problem: Problem, leaves: Floats, prices: Mapping[str, Floats]) -> tuple[Certificate, float]:
-    """The certificate of leaves and prices, and the objective of the leaves."""
+def certify(
+    problem: Problem, leaves: Floats, prices: Mapping[str, Floats], shift: Floats | None = None
+) -> tuple[Certificate, float]:
+    """The certificate of leaves and prices, and the objective of the leaves.
+
+    A solver that knows the cells' shifts more precisely than as sums of rounded prices may give them: they are
+    taken where they differ from the sums by no more than rounding.
+    """
     from cbdp.leaves import check  # compiled code is loaded when something is solved
 
     slack = 1.0 / np.atleast_1d(np.asarray(problem.weight, dtype=float))
-    sums, active, worst = check(problem.target, slack, problem.cell, problem.shifts(prices), leaves)
+    summed = problem.shifts(prices)
+    magnitude = problem.shifts({name: np.abs(p) for name, p in prices.items()})
+    if shift is None or not (np.abs(shift - summed) <= ROUNDING * magnitude).all():
+        shift = summed
+    else:
+        magnitude = np.abs(shift)
+    sums, active, worst = check(problem.target, slack, problem.cell, shift, leaves)
     if not all(np.isfinite(v).all() for v in (sums, worst[:3], *prices.values())):
         nothing = float("inf")
         return Certificate(nothing, nothing, nothing, nothing, nothing), nothing
+    if (
+        problem.floor is not None
+    ):  # leaves that are not listed are 0: optimal if their counts are below their shift
+        worst[0] = max(worst[0], float(np.max(problem.floor - shift * slack[0])))
     # the sums are of numbers as large as these: what rounding can do to them is nobody's fault
-    handled = np.abs(sums) + active * problem.shifts({name: np.abs(p) for name, p in prices.items()})
+    handled = np.abs(sums) + active * magnitude
     scale = 1.0 + _largest(problem.target)
     consistency = 0.0
     cost, dual = float(worst[3]), -float(worst[4])

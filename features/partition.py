@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from cbdp.features.universe import Universe
 
 MAX_LISTED = 2**28  # combinations of dimensions that may be listed in memory at once
+MAX_LOOKED_UP = 2**20  # codes of joint values up to which a table says which one each is
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +31,32 @@ class _Part:
     sizes: Ints  # combinations of the part's blocks behind each
     first: Ints  # one of them (as an index into the part's blocks)
     radix: tuple[int, ...]
+    codes: Any  # () → the mixed-radix code of every combination of the part's blocks
+
+    def place(self, joint: Ints) -> Ints:
+        """Which of the combinations that occur each of these codes is."""
+        return np.searchsorted(self.joint, joint) if self._places is None else self._places[joint]
+
+    @cached_property
+    def _places(self) -> Ints | None:
+        """The place of every code there could be, where that is a short list."""
+        codes = math.prod(self.radix)
+        return np.searchsorted(self.joint, np.arange(codes)) if codes <= MAX_LOOKED_UP else None
+
+    @cached_property
+    def members(self) -> NDArray[Any]:
+        """All combinations of the part's blocks, those of the first joint value first, then of the second, …"""
+        place = self.place(self.codes())
+        small = (
+            np.uint16 if len(self.joint) <= 2**16 else np.int64
+        )  # short integers are sorted in linear time
+        order = np.argsort(place.astype(small), kind="stable")
+        return order.astype(np.int32 if len(order) < 2**31 else np.int64)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where the combinations of each joint value start among the members."""
+        return np.cumsum(self.sizes) - self.sizes
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -74,8 +102,26 @@ class Partition:
             for a, radix in zip(part.attributes, part.radix, strict=True):
                 attribute = self.attributes[a]
                 joint = joint * radix + attribute.codes[tuple(codes[position[dim]] for dim in attribute.of)]
-            number = number * len(part.joint) + np.searchsorted(part.joint, joint)
+            number = number * len(part.joint) + part.place(joint)
         return number
+
+    def type_at(self, element: Ints, place: Ints) -> Ints:
+        """The index of a trip type given by its element and its place among that element's types, from 0 on."""
+        blocks = self.universe.blocks
+        rank: dict[int, Any] = {}
+        used = {b for part in self.parts for b in part.blocks}
+        for b in reversed([b for b in range(len(blocks)) if b not in used]):
+            place, rank[b] = np.divmod(place, blocks[b].size)
+        for part in reversed(self.parts):
+            element, own = np.divmod(element, len(part.joint))
+            place, inside = np.divmod(place, part.sizes[own])
+            index = part.members[part.starts[own] + inside].astype(np.int64)
+            for b in reversed(part.blocks):
+                index, rank[b] = np.divmod(index, blocks[b].size)
+        index = np.zeros(np.shape(element), dtype=np.int64)
+        for b, block in enumerate(blocks):
+            index = index * block.size + rank[b]
+        return index
 
     def representatives(self) -> list[Ints]:
         """One trip type of each element, as its dimensions' codes."""
@@ -104,9 +150,7 @@ class Partition:
         inner = self.size
         for part in self.parts:
             inner //= len(part.joint)
-            own = np.searchsorted(
-                part.joint, _joint_codes(self.universe, self.attributes, part.attributes, part.blocks)
-            )
+            own = part.place(part.codes())
             shape = [block.size if b in part.blocks else 1 for b, block in enumerate(blocks)]
             number += (own * inner).astype(dtype).reshape(shape)
         return number.reshape(-1)
@@ -166,7 +210,8 @@ def _parts(universe: Universe, attributes: tuple[Attribute, ...]) -> Iterable[_P
         codes = _joint_codes(universe, attributes, group, blocks)
         joint, first, sizes = np.unique(codes, return_index=True, return_counts=True)
         radix = tuple(len(attributes[a].labels) for a in group)
-        yield _Part(tuple(group), blocks, joint, sizes.astype(np.int64), first.astype(np.int64), radix)
+        again = partial(_joint_codes, universe, attributes, group, blocks)
+        yield _Part(tuple(group), blocks, joint, sizes.astype(np.int64), first.astype(np.int64), radix, again)
 
 
 def _joint_codes(

@@ -25,6 +25,7 @@ class Answer:
     leaves: Floats
     prices: Mapping[str, Floats]
     iterations: int
+    shift: Floats | None = None  # by cell, where it is known more precisely than as a sum of prices
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Solver(ABC):
         """The certified solution."""
         self._check(problem)
         found = self.answer(problem, warm_start)
-        certificate, objective = certify(problem, found.leaves, found.prices)
+        certificate, objective = certify(problem, found.leaves, found.prices, found.shift)
         return Solution(found.leaves, found.prices, certificate, objective, self.name, found.iterations)
 
     def _check(self, problem: Problem) -> None:

@@ -80,21 +80,27 @@ class Small:
 
 
 class Sparse:
-    """LDLᵀ with an ordering found once."""
+    """LDLᵀ with an ordering found once. `room` is the diagonal of R, or R itself if that is none."""
 
-    def __init__(self, member: Any, room: Floats) -> None:
-        pattern = sp.triu(member.T @ member + sp.eye_array(len(room)), format="csc")
-        self.room = room
+    def __init__(self, member: Any, room: Any) -> None:
+        form = sp.coo_array(sp.triu(room if sp.issparse(room) else sp.diags_array(room)))
+        pattern = sp.triu(
+            abs(member).T @ abs(member) + abs(form) + sp.eye_array(member.shape[1]), format="csc"
+        )
         self.pattern = pattern
         self.factor: Any = None
-        self.cell, self.slot = _slots(member, pattern)
-        self.diagonal = _place(pattern, np.arange(len(room)), np.arange(len(room)))
+        self.cell, self.slot, self.share = _slots(member, pattern)
+        every = np.arange(member.shape[1])
+        self.diagonal = _place(pattern, every, every)
+        self.room = np.zeros(pattern.nnz)
+        self.room[_place(pattern, form.row, form.col)] = form.data
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
         import qdldl
 
-        data = np.bincount(self.slot, weights=d[self.cell], minlength=self.pattern.nnz)
-        data[self.diagonal] += _curved(self.room, d)
+        data = np.bincount(self.slot, weights=self.share * d[self.cell], minlength=self.pattern.nnz)
+        data += self.room
+        data[self.diagonal] += _curved(self.room[self.diagonal], d) - self.room[self.diagonal]
         hessian = sp.csc_matrix((data, self.pattern.indices, self.pattern.indptr), shape=self.pattern.shape)
         if self.factor is None:
             self.factor = qdldl.Solver(hessian, upper=True)
@@ -152,18 +158,21 @@ class Iterated:
         return np.asarray(spl.cg(hessian, gradient, rtol=1e-5, maxiter=2000, M=jacobi)[0])
 
 
-def _slots(member: Any, pattern: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """For every cell and every pair of its elements, the cell and the entry of the pattern that it adds to."""
+def _slots(member: Any, pattern: Any) -> tuple[NDArray[Any], NDArray[Any], Floats]:
+    """For every cell and every pair of its unknowns, the cell, the entry of the pattern that it adds to, and the factor."""
+    member.sort_indices()
     width = np.diff(member.indptr)
-    cells, slots = [], []
+    cells, slots, shares = [], [], []
     for most in np.unique(width):
         rows = np.flatnonzero(width == most)
-        columns = np.sort(member.indices[member.indptr[rows][:, None] + np.arange(most)], axis=1)
+        entries = member.indptr[rows][:, None] + np.arange(most)
+        columns, values = member.indices[entries], member.data[entries]
         for a in range(most):
             for b in range(a, most):
                 cells.append(rows)
                 slots.append(_place(pattern, columns[:, a], columns[:, b]))
-    return np.concatenate(cells), np.concatenate(slots)
+                shares.append(values[:, a] * values[:, b])
+    return np.concatenate(cells), np.concatenate(slots), np.concatenate(shares)
 
 
 def _place(pattern: Any, row: NDArray[Any], column: NDArray[Any]) -> NDArray[Any]:

@@ -27,7 +27,8 @@ from cbdp.problem import Problem, bincount
 from cbdp.solution import ROUNDING as ERROR
 from cbdp.solution import Solution
 from cbdp.solvers.base import Answer, Floats, Solver, positive
-from cbdp.solvers.linear import LinearSolver, linear_solver
+from cbdp.solvers.basis import Basis, basis
+from cbdp.solvers.linear import LinearSolver, Sparse, linear_solver
 
 MANY = 1 << 20  # leaves from which a sample is solved first
 SAMPLED = 60  # leaves a cell should have in that sample
@@ -40,6 +41,7 @@ MARGIN = 1.0  # how far below the shifts floors are set, in scales of the noise
 ROUGHLY = 1e-2  # residual that a sample is solved to
 COARSE = 6  # leaves above its shift that a cell should have there
 GUESSES = 15  # steps on it at most
+SLIGHT = 1e-7  # weight of a leaf, relative to a feature's, from which prices and shifts are kept apart
 CLOSE = 0.1  # slope along a step, relative to its first, that a search ends at
 ROUNDING = 1e-9  # residual below which a lack of progress means rounding
 
@@ -64,15 +66,16 @@ class Newton(Solver):
         dual, places = _dual(problem, unit)
         every = Leaves(problem.target, unit / weight, problem.cell)
         lam = _gather(problem, warm_start, places, unit)
-        search = _Search(dual, linear_solver(dual.member, dual.room, dual.blocks), self.max_steps)
+        lam = lam if lam is None or dual.basis is None else dual.basis.unknowns(lam)
+        search = _Search(dual, dual.linear(), self.max_steps)
         if lam is not None and dual.point(every, lam).value > dual.point(every, np.zeros_like(lam)).value:
             lam = None  # an earlier solution that is worse than none is of other data
         lam = _first_guess(search, every) if lam is None else lam
         found = _with_floors(search, every, lam, self.tolerance)
-        prices = {t.name: _spread(found.lam * unit, places[t.name]) for t in problem.terms}
+        prices = {t.name: _spread(dual.prices(found.lam) * unit, places[t.name]) for t in problem.terms}
         leaves = primal(every.target, every.slack, every.cell, found.shift)
         _meet_exact(problem, leaves, every.slack)
-        return Answer(leaves, prices, search.steps)
+        return Answer(leaves, prices, search.steps, None if dual.basis is None else found.shift * unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +92,14 @@ class Leaves:
         return (
             (y, d, squares) if self.copies == 1 else (y * self.copies, d * self.copies, squares * self.copies)
         )
+
+    def least_along(self, shift: Floats, to: Floats, slope: float, growth: float) -> float:
+        """How far to go from these shifts to those, which are too far: to where Φ is least, about."""
+        # a leaf's excess is linear on the way, so that one which is below its shift at both ends does not matter
+        near = self.only(np.minimum(shift, to))
+        each = 0 if len(near.slack) == 1 else 1
+        way = near.target, near.slack, each, near.cell, near.copies, shift, to - shift
+        return float(_least_along(*way, slope, growth))
 
     def only(self, floor: Floats) -> Leaves:
         """Those above their cell's floor."""
@@ -129,28 +140,33 @@ class Dual:
     target: Floats
     scale: Floats  # what a residual is measured against
     blocks: tuple[slice, ...]  # each feature's unknowns
+    basis: Basis | None = None  # the unknowns are not the prices λ but θ, λ = M θ
 
     def point(self, leaves: Leaves, lam: Floats) -> Point:
-        pattern = self.member.indptr, self.member.indices
-        shift, size = _by_cell(*pattern, lam)
+        shift, size = self.shifts(lam)
         y, d, squares = leaves.above(shift)
-        return Point(
-            lam,
-            shift,
-            y,
-            d,
-            *_gradient(*pattern, self.room, self.target, self.scale, lam, size, y, d, squares),
-        )
+        form = self.member.indptr, self.member.indices, self.room, self.target, self.scale
+        value, gradient, residual = _gradient(*form, self.prices(lam), size, y, d, squares)
+        gradient = gradient if self.basis is None else self.basis.change.T @ gradient
+        return Point(lam, shift, y, d, value, gradient, residual)
 
-    def along(self, leaves: Leaves, now: Point, tried: Point) -> float:
-        """How far to go from one point towards another that overshoots: to where Φ is least, about."""
-        # a leaf's excess is linear on the way, so that one which is below its shift at both ends does not matter
-        near = leaves.only(np.minimum(now.shift, tried.shift))
-        step = tried.lam - now.lam
-        slope, growth = now.gradient @ step, (self.room * step) @ step
-        each = 0 if len(near.slack) == 1 else 1
-        way = near.target, near.slack, each, near.cell, near.copies, now.shift, tried.shift - now.shift
-        return float(_least_along(*way, slope, growth))
+    def shifts(self, lam: Floats) -> tuple[Floats, Floats]:
+        """The cells' shifts, and the sums of the magnitudes that they are made of."""
+        member = self.member if self.basis is None else self.basis.member
+        return _by_cell(member.indptr, member.indices, member.data, lam)  # type: ignore[no-any-return]
+
+    def prices(self, lam: Floats) -> Floats:
+        return lam if self.basis is None else self.basis.change @ lam
+
+    def growth(self, direction: Floats) -> float:
+        """The curvature of Φ along a direction that is not the leaves'."""
+        prices = self.prices(direction)
+        return float((self.room * prices) @ prices)
+
+    def linear(self) -> LinearSolver:
+        if self.basis is None:
+            return linear_solver(self.member, self.room, self.blocks)
+        return Sparse(self.basis.member, self.basis.form(self.room))
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +221,8 @@ class _Search:
         self.searched = not (end <= 1e-6 * abs(slope) or tried.value < now.value + 0.1 * slope)
         if not self.searched:
             return tried
-        return self.dual.point(leaves, now.lam + self.dual.along(leaves, now, tried) * direction)
+        t = leaves.least_along(now.shift, tried.shift, slope, self.dual.growth(direction))
+        return self.dual.point(leaves, now.lam + t * direction)
 
 
 def _stride(n: int, least: int, most: int) -> int:
@@ -241,8 +258,7 @@ def _with_floors(search: _Search, every: Leaves, lam: Floats, tolerance: float) 
     margin, raises = MARGIN, RAISES
     tops = every.tops(cells) if len(every.target) > FEW else floor
     if lam.any() and len(every.target) > FEW:
-        shift = _by_cell(search.dual.member.indptr, search.dual.member.indices, lam)[0]
-        floor = _floors(every, shift, tops, margin)
+        floor = _floors(every, search.dual.shifts(lam)[0], tops, margin)
         levels.append((floor, every.only(floor)))
     while True:
         leaves = levels[-1][1]
@@ -317,9 +333,10 @@ def _dual(problem: Problem, unit: float) -> tuple[Dual, dict[str, NDArray[Any]]]
         member = sp.csr_array((np.ones(len(column)), column, start), shape=(problem.cells, size))
     else:
         member = sp.csr_array((np.ones(len(row)), (row, column)), shape=(problem.cells, size))
-    return Dual(
-        member, np.concatenate(rooms), np.concatenate(targets), np.concatenate(scales), tuple(blocks)
-    ), places
+    room = np.concatenate(rooms)
+    slight = np.min(room, where=room > 0, initial=np.inf) < SLIGHT
+    other = basis(problem, places, member, room) if slight else None
+    return Dual(member, room, np.concatenate(targets), np.concatenate(scales), tuple(blocks), other), places
 
 
 def _spread(lam: Floats, place: NDArray[Any]) -> Floats:
@@ -344,13 +361,13 @@ def _gather(
 
 
 @njit(cache=True)
-def _by_cell(indptr, indices, lam):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _by_cell(indptr, indices, data, lam):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """B λ, and the same of the absolute values."""
     shift, size = np.zeros(len(indptr) - 1), np.zeros(len(indptr) - 1)
     for k in range(len(shift)):
         for a in range(indptr[k], indptr[k + 1]):
-            shift[k] += lam[indices[a]]
-            size[k] += abs(lam[indices[a]])
+            shift[k] += data[a] * lam[indices[a]]
+            size[k] += abs(data[a] * lam[indices[a]])
     return shift, size
 
 

@@ -10,21 +10,25 @@ from typing import Any, ClassVar
 from cbdp.budget import Budget, Sequential, Spend
 from cbdp.compiler import Weights
 from cbdp.counts import Counts
-from cbdp.engine import TOLERANCE, post_process
+from cbdp.engine import TOLERANCE, post_process, post_process_above
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
-from cbdp.measuring import measure, shares
+from cbdp.measuring import measure, measure_above, shares
 from cbdp.mechanisms.base import Mechanism
 from cbdp.noise import Entropy
-from cbdp.release import Claim, Release, from_leaves
+from cbdp.release import Claim, Release
+from cbdp.rounding import round_trips
 from cbdp.solvers import get
+
+DENSE = 2**20  # trip types up to which all are noised at once
 
 
 @dataclass(frozen=True)
 class ConstraintBased(Mechanism):
     """Constraint-based differential privacy over any feature DAG; the paper's O3, O4 and O5 with the preset `odmts`.
 
-    All features are measured, or those that `measured` names (`singleton` among them); all are published.
+    All features are measured, or those that `measured` names (`singleton` among them); all are published. In a universe
+    of more than `DENSE` trip types noise is drawn only where it can matter: the law of the release is the same.
     """
 
     name: ClassVar[str] = "constraint-based"
@@ -34,6 +38,7 @@ class ConstraintBased(Mechanism):
     weights: Weights = "size"
     solver: Any = "newton"
     tolerance: float = TOLERANCE
+    sparse: bool | None = None  # None: by the size of the universe
 
     def check(self) -> None:
         if SINGLETON not in self._shares():
@@ -52,13 +57,23 @@ class ConstraintBased(Mechanism):
         )
 
     def run(self, counts: Counts, entropy: Entropy) -> Release:
-        measured = measure(
-            counts, self.features, self.spent, self.budget, only=self.measured, entropy=entropy
-        )
-        estimate = post_process(
-            self.features, measured, weights=self.weights, solver=self.solver, tolerance=self.tolerance
-        )
-        leaves = from_leaves(estimate.solution.leaves)
+        budget: Any = {"budget": self.budget, "only": self.measured, "entropy": entropy}
+        how: Any = {"weights": self.weights, "solver": self.solver, "tolerance": self.tolerance}
+        if self.features.universe.size > DENSE if self.sparse is None else self.sparse:
+            measured, answer = measure_above(counts, self.features, self.spent, **budget)
+            estimate = post_process_above(self.features, measured, answer, **how)
+            measured.append(answer.measurement())
+        else:
+            measured = measure(counts, self.features, self.spent, **budget)
+            estimate = post_process(self.features, measured, **how)
+        whole = round_trips(self.features, *estimate.trips())
         return Release(
-            self.features, self.name, self.claim(), *leaves, measured, estimate, secure=entropy.secure
+            self.features,
+            self.name,
+            self.claim(),
+            whole.index,
+            whole.value,
+            measured,
+            estimate,
+            secure=entropy.secure,
         )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbdp.budget import Spend
 from cbdp.counts import Counts
@@ -16,7 +17,11 @@ from cbdp.measurement import Measurement
 from cbdp.mechanisms.base import Mechanism
 from cbdp.noise import DiscreteLaplace, Entropy, RoundedLaplace
 from cbdp.release import Claim, Release, from_leaves
+from cbdp.sparse import MOST, among
 
+Ints = NDArray[np.int64]
+
+DENSE = 2**24  # trip types up to which all are noised at once
 LAWS = {"rounded": RoundedLaplace, "geometric": DiscreteLaplace}
 
 
@@ -30,6 +35,7 @@ class Laplace(Mechanism):
     name: ClassVar[str] = "laplace"
 
     law: str = "rounded"
+    sparse: bool | None = None  # None: by the size of the universe
 
     def check(self) -> None:
         if self.law not in LAWS:
@@ -43,15 +49,38 @@ class Laplace(Mechanism):
         return Claim(self.protects, Spend("every trip type once", self.spent))
 
     def run(self, counts: Counts, entropy: Entropy) -> Release:
-        truth = counts.dense()
         law = LAWS[self.law](self.scale)
-        noisy = truth + law.sample(len(truth), entropy)
-        measured = Measurement(
-            SINGLETON, noisy, scale=self.scale, variance=law.variance(), epsilon=self.spent
-        )
+        large = self.features.universe.size > DENSE if self.sparse is None else self.sparse
+        noise = {"scale": self.scale, "variance": law.variance(), "epsilon": self.spent}
+        if large:
+            index, noisy = self._above_zero(counts, law, entropy)
+            floor = np.zeros(self.features.cells.size, dtype=np.int64)
+            measured = Measurement(SINGLETON, noisy, elements=index, floor=floor, **noise)
+        else:
+            truth = counts.dense()
+            noisy = truth + law.sample(len(truth), entropy)
+            measured = Measurement(SINGLETON, noisy, **noise)
+            index, noisy = from_leaves(noisy)
         return Release(
-            self.features, self.name, self.claim(), *from_leaves(noisy), (measured,), secure=entropy.secure
+            self.features, self.name, self.claim(), index, noisy, (measured,), secure=entropy.secure
         )
+
+    def _above_zero(self, counts: Counts, law: Any, entropy: Entropy) -> tuple[Ints, Ints]:
+        """The types whose noisy count is above 0, the only ones that are published: docs/universes.md."""
+        size = self.features.universe.size
+        expected = size * float(law.survival(np.array(0)))
+        if expected > MOST:
+            raise InputError(
+                f"about {expected:.1e} of {size:.1e} trip types would be published, nearly all of them invented: "
+                "use ConstraintBased, which asks what can matter"
+            )
+        own = counts.value + law.sample(len(counts.value), entropy)
+        hits = law.sample_skips(size, 0, entropy)
+        hits = hits[~among(hits, counts.index)]
+        index = np.concatenate([counts.index[own > 0], hits])
+        noisy = np.concatenate([own[own > 0], law.sample_excess(len(hits), 0, entropy)])
+        order = np.argsort(index, kind="stable")
+        return index[order], noisy[order]
 
     def expected_total(self, trips: int) -> float:
         """The expected number of published trips when types are many and mostly zero (public arithmetic)."""

@@ -1,0 +1,114 @@
+"""Other unknowns for features that say the same thing: shifts without cancellation, however small the leaves' weight.
+
+Trips per period add up to the total, so raising the total's price and lowering every period's by as much changes no shift:
+B N = 0 for such combinations N. When leaves weigh next to nothing (1/|U|, say) prices grow like |U| along N, to settle
+what the features themselves disagree about, and shifts, being their small differences, drown in rounding. With the
+unknowns θ = (β, α), λ = E β + N α, the shifts are B E β: the large numbers α never meet the small ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from cbdp.problem import Problem, Term
+
+Floats = NDArray[np.float64]
+
+SMALL = 1e-4  # weight of a leaf relative to an element's below which that element's price may be large
+
+Relation = tuple[
+    int, NDArray[Any], NDArray[Any]
+]  # the unknown that is given up, others of its sign, those against it
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """M with λ = M θ, and B M."""
+
+    change: Any  # M, csc
+    member: Any  # B M, csr: no entries for the unknowns α
+
+    def form(self, room: Floats) -> Any:
+        """Mᵀ R M."""
+        return (self.change.T @ sp.diags_array(room) @ self.change).tocsc()
+
+    def unknowns(self, prices: Floats) -> Floats:
+        """θ for these λ."""
+        return np.asarray(sp.linalg.splu(self.change).solve(prices))
+
+
+def basis(problem: Problem, places: Mapping[str, NDArray[Any]], member: Any, room: Floats) -> Basis | None:
+    """Unknowns of which as many as possible do not move the shifts; None if there are no such."""
+    relations = [r for r in _relations(problem, places) if _worthwhile(room[np.r_[r[0], r[1], r[2]]])]
+    if not relations:
+        return None
+    size = len(room)
+    given = np.array([r[0] for r in relations])
+    column = np.concatenate([np.full(len(r[1]) + len(r[2]), r[0]) for r in relations])
+    row = np.concatenate([np.concatenate(r[1:]) for r in relations])
+    sign = np.concatenate([np.r_[np.ones(len(r[1])), -np.ones(len(r[2]))] for r in relations])
+    change = sp.csc_array((sign, (row, column)), shape=(size, size)) + sp.eye_array(size, format="csc")
+    moved = (member @ change).tocsr()
+    moved.eliminate_zeros()
+    moved.sort_indices()
+    assert not np.isin(moved.indices, given).any(), (
+        "a combination that was to leave the shifts alone moves them"
+    )
+    return Basis(change.tocsc(), moved)
+
+
+def _worthwhile(room: Floats) -> bool:
+    """Whether all prices of a combination can be large; if not, the unknowns α would be no larger than the shifts."""
+    return bool(room.any() and room.max() < SMALL)
+
+
+def _relations(problem: Problem, places: Mapping[str, NDArray[Any]]) -> list[Relation]:
+    """Combinations of prices that cancel: each feature's elements against those of a finer one, or of the largest."""
+    found: list[Relation] = []
+    by_size = sorted(problem.terms, key=lambda t: -len(t.target))
+    for position, term in enumerate(by_size):
+        for other in _partners(term, by_size[:position]):
+            found += _between(term, other, places)
+            break
+    return found
+
+
+def _partners(term: Term, larger: Sequence[Term]) -> list[Term]:
+    """The smallest feature that refines this one, else the largest of all."""
+    finer = [t for t in larger if _refines(t, term)]
+    return [finer[-1]] if finer else list(larger[:1])
+
+
+def _refines(fine: Term, coarse: Term) -> bool:
+    first = np.zeros(len(fine.target), dtype=np.int64)
+    first[fine.element_of_cell] = coarse.element_of_cell
+    return bool((first[fine.element_of_cell] == coarse.element_of_cell).all())
+
+
+def _between(term: Term, other: Term, places: Mapping[str, NDArray[Any]]) -> list[Relation]:
+    """One relation for every set of trip types that is a union of elements of both features, and no smaller one is."""
+    n, m = len(term.target), len(other.target)
+    ties = sp.coo_array(
+        (np.ones(len(term.element_of_cell)), (term.element_of_cell, n + other.element_of_cell)),
+        shape=(n + m, n + m),
+    )
+    count, of = connected_components(ties, directed=False)
+    order = np.argsort(of, kind="stable")
+    place = np.concatenate([places[term.name], places[other.name]])[order]
+    own = order < n
+    found: list[Relation] = []
+    for group, mine in zip(
+        np.split(place, np.cumsum(np.bincount(of, minlength=count))[:-1]),
+        np.split(own, np.cumsum(np.bincount(of, minlength=count))[:-1]),
+        strict=True,
+    ):
+        if (group >= 0).all():  # all of it is measured
+            found.append((int(group[mine][0]), group[mine][1:], group[~mine]))
+    return found
