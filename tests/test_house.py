@@ -65,8 +65,9 @@ def test_import_rule(module: str) -> None:
 @pytest.mark.parametrize("module", sorted(_modules()))
 def test_nothing_right_of_the_wall_imports_what_is_left_of_it(module: str) -> None:
     """Post-processing never sees a module that touches private data."""
-    right = {"cbdp.compiler", "cbdp.engine", "cbdp.rounding", "cbdp.intervals", "cbdp.release", *BASE}
-    left = {"cbdp.counts", "cbdp.noise", "cbdp.measuring", "cbdp.mechanisms"}
+    # cbdp.intervals runs a mechanism again, with published counts in the place of private ones
+    right = {"cbdp.compiler", "cbdp.engine", "cbdp.rounding", "cbdp.release", *BASE}
+    left = {"cbdp.counts", "cbdp.noise", "cbdp.measuring", "cbdp.sparse", "cbdp.mechanisms", "cbdp.publish"}
     if module in right or module.startswith(("cbdp.features", "cbdp.solvers")):
         assert not _imports(_modules()[module]) & left
 
