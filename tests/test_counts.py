@@ -77,16 +77,16 @@ def test_the_order_of_rows_does_not_matter() -> None:
 
 
 def test_a_person_keeps_at_most_m_trips_chosen_evenly() -> None:
-    """Of five trips two are kept, every trip equally often (chi-square at 1e-7)."""
-    universe = cbdp.Universe(stop=list(range(5)))
-    trips = {"stop": list(range(5)), "card": ["x"] * 5}
-    entropy = InsecureSeededEntropy(1)
-    kept = np.zeros(5)
-    for _ in range(4000):
-        counts = cbdp.count(trips, universe, unit=cbdp.Person("card", 2), entropy=entropy)
-        assert counts.value.sum() == 2
-        kept[counts.index] += 1
-    assert stats.chisquare(kept).pvalue > 1e-7
+    """Of five trips two are kept, every pair of trips equally often (chi-square at 1e-7)."""
+    persons = 20_000
+    universe = cbdp.Universe(card=list(range(persons)), stop=list(range(5)))
+    trips = {"card": np.repeat(np.arange(persons), 5), "stop": np.tile(np.arange(5), persons)}
+    counts = cbdp.count(trips, universe, unit=cbdp.Person("card", 2), entropy=InsecureSeededEntropy(1))
+    kept = counts.index.reshape(persons, 2)
+    assert (kept // 5 == np.arange(persons)[:, None]).all()
+    pairs = np.unique(kept % 5, axis=0, return_counts=True)[1]
+    assert len(pairs) == 10
+    assert stats.chisquare(pairs).pvalue > 1e-7
 
 
 def test_bounding_is_by_person() -> None:
@@ -129,3 +129,15 @@ def test_no_trips_are_counted_too() -> None:
     """An empty table is a valid data set: nobody travelled."""
     empty = pa.table({k: pa.array([], pa.string()) for k in ROWS})
     assert cbdp.count(empty, UNIVERSE).value.sum() == 0
+
+
+@pytest.mark.parametrize("rows", [[], [None, None]])
+@pytest.mark.parametrize("unit", ["trip", {"person": "card", "max_trips": 2}])
+@pytest.mark.parametrize(
+    "make", [dict, lambda rows: pd.DataFrame(rows, dtype=object), pl.DataFrame, pa.table]
+)
+def test_columns_without_a_value_are_counted_too(make: object, unit: object, rows: list[None]) -> None:
+    """A column of nothing has no type to be judged by: whether anybody travelled must not decide on an error."""
+    trips = make(dict.fromkeys([*ROWS, "card"], rows))  # type: ignore[operator]
+    universe = cbdp.Universe(origin=STOPS, destination=[1, 2], time=cbdp.periods("08:00", "10:00", "1h"))
+    assert cbdp.count(trips, universe, unit=unit).value.sum() == 0

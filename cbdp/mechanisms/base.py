@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cbdp.budget import Number, positive
 from cbdp.counts import Counts, count
@@ -15,6 +15,9 @@ from cbdp.features import FeatureDag
 from cbdp.noise import Entropy, InsecureSeededEntropy, SystemEntropy
 from cbdp.release import Claim, Release
 from cbdp.unit import Unit, unit_of
+
+if TYPE_CHECKING:
+    from cbdp.io.trips import Clock
 
 
 @dataclass(frozen=True)
@@ -55,18 +58,25 @@ class Mechanism(ABC):
     def run(self, counts: Counts, entropy: Entropy) -> Release:
         """The release of these counts with noise from this source."""
 
-    def release(self, trips: Any, *, columns: Mapping[str, str] | None = None) -> Release:
-        """Publish trips: noise comes from the operating system's entropy."""
-        return self._go(trips, columns, SystemEntropy())
+    def release(
+        self, trips: Any, *, columns: Mapping[str, str] | None = None, clock: Clock | None = None
+    ) -> Release:
+        """Publish trips: noise comes from the operating system's entropy. `columns` and `clock` are those of `cbdp.count`."""
+        return self._go(trips, columns, clock, SystemEntropy())
 
-    def simulate(self, trips: Any, seed: int, *, columns: Mapping[str, str] | None = None) -> Release:
+    def simulate(
+        self, trips: Any, seed: int, *, columns: Mapping[str, str] | None = None, clock: Clock | None = None
+    ) -> Release:
         """What a release could look like, repeatably: for tests and benchmarks. Insecure, and marked as such."""
-        return self._go(trips, columns, InsecureSeededEntropy(seed))
+        return self._go(trips, columns, clock, InsecureSeededEntropy(seed))
 
-    def _go(self, trips: Any, columns: Mapping[str, str] | None, entropy: Entropy) -> Release:
+    def _go(
+        self, trips: Any, columns: Mapping[str, str] | None, clock: Clock | None, entropy: Entropy
+    ) -> Release:
         if entropy.secure and isinstance(trips, Counts) and not trips.secure:
             raise InputError(
                 "these counts were bounded by a seeded source: count the trips again for a release"
             )
-        counts = count(trips, self.features.universe, columns=columns, unit=self.protects, entropy=entropy)
-        return self.run(counts, entropy)
+        universe = self.features.universe
+        counts = count(trips, universe, columns=columns, unit=self.protects, clock=clock, entropy=entropy)
+        return replace(self.run(counts, entropy), source=self)

@@ -76,4 +76,5 @@ class ConstraintBased(Mechanism):
             measured,
             estimate,
             secure=entropy.secure,
+            rounding=whole.violation,
         )

@@ -76,8 +76,9 @@ class Hierarchical(Mechanism):
         noisy = [answers[n].values if n in answers else np.zeros(dag.size(n)) for n in levels]
         variance = [float(answers[n].variance[0]) if n in answers else np.inf for n in levels]
         leaves = least_squares(tree_of(dag), noisy, variance, prune=self.prune)[-1]
+        whole = from_leaves(leaves)
         return Release(
-            self.features, self.name, self.claim(), *from_leaves(leaves), measured, secure=entropy.secure
+            self.features, self.name, self.claim(), *whole, measured, secure=entropy.secure, levels=dag
         )
 
 

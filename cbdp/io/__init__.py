@@ -1,0 +1,1 @@
+"""What comes in and goes out: streams of trips (private), stops and zones (public)."""

@@ -1,0 +1,341 @@
+"""Stops and zones: public places read from CSV, GTFS or GeoJSON, and ways to put stops into zones. Nothing private."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import zipfile
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.features import Dimension
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Row = Mapping[str, Any]
+
+EARTH_KM = 6371.0088  # mean radius
+FIELDS = ("id", "name", "lat", "lon", "zone")
+GTFS = {"id": "stop_id", "name": "stop_name", "lat": "stop_lat", "lon": "stop_lon", "zone": "zone_id"}
+
+
+@dataclass(frozen=True, eq=False)
+class Stops:
+    """Public stops: their ids, names, coordinates (NaN where there are none) and zones."""
+
+    ids: tuple[Hashable, ...]
+    names: tuple[str, ...] = field(repr=False)
+    lat: Floats = field(repr=False)
+    lon: Floats = field(repr=False)
+    zone: tuple[str, ...] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.ids:
+            raise InputError("there are no stops: give at least one")
+        seen: set[Hashable] = set()
+        for stop in self.ids:
+            if stop in seen:
+                raise InputError(f"the stop {stop!r} stands twice: ids must be distinct")
+            seen.add(stop)
+        for name in ("names", "lat", "lon", "zone"):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.ids):
+                raise InputError(f"{len(self.ids)} stops have {len(values)} values of {name!r}")
+        for stop, lat, lon in zip(self.ids, self.lat.tolist(), self.lon.tolist(), strict=True):
+            if abs(lat) > 90 or abs(lon) > 180 or np.isnan(lat) != np.isnan(lon):
+                raise InputError(
+                    f"the stop {stop!r} lies at latitude {lat}, longitude {lon}: give degrees of both"
+                )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def attribute(self, of: str = "zone") -> dict[Hashable, Hashable]:
+        """Each stop's zone, name, lat or lon: what `Universe.with_attribute` takes as labels."""
+        if of not in FIELDS[1:]:
+            raise InputError(f"stops have no {of!r}: choose one of {', '.join(FIELDS[1:])}")
+        values = getattr(self, {"name": "names"}.get(of, of))
+        if values is None:
+            raise InputError("the stops have no zones: read them from a column, or use a function of zones")
+        listed = values.tolist() if isinstance(values, np.ndarray) else values
+        return dict(zip(self.ids, listed, strict=True))
+
+    def dimension(self) -> Dimension:
+        """The stops as a dimension of a universe, with their zones as the attribute `zone` where they have any."""
+        return Dimension(self.ids) if self.zone is None else Dimension(self.ids, zone=self.zone)
+
+
+def stops(
+    path: str | Path, *, columns: Mapping[str, str] | None = None, ids: Callable[[str], Hashable] = str
+) -> Stops:
+    """Read stops from CSV, GTFS (`stops.txt`, or a folder or zip that holds it) or GeoJSON points.
+
+    `columns` maps id, name, lat, lon and zone to the names in the file; name, zone and coordinates may be absent. Of
+    GTFS only stops and platforms are read, not stations or entrances. `ids=int` makes numbers of the ids, where the
+    trips have numbers.
+    """
+    path = Path(path)
+    for name in columns or {}:
+        if name not in FIELDS:
+            raise InputError(f"columns name {name!r}: stops have {', '.join(FIELDS)}")
+    gtfs = path.is_dir() or path.suffix.lower() in (".txt", ".zip")
+    if path.suffix.lower() in (".geojson", ".json"):
+        rows = [_point(feature, path) for feature in _features(path)]
+    else:
+        rows = _rows(_text_of(path), path)
+    if gtfs:
+        rows = [row for row in rows if (row.get("location_type") or "0") == "0"]
+    if not rows:
+        raise InputError(f"{str(path)!r} holds no stops")
+    names = {**({f: f for f in FIELDS} if not gtfs else GTFS), **(columns or {})}
+    for name in {"id", *(columns or {})}:
+        if all(names[name] not in row for row in rows):
+            raise InputError(f"{str(path)!r} has no column {names[name]!r}: there are {', '.join(rows[0])}")
+    return _stops(rows, names, ids)
+
+
+def _stops(rows: Sequence[Row], names: Mapping[str, str], ids: Callable[[str], Hashable]) -> Stops:
+    found = []
+    for place, row in enumerate(rows):
+        given = str(row.get(names["id"], "") if row.get(names["id"]) is not None else "").strip()
+        if not given:
+            raise InputError(f"stop number {place + 1} has no id: give it one")
+        try:
+            found.append(ids(given))
+        except ValueError:
+            raise InputError(f"the stop {given!r} has an id that is no {ids.__name__}") from None
+    lat = np.array([_degrees(row.get(names["lat"]), stop) for row, stop in zip(rows, found, strict=True)])
+    lon = np.array([_degrees(row.get(names["lon"]), stop) for row, stop in zip(rows, found, strict=True)])
+    zones = [str(row.get(names["zone"]) or "").strip() for row in rows]
+    named = tuple(str(row.get(names["name"]) or stop).strip() for row, stop in zip(rows, found, strict=True))
+    if any(zones) and not all(zones):
+        raise InputError(f"the stop {found[zones.index('')]!r} has no zone, others have: give it one")
+    return Stops(tuple(found), named, lat, lon, tuple(zones) if any(zones) else None)
+
+
+def _degrees(given: Any, stop: Hashable) -> float:
+    try:
+        value = float("nan") if given is None or given == "" else float(given)
+    except (TypeError, ValueError):
+        value = float("inf")
+    if np.isinf(value):
+        raise InputError(f"the stop {stop!r} has the coordinate {given!r}: write degrees, like 37.78")
+    return value
+
+
+# Reading
+
+
+def _text_of(path: Path) -> str:
+    """The text of a file, or of the stops.txt in a GTFS folder or zip."""
+    try:
+        if path.is_dir():
+            return _text_of(path / "stops.txt")
+        if path.suffix.lower() == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                inside = [n for n in archive.namelist() if n.rpartition("/")[2] == "stops.txt"]
+                if not inside:
+                    raise InputError(f"{str(path)!r} holds no stops.txt: it is no GTFS feed")
+                return archive.read(min(inside, key=len)).decode("utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"there is no file {str(path)!r}") from None
+    except (OSError, UnicodeDecodeError, zipfile.BadZipFile):
+        raise InputError(f"{str(path)!r} cannot be read: it is damaged, or not UTF-8") from None
+
+
+def _rows(text: str, path: Path) -> list[Row]:
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header, *rows = [[cell.strip() for cell in line] for line in lines if line]
+    except (csv.Error, ValueError):
+        raise InputError(f"{str(path)!r} is not a CSV file: its first line must name the columns") from None
+    for number, row in enumerate(rows, 2):
+        if len(row) != len(header):
+            raise InputError(
+                f"row {number} of {str(path)!r} has {len(row)} fields, its first line {len(header)}: mend it"
+            )
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def _features(path: Path) -> list[Mapping[str, Any]]:
+    try:
+        found = json.loads(_text_of(path))
+        features = found["features"] if found["type"] == "FeatureCollection" else None
+    except (json.JSONDecodeError, TypeError, KeyError):
+        features = None
+    if not isinstance(features, list) or not all(
+        isinstance(f, dict) and isinstance(f.get("geometry"), dict) for f in features
+    ):
+        raise InputError(f"{str(path)!r} is no GeoJSON FeatureCollection with geometries")
+    return features
+
+
+def _point(feature: Mapping[str, Any], path: Path) -> Row:
+    """A GeoJSON point as a row; the feature's own id stands in where its properties have none."""
+    geometry = feature["geometry"]
+    if geometry.get("type") != "Point" or len(geometry.get("coordinates") or ()) < 2:
+        raise InputError(f"{str(path)!r} holds a {geometry.get('type')}: stops are points")
+    lon, lat = geometry["coordinates"][:2]
+    own = {} if feature.get("id") is None else {"id": feature["id"]}
+    return {**own, **(feature.get("properties") or {}), "lat": lat, "lon": lon}
+
+
+# Zones
+
+
+def zones_by_polygon(stops: Stops, path: str | Path, *, label: str = "zone") -> Stops:
+    """Return the stops with the zones of the GeoJSON polygons they lie in, named by the property `label`.
+
+    Holes are outside. A stop on the line between two polygons lies in exactly one of them.
+    """
+    _check_located(stops)
+    found: list[str | None] = [None] * len(stops)
+    for feature in _features(Path(path)):
+        zone = _zone_name(feature, label, path)
+        inside = np.zeros(len(stops), dtype=bool)
+        for rings in _polygons(feature["geometry"], path):
+            inside |= _inside(stops.lon, stops.lat, rings)
+        for place in np.flatnonzero(inside).tolist():
+            if found[place] not in (None, zone):
+                raise InputError(
+                    f"the stop {stops.ids[place]!r} lies in the zones {found[place]!r} and {zone!r}: zones must not overlap"
+                )
+            found[place] = zone
+    zones = tuple(zone for zone in found if zone is not None)
+    if len(zones) < len(stops):
+        raise InputError(f"the stop {stops.ids[found.index(None)]!r} lies in no polygon: add its zone")
+    return replace(stops, zone=zones)
+
+
+def _zone_name(feature: Mapping[str, Any], label: str, path: str | Path) -> str:
+    named = (feature.get("properties") or {}).get(label)
+    if named is None or named == "":
+        raise InputError(f"a polygon of {str(path)!r} has no property {label!r}: name its zone there")
+    return str(named)
+
+
+def _polygons(geometry: Mapping[str, Any], path: str | Path) -> list[list[Floats]]:
+    """Polygons as lists of rings, the first around, the others holes."""
+    if geometry.get("type") not in ("Polygon", "MultiPolygon"):
+        raise InputError(f"{str(path)!r} holds a {geometry.get('type')}: zones are polygons")
+    try:
+        listed = geometry["coordinates"] if geometry["type"] == "MultiPolygon" else [geometry["coordinates"]]
+        return [[np.array([point[:2] for point in ring], dtype=float) for ring in p] for p in listed]
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise InputError(f"{str(path)!r} holds a polygon without proper coordinates") from None
+
+
+def _inside(x: Floats, y: Floats, rings: Sequence[Floats]) -> NDArray[np.bool_]:
+    """Even–odd rule: a ray to the right crosses the rings an odd number of times. An edge holds its lower end only."""
+    odd = np.zeros(len(x), dtype=bool)
+    for ring in rings:
+        following = np.roll(ring, -1, axis=0)
+        for (x0, y0), (x1, y1) in zip(ring.tolist(), following.tolist(), strict=True):
+            if y0 == y1:
+                continue
+            between = (y0 > y) != (y1 > y)
+            if y0 > y1:  # neighbours walk a shared line in opposite ways, and must round alike
+                x0, y0, x1, y1 = x1, y1, x0, y0  # noqa: PLW2901
+            odd ^= between & (x < x0 + (y - y0) * (x1 - x0) / (y1 - y0))
+    return odd
+
+
+def zones_by_clustering(stops: Stops, zones: int) -> tuple[Stops, tuple[Hashable, ...]]:
+    """Return the stops in `zones` compact zones "Z01", "Z02", … from north to south, and the stop in the middle of each.
+
+    Lloyd's k-means on projected metres, started from stops far from each other: the same stops give the same zones, in
+    whatever order they are listed.
+    """
+    from scipy.cluster.vq import vq
+
+    _check_located(stops)
+    order = sorted(range(len(stops)), key=lambda i: (stops.lat[i], stops.lon[i], str(stops.ids[i])))
+    points = _metres(stops.lat[order], stops.lon[order])
+    different = len(np.unique(points, axis=0))
+    if isinstance(zones, bool) or not isinstance(zones, int) or not 1 <= zones <= different:
+        raise InputError(f"{zones!r} zones of stops at {different} places: choose from 1 to {different}")
+    centres = points[_far_apart(points, zones)]
+    member, _ = vq(points, centres)
+    for _ in range(500):
+        centres = _centres(points, member, centres)
+        again, _ = vq(points, centres)
+        if (again == member).all():
+            break
+        member = again
+    rank = np.argsort(np.lexsort((centres[:, 0], -centres[:, 1])))
+    width = max(2, len(str(zones)))
+    label = [f"Z{r + 1:0{width}d}" for r in rank]
+    zone = np.empty(len(stops), dtype=object)
+    zone[order] = [label[m] for m in member]
+    nearest = [order[int(np.argmin(((points - centres[c]) ** 2).sum(axis=1)))] for c in np.argsort(rank)]
+    return replace(stops, zone=tuple(zone)), tuple(stops.ids[i] for i in nearest)
+
+
+def _far_apart(points: Floats, k: int) -> list[int]:
+    """The point nearest the middle, then always the one farthest from those taken."""
+    chosen = [int(np.argmin(((points - points.mean(axis=0)) ** 2).sum(axis=1)))]
+    distance = ((points - points[chosen[0]]) ** 2).sum(axis=1)
+    while len(chosen) < k:
+        chosen.append(int(np.argmax(distance)))
+        distance = np.minimum(distance, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
+    return chosen
+
+
+def _centres(points: Floats, member: Ints, before: Floats) -> Floats:
+    """The mean of each zone's points; a zone that lost all of them moves to the point farthest from its centre."""
+    centres = before.copy()
+    apart = ((points - before[member]) ** 2).sum(axis=1)
+    for zone in range(len(before)):
+        own = points[member == zone]
+        if len(own):
+            centres[zone] = own.mean(axis=0)
+        else:
+            farthest = int(np.argmax(apart))
+            centres[zone], apart[farthest] = points[farthest], -1.0
+    return centres
+
+
+def _metres(lat: Floats, lon: Floats) -> Floats:
+    """East and north of the middle, in metres: true enough over a region, also across the date line."""
+    east = np.radians((lon - lon[0] + 180) % 360 - 180) * np.cos(np.radians(lat.mean()))
+    return np.column_stack([east, np.radians(lat - lat.mean())]) * EARTH_KM * 1000
+
+
+def _check_located(stops: Stops) -> None:
+    for stop, lat in zip(stops.ids, stops.lat.tolist(), strict=True):
+        if np.isnan(lat):
+            raise InputError(f"the stop {stop!r} has no coordinates: give its latitude and longitude")
+
+
+# Pairs
+
+
+def distances_km(stops: Stops) -> Floats:
+    """Great-circle distances between all stops, as an array over (origin, destination)."""
+    _check_located(stops)
+    lat, lon = np.radians(stops.lat), np.radians(stops.lon)
+    half = np.sin((lat[:, None] - lat) / 2) ** 2
+    half += np.cos(lat[:, None]) * np.cos(lat) * np.sin((lon[:, None] - lon) / 2) ** 2
+    return np.asarray(2 * EARTH_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0))))
+
+
+def distance_bands(stops: Stops, edges_km: Iterable[float] = (1, 2, 4)) -> NDArray[Any]:
+    """The band of distance of every (origin, destination): labels for an attribute of two dimensions, say a mode.
+
+    A distance on an edge belongs to the band that begins there.
+    """
+    edges = [float(e) for e in edges_km]
+    if not edges or edges[0] <= 0 or any(b <= a for a, b in itertools.pairwise(edges)):
+        raise InputError(f"edges_km are {edges}: give distances above 0 that rise")
+    starts = [0.0, *edges]
+    labels = [f"{a:g}-{b:g} km" for a, b in zip(starts, edges, strict=False)] + [f"{edges[-1]:g}+ km"]
+    return np.array(labels)[np.searchsorted(edges, distances_km(stops), side="right")]
