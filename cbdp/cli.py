@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from cbdp import __version__
 from cbdp.errors import CbdpError
+
+if TYPE_CHECKING:
+    from cbdp.counts import Counts
+    from cbdp.ledger import Ledger
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,7 +39,48 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     demo = commands.add_parser("demo", help="the whole job on a built-in synthetic city")
     demo.add_argument("--epsilon", default="1", help="privacy budget (default: 1)")
+    demo.add_argument("--out", default="cbdp-demo", help="folder for its files (default: cbdp-demo)")
     demo.set_defaults(run=_demo)
+    init = commands.add_parser("init", help="write a commented configuration for your files")
+    init.add_argument("trips", nargs="+", help="Parquet or CSV file of trips; only its column names are read")
+    init.add_argument("--stops", help="public file of stops: CSV, GTFS stops.txt or GeoJSON")
+    init.add_argument("--out", default="cbdp.toml", help="where to write it (default: cbdp.toml)")
+    init.set_defaults(run=_init)
+    check = commands.add_parser("check", help="explain what would be released; spends nothing, reads no trip")
+    check.add_argument("config", help="configuration file")
+    check.add_argument(
+        "--within", metavar="FEATURE=PERCENT", action="append", help="which ε makes a feature so precise"
+    )
+    check.set_defaults(run=_check)
+    release = commands.add_parser(
+        "release", help="publish: count, charge the ledger, measure, solve, round, write"
+    )
+    release.add_argument("config", help="configuration file")
+    release.set_defaults(run=_release)
+    report = commands.add_parser(
+        "report", help="write the report of a release, or one for the curator's eyes only"
+    )
+    report.add_argument("release", help="folder of a release")
+    report.add_argument("--out", help="where to write it (default: report.html beside the release)")
+    report.add_argument(
+        "--internal", metavar="CONFIG", help="compare with the trips: never publish the result"
+    )
+    report.set_defaults(run=_report)
+    ledger = commands.add_parser(
+        "ledger", help="show what was spent, and verify the chain; exit 1 if it is broken"
+    )
+    ledger.add_argument("path", help="ledger file")
+    ledger.add_argument(
+        "--contains", metavar="HEAD", help="also check that a manifest's ledger head is in it"
+    )
+    ledger.set_defaults(run=_ledger)
+    export = commands.add_parser(
+        "export", help="write a release as CSV, OMX, GeoJSON, MATSim, SUMO or NetCDF"
+    )
+    export.add_argument("release", help="folder of a release")
+    export.add_argument("--format", required=True, help="csv, omx, geojson, matsim, sumo or xarray")
+    export.add_argument("--out", required=True, help="where to write it")
+    export.set_defaults(run=_export)
     solvers = commands.add_parser(
         "solvers", help="list the solvers: installed or not, what each can do, how to get it"
     )
@@ -44,7 +91,122 @@ def _parser() -> argparse.ArgumentParser:
 def _demo(options: argparse.Namespace) -> int:
     from cbdp.demo import demo
 
-    return demo(options.epsilon)
+    return demo(options.epsilon, options.out, _say)
+
+
+def _init(options: argparse.Namespace) -> int:
+    from cbdp.starter import write
+
+    path = write(options.out, options.trips, options.stops)
+    print(f"wrote {path}: look it over, then run cbdp check {path}")
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from cbdp.config import read
+    from cbdp.explain import answer, explain
+    from cbdp.planning import plan
+
+    planned = plan(read(options.config))
+    print(explain(planned))
+    for wanted in options.within or ():
+        feature, _, percent = wanted.partition("=")
+        print(answer(planned, feature, percent))
+    return 0
+
+
+def _release(options: argparse.Namespace) -> int:
+    from cbdp.config import read
+    from cbdp.planning import plan
+    from cbdp.publish import publish
+
+    done = publish(plan(read(options.config)), _say)
+    made = "released to" if done.fresh else "this request has been released before, nothing was spent:"
+    print(f"{made} {done.path}\nopen {done.path / 'report.html'}")
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from cbdp.io.files import load
+    from cbdp.report import build, build_internal
+
+    release = load(options.release)
+    page = build_internal(release, _truth(options.internal)) if options.internal else build(release)
+    path = Path(options.out or _beside(options))
+    try:
+        with path.open("x", encoding="utf-8") as out:
+            out.write(page)
+    except OSError as wrong:
+        return _refused(
+            f"{str(path)!r} cannot be written ({wrong.strerror}): choose another place with --out"
+        )
+    print(f"{'INTERNAL, never publish: ' if options.internal else ''}{path}")
+    return 0
+
+
+def _beside(options: argparse.Namespace) -> Path:
+    folder = Path(options.release).absolute()
+    return folder.with_name(f"{folder.name}-{'internal' if options.internal else 'report'}.html")
+
+
+def _truth(config: str) -> Counts:
+    from cbdp.config import read
+    from cbdp.counts import count
+    from cbdp.planning import plan
+
+    planned = plan(read(config))
+    return count(
+        planned.trips, planned.universe, columns=planned.columns, unit=planned.unit, clock=planned.clock
+    )
+
+
+def _ledger(options: argparse.Namespace) -> int:
+    from cbdp.ledger import Ledger, LedgerError
+
+    with Ledger.view(options.path) as ledger:
+        try:
+            ledger.verify()
+        except LedgerError as broken:
+            return _failed(str(broken))
+        print("\n".join(_ledger_lines(ledger)))
+        if options.contains and not ledger.contains(options.contains):
+            return _failed(
+                f"{options.path} does not contain {options.contains}: it is not the one, or it was cut"
+            )
+    return 0
+
+
+def _refused(why: str) -> int:
+    print(f"cbdp: {why}", file=sys.stderr)
+    return 2
+
+
+def _failed(why: str) -> int:
+    print(f"cbdp: {why}", file=sys.stderr)
+    return 1
+
+
+def _export(options: argparse.Namespace) -> int:
+    from cbdp.io.export import export
+
+    print(export(options.release, options.out, format=options.format))
+    return 0
+
+
+def _ledger_lines(ledger: Ledger) -> Iterator[str]:
+    yield f"data set {ledger.dataset}: {ledger.spent} of {ledger.cap} spent, {ledger.left} left"
+    for entry in ledger.entries():
+        yield f"{entry.sequence:>5}  {entry.hash[:12]}  {entry.event:<10} {_told(entry.fields)}"
+    yield f"the chain is whole; head {ledger.head}"
+
+
+def _told(fields: Mapping[str, Any]) -> str:
+    shown = {k: v for k, v in fields.items() if k not in ("request",)}
+    return ", ".join(f"{k} {str(v)[:40]}" for k, v in shown.items())
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _solvers(options: argparse.Namespace) -> int:  # noqa: ARG001

@@ -1,48 +1,103 @@
-"""The whole job on a built-in synthetic city, in a few seconds."""
+"""The whole job on a built-in synthetic city: from a table of trips to a release with its report, and how good it is."""
 
 from __future__ import annotations
 
-import time
+import csv
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.budget import positive
-from cbdp.counts import count
-from cbdp.datasets import ann_arbor
-from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace
+from cbdp.config import read
+from cbdp.counts import Counts, count
+from cbdp.datasets import Dataset, ann_arbor
+from cbdp.explain import explain
+from cbdp.mechanisms import Hierarchical, Laplace
+from cbdp.planning import Plan, plan
+from cbdp.publish import Say, publish
+from cbdp.release import Release
+
+CONFIG = """\
+# A release of the built-in synthetic city: no real person is in it.
+preset = "odmts"
+
+[data]
+trips = "trips.parquet"
+stops = "stops.csv"
+id = "synthetic Ann Arbor"
+expected_trips = 40000
+
+[universe]
+time = {{ start = "06:00", end = "20:00", every = "30min" }}
+zones = {{ column = "zone" }}
+modes = {{ table = "modes.csv" }}
+
+[privacy]
+epsilon = {epsilon}
+unit = "trip"
+ledger = "ledger.sqlite"
+cap = 100
+
+[mechanism]
+name = "constraint-based"
+
+[output]
+path = "release-{epsilon}"
+"""
 
 
-def demo(epsilon: str) -> int:
-    """Release a morning of synthetic trips with each mechanism and compare with the truth, which is public here."""
-    budget = positive(epsilon)
-    city = ann_arbor(seed=0, hours=("08:00", "10:00"))
-    features = city.features()
-    truth = count(city.trips, features.universe)
-    print(f"{city.name}\n{len(city):,} trips over {features.universe!r}\n")
-    print("What is counted (each feature made of those below it):\n")
-    print(features.mermaid(), "\n")
-    mechanism = ConstraintBased(features, epsilon=budget)
-    print(f"Spending ε = {budget}: {mechanism.claim()}\n")
-    print(
-        f"{'mechanism':<20}{'trips':>10}{'types':>9}{'error per type':>16}{'by zone':>9}{'by mode':>9}{'seconds':>9}"
-    )
-    print(f"{'(the truth)':<20}{truth.value.sum():>10,}{len(truth.index):>9,}")
-    for one in (Laplace(features, budget), Hierarchical(features, budget), mechanism):
-        start = time.perf_counter()
-        release = one.release(city.trips)
-        seconds = time.perf_counter() - start
-        errors = [_error(release.counts(f), truth.of(features, f)) for f in ("singleton", "zone", "mode")]
-        print(
-            f"{one.name:<20}{release.total:>10,}{len(release.index):>9,}"
-            f"{errors[0]:>16.2f}{errors[1]:>9.1f}{errors[2]:>9.1f}{seconds:>9.2f}"
-        )
-    if release.estimate is not None:
-        print(
-            f"\nThe constraint-based counts are the optimum: certificate {release.estimate.solution.kkt_residual:.1e}."
-        )
+def demo(epsilon: str, folder: str | Path, say: Say) -> int:
+    """Write the city's files, check, release, and compare with the truth, which is public here."""
+    budget = float(positive(epsilon))
+    place = Path(folder)
+    city = ann_arbor(seed=0)
+    config = _write(city, place, f"{budget:g}")
+    planned = plan(read(config))
+    print(explain(planned))
+    done = publish(planned, say)
+    _compare(planned, count(city.trips, planned.universe))
+    print(f"\nThe release is in {done.path}\nOpen its report: {done.path / 'report.html'}")
     return 0
 
 
-def _error(published: NDArray[np.int64], exact: NDArray[np.int64]) -> float:
-    return float(np.sqrt(np.mean((published - exact) ** 2)))
+def _write(city: Dataset, folder: Path, epsilon: str) -> Path:
+    """The city as an agency would have it: a table of trips, one of stops, one of modes, and a configuration."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    folder.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(pa.table(dict(city.trips)), folder / "trips.parquet")
+    columns = {"id": "stop", "name": "stop", "lat": "lat", "lon": "lon", "zone": "zone"}
+    _write_csv(folder / "stops.csv", columns, zip(*(city.stops[c] for c in columns.values()), strict=True))
+    mode = city.universe.attribute("mode")
+    stops = city.stops["stop"]
+    rows = ((o, d, mode.labels[mode.codes[i, j]]) for i, o in enumerate(stops) for j, d in enumerate(stops))
+    _write_csv(folder / "modes.csv", ("origin", "destination", "mode"), rows)
+    config = folder / f"epsilon-{epsilon}.toml"
+    config.write_text(CONFIG.format(epsilon=epsilon), encoding="utf-8")
+    return config
+
+
+def _write_csv(path: Path, header: object, rows: object) -> None:
+    with path.open("w", newline="", encoding="utf-8") as out:
+        writer = csv.writer(out)
+        writer.writerow(header)  # type: ignore[arg-type]
+        writer.writerows(rows)  # type: ignore[arg-type]
+
+
+def _compare(planned: Plan, truth: Counts) -> None:
+    """Root mean square errors of mechanisms at the same ε, by simulation (nothing is spent)."""
+    features, epsilon = planned.features, planned.mechanism.epsilon
+    print("What else ε could buy: trips published, and the error of a count in trips (root mean square)\n")
+    print(f"{'mechanism':<20}{'trips':>12}{'per type':>10}{'by zone':>10}{'by mode':>10}")
+    print(f"{'(the truth)':<20}{truth.value.sum():>12,}")
+    for one in (Laplace(features, epsilon), Hierarchical(features, epsilon), planned.mechanism):
+        release = one.simulate(truth, seed=0)
+        errors = [_error(release, truth, name) for name in ("singleton", "zone", "mode")]
+        print(f"{one.name:<20}{release.total:>12,}{errors[0]:>10.2f}{errors[1]:>10.1f}{errors[2]:>10.1f}")
+
+
+def _error(release: Release, truth: Counts, feature: str) -> float:
+    off: NDArray[np.int64] = release.counts(feature) - truth.of(release.features, feature)
+    return float(np.sqrt(np.mean(off**2)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,12 @@ from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.measurement import Measurement
 from cbdp.unit import Unit
+
+if TYPE_CHECKING:  # what is handed in, or loaded when it is asked for
+    from cbdp.intervals import Interval
+    from cbdp.io.files import Saved
+    from cbdp.io.places import Stops
+    from cbdp.mechanisms import Mechanism
 
 Ints = NDArray[np.int64]
 
@@ -50,6 +57,18 @@ class Release:
         default_factory=dict, repr=False
     )  # published beside the trips, not derived
     secure: bool = True  # False: drawn from a seeded source, for tests and benchmarks only
+    intervals: Mapping[str, Interval] = field(default_factory=dict, repr=False)
+    confidence: float | None = None  # of those intervals
+    rounding: Mapping[str, int] | None = field(
+        default=None, repr=False
+    )  # feature → elements that are not their estimate rounded down or up; None: not stated by the mechanism
+    levels: FeatureDag | None = field(
+        default=None, repr=False
+    )  # what the measurements are of, where not the features (a tree made of them)
+    places: Stops | None = field(default=None, repr=False)
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)  # beyond what the mechanism states
+    source: Mechanism | None = field(default=None, repr=False)  # what made it; a loaded release has none
+    stored: Mapping[str, Any] | None = field(default=None, repr=False)  # the manifest of a loaded release
 
     def trips(self) -> dict[str, list[Hashable] | Ints]:
         """The published trips: a column per dimension, and the count; one row per type that has any."""
@@ -81,6 +100,63 @@ class Release:
     def total(self) -> int:
         """How many trips are published."""
         return int(self.value.sum())
+
+    def interval(self, feature: str, confidence: float = 0.9) -> Interval:
+        """The confidence interval of each of a feature's counts, in their order.
+
+        Those published are at hand. Others are simulated from the release (no privacy is spent), which takes the
+        mechanism that made it.
+        """
+        if feature not in self.features:
+            raise InputError(f"unknown feature {feature!r}: there are {', '.join(self.features.features)}")
+        if feature in self.intervals and confidence == self.confidence:
+            return self.intervals[feature]
+        if self.source is None:
+            raise InputError(
+                f"the release has no intervals of {feature!r} at {confidence!r} ({self._published_intervals()}), and the "
+                "mechanism that could make them is not known: use cbdp.intervals.intervals with the same mechanism"
+            )
+        from cbdp.intervals import intervals
+
+        return intervals(self.source, self, confidence, features=[feature])[feature]
+
+    def _published_intervals(self) -> str:
+        if not self.intervals:
+            return "it was published without any"
+        return f"published are those of {', '.join(self.intervals)} at {self.confidence}"
+
+    def with_intervals(self, confidence: float = 0.9, **options: Any) -> Release:
+        """Return the release with intervals for all features but `singleton`; `options` are those of `cbdp.intervals`."""
+        if self.source is None:
+            raise InputError("the mechanism that made the release is not known: intervals need it")
+        from cbdp.intervals import intervals
+
+        made = intervals(self.source, self, confidence, **options)
+        return replace(self, intervals=made, confidence=float(confidence))
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """All that a reviewer needs to know: see manifest.schema.json. Hashes of files are there once it is saved."""
+        from cbdp.io.files import manifest_of
+
+        return manifest_of(self)
+
+    def save(
+        self,
+        folder: str | Path,
+        *,
+        ledger_head: str | None = None,
+        extra: Mapping[str, str | bytes] | None = None,
+        simulation: bool = False,
+    ) -> Saved:
+        """Write the release to a new folder: all of it, or nothing. `cbdp.load` reads it back.
+
+        `extra` are further files by name, such as a report; their hashes are in the manifest too. A release from a seeded
+        source is no release, and is refused unless `simulation` says that it is meant; its manifest then says so.
+        """
+        from cbdp.io.files import save
+
+        return save(self, folder, ledger_head=ledger_head, extra=extra or {}, simulation=simulation)
 
 
 def from_leaves(leaves: NDArray[Any]) -> tuple[Ints, Ints]:

@@ -14,27 +14,53 @@ from cbdp import __version__, cli
 ROOT = Path(__file__).parent.parent
 
 
-def test_demo_runs_the_whole_job(capsys: pytest.CaptureFixture[str]) -> None:
-    """`cbdp demo` releases the synthetic city with three mechanisms and shows a certificate."""
-    assert cli.main(["demo"]) == 0
+def test_demo_runs_the_whole_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`cbdp demo` goes from the city's files to a release and its report, and compares mechanisms with the truth."""
+    out = tmp_path / "demo"
+    assert cli.main(["demo", "--out", str(out)]) == 0
     shown = capsys.readouterr().out
-    for text in (
-        "4,878 trips",
-        "laplace",
-        "hierarchical",
-        "constraint-based",
-        "5 features × 1/5, same data: 1",
-        "certificate",
-    ):
+    for text in ("37,714", "laplace", "hierarchical", "constraint-based", "5 features × 1/5, same data: 1"):
         assert text in shown
+    report = out / "release-1" / "report.html"
+    assert str(report) in shown
+    assert "<svg" in report.read_text(encoding="utf-8")
 
 
-def test_bad_input_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
-    """An ε that makes no sense is told in one line."""
-    assert cli.main(["demo", "--epsilon", "-1"]) == 2
+def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An ε that makes no sense is told in one line, and nothing is written."""
+    assert cli.main(["demo", "--epsilon", "-1", "--out", str(tmp_path / "demo")]) == 2
     said = capsys.readouterr()
     assert said.err == "cbdp: epsilon is -1, it must be above 0\n"
     assert not said.out
+    assert not (tmp_path / "demo").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["check", "nowhere.toml"], "nowhere.toml"),
+        (["release", "nowhere.toml"], "nowhere.toml"),
+        (["ledger", "nowhere.sqlite"], "nowhere.sqlite"),
+        (["report", "nowhere"], "nowhere"),
+        (["export", "nowhere", "--format", "csv", "--out", "x"], "nowhere"),
+        (["init", "nowhere.parquet"], "nowhere.parquet"),
+    ],
+    ids=lambda given: given[0] if isinstance(given, list) else "",
+)
+def test_missing_files_are_one_line_and_exit_code_2(
+    arguments: list[str],
+    says: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Every command names the file that is missing, and creates none."""
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(arguments) == 2
+    said = capsys.readouterr()
+    assert says in said.err
+    assert said.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_no_command_shows_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,7 @@ def test_tables_add_up(kind: type[Mechanism]) -> None:
 @pytest.mark.parametrize("kind", ALL)
 def test_a_release_takes_no_random_state(kind: type[Mechanism]) -> None:
     """`release` has no seed and no source; `simulate` has a seed and marks what it returns as insecure."""
-    assert set(inspect.signature(kind.release).parameters) == {"self", "trips", "columns"}
+    assert set(inspect.signature(kind.release).parameters) == {"self", "trips", "columns", "clock"}
     simulated = kind(CITY.features(), epsilon=1).simulate(CITY.trips, seed=7)
     again = kind(CITY.features(), epsilon=1).simulate(CITY.trips, seed=7)
     assert not simulated.secure

@@ -90,7 +90,7 @@ def stops(
     if path.suffix.lower() in (".geojson", ".json"):
         rows = [_point(feature, path) for feature in _features(path)]
     else:
-        rows = _rows(_text_of(path), path)
+        rows = table_rows(text_of(path), path)
     if gtfs:
         rows = [row for row in rows if (row.get("location_type") or "0") == "0"]
     if not rows:
@@ -134,11 +134,11 @@ def _degrees(given: Any, stop: Hashable) -> float:
 # Reading
 
 
-def _text_of(path: Path) -> str:
+def text_of(path: Path) -> str:
     """The text of a file, or of the stops.txt in a GTFS folder or zip."""
     try:
         if path.is_dir():
-            return _text_of(path / "stops.txt")
+            return text_of(path / "stops.txt")
         if path.suffix.lower() == ".zip":
             with zipfile.ZipFile(path) as archive:
                 inside = [n for n in archive.namelist() if n.rpartition("/")[2] == "stops.txt"]
@@ -152,7 +152,7 @@ def _text_of(path: Path) -> str:
         raise InputError(f"{str(path)!r} cannot be read: it is damaged, or not UTF-8") from None
 
 
-def _rows(text: str, path: Path) -> list[Row]:
+def table_rows(text: str, path: Path) -> list[Row]:
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header, *rows = [[cell.strip() for cell in line] for line in lines if line]
@@ -168,7 +168,7 @@ def _rows(text: str, path: Path) -> list[Row]:
 
 def _features(path: Path) -> list[Mapping[str, Any]]:
     try:
-        found = json.loads(_text_of(path))
+        found = json.loads(text_of(path))
         features = found["features"] if found["type"] == "FeatureCollection" else None
     except (json.JSONDecodeError, TypeError, KeyError):
         features = None

@@ -123,18 +123,18 @@ def coded(
     (person, c0, c1, …), which is the same however the rows came.
     """
     wanted = list(dict.fromkeys([*(c for c, _ in dimensions.values()), *([person] if person else [])]))
-    with _engine() as engine, _reading("the trips"):
-        source = _open(engine, trips, wanted)
-        with _reading(source.label, source.hint):
-            _check_clock(engine, clock)
+    with duck() as engine, reading("the trips"):
+        source = open_source(engine, trips, wanted)
+        with reading(source.label, source.hint):
+            check_clock(engine, clock)
             for column in wanted:
-                _check_column(source, column)
+                check_column(source, column)
             lookups = [
-                _lookups(column, dim, source.kinds[column], source.typed, clock)
+                lookups_of(column, dim, source.kinds[column], source.typed, clock)
                 for column, dim in dimensions.values()
             ]
             if person:
-                _check_person(person, source.kinds[person])
+                check_person(person, source.kinds[person])
             places = [wanted.index(column) for column, _ in dimensions.values()]
             query = _query(
                 engine, source, wanted, places, lookups, None if person is None else wanted.index(person)
@@ -143,7 +143,7 @@ def coded(
 
 
 @contextmanager
-def _engine() -> Iterator[Any]:
+def duck() -> Iterator[Any]:
     import duckdb
 
     with tempfile.TemporaryDirectory(prefix="cbdp-") as folder:
@@ -165,7 +165,7 @@ def _engine() -> Iterator[Any]:
 
 
 @contextmanager
-def _reading(label: str, hint: str = "") -> Iterator[None]:
+def reading(label: str, hint: str = "") -> Iterator[None]:
     """Turn the engine's errors into ours: without their text, which may quote private values."""
     import duckdb
     import pyarrow as pa
@@ -191,7 +191,7 @@ def _arrow(relation: Any) -> Any:
 # Opening
 
 
-def _open(engine: Any, trips: Any, wanted: Sequence[str]) -> Source:
+def open_source(engine: Any, trips: Any, wanted: Sequence[str]) -> Source:
     if isinstance(trips, str) and "://" in trips:
         return _database(engine, trips)
     if isinstance(trips, str | Path):
@@ -289,10 +289,10 @@ def _duckdb_file(engine: Any, place: str, table: str) -> Source:
     path = next((p for p in (Path(place), Path(place.lstrip("/"))) if p.is_file()), None)
     if path is None:
         raise InputError(f"there is no file {place!r}")
-    with _reading(repr(str(path)), ": it is no DuckDB file, or another process holds it"):
+    with reading(repr(str(path)), ": it is no DuckDB file, or another process holds it"):
         engine.execute(f"ATTACH {_text(str(path))} AS source (READ_ONLY)")
     quoted = ".".join(_name(part) for part in ["source", *table.split(".")])
-    with _reading(f"the table {table!r}", f": {str(path)!r} has none of this name"):
+    with reading(f"the table {table!r}", f": {str(path)!r} has none of this name"):
         empty = engine.sql(_select("*", quoted, "LIMIT 0"))
         kinds = _kinds(_arrow(empty).schema)
     return Source(f"the table {table!r}", kinds, lambda columns: _select(_renamed(columns), quoted))
@@ -335,7 +335,7 @@ def _parquet(paths: Sequence[Path], label: str) -> Source:
             other = _parquet_kinds(path)
             _check_names(list(other), columns)
             for column in columns:
-                if _plain(other[column]) != _plain(kinds[column]):
+                if plain_kind(other[column]) != plain_kind(kinds[column]):
                     raise InputError(
                         f"column {column!r} holds {other[column]} values in {str(path)!r} and {kinds[column]} "
                         f"in {str(paths[0])!r}: convert one of them"
@@ -390,8 +390,8 @@ def _header(path: Path) -> tuple[str, tuple[str, ...]]:
     """The mark between fields (the one the first line holds most of) and the names of the columns."""
     opened = gzip.open if path.name.lower().endswith(".gz") else open
     try:
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as lines:
-            line = lines.readline()
+        with opened(path, "rb") as lines:  # no byte beyond the first line is looked at: those are private
+            line = lines.readline().decode("utf-8-sig")
     except (OSError, EOFError, UnicodeDecodeError, gzip.zlib.error):  # type: ignore[attr-defined]
         raise InputError(f"{str(path)!r} cannot be read as CSV: it is damaged, or not UTF-8") from None
     mark = max(",;\t|", key=line.count)
@@ -422,35 +422,35 @@ def _check_twice(names: Sequence[str]) -> None:
         seen.add(name.casefold())
 
 
-def _check_column(source: Source, column: str) -> None:
+def check_column(source: Source, column: str) -> None:
     _check_names(list(source.kinds), [column], quoted=source.typed)
 
 
-def _check_person(column: str, kind: Any) -> None:
+def check_person(column: str, kind: Any) -> None:
     import pyarrow as pa
 
-    if pa.types.is_nested(_plain(kind)):
+    if pa.types.is_nested(plain_kind(kind)):
         raise InputError(f"column {column!r} holds {kind} values: a person needs text or a number")
 
 
-def _check_clock(engine: Any, clock: Clock) -> None:
+def check_clock(engine: Any, clock: Clock) -> None:
     if clock.format is not None:
-        with _reading(f"the time format {clock.format!r}", ": write it like '%m/%d/%Y %H:%M'"):
+        with reading(f"the time format {clock.format!r}", ": write it like '%m/%d/%Y %H:%M'"):
             engine.sql(f"SELECT try_strptime('', {_text(clock.format)})").fetchall()
     if clock.timezone is not None:
-        with _reading(f"the time zone {clock.timezone!r}", ": write it like 'America/Los_Angeles'"):
+        with reading(f"the time zone {clock.timezone!r}", ": write it like 'America/Los_Angeles'"):
             engine.sql(f"SELECT {_in_zone('now()', clock.timezone)}").fetchall()
 
 
-def _plain(kind: Any) -> Any:
+def plain_kind(kind: Any) -> Any:
     """A type without what makes no difference to us: dictionaries, and how text is stored."""
     import pyarrow as pa
 
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return pa.string() if _is_text(kind) else kind
+    return pa.string() if is_text(kind) else kind
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
@@ -459,17 +459,17 @@ def _is_text(kind: Any) -> bool:
 # Values to codes
 
 
-def _lookups(column: str, dimension: Dimension, kind: Any, typed: bool, clock: Clock) -> list[Lookup]:
+def lookups_of(column: str, dimension: Dimension, kind: Any, typed: bool, clock: Clock) -> list[Lookup]:
     """The ways from a column's values to the dimension's codes, first the values themselves."""
     import pyarrow as pa
 
-    kind = _plain(kind)
+    kind = plain_kind(kind)
     if pa.types.is_null(kind):  # no row says what the column holds, so it fits whatever it is for
         return [Lookup("CAST({v} AS VARCHAR)", pa.array([], pa.string()), [])]
     found = _by_value(dimension, kind)
     if not typed:
         found += _by_number(dimension)
-    if not found or _is_text(kind):
+    if not found or is_text(kind):
         found += _by_time(dimension, kind, clock)
     if not found:
         wanted = "text" if all(isinstance(v, str) for v in dimension.values) else "others"
@@ -494,7 +494,7 @@ def _key(value: Hashable, kind: Any) -> Any:
     """The value of this type that equals `value`, or None: 3 is 3.0 and no text."""
     import pyarrow as pa
 
-    if _is_text(kind):
+    if is_text(kind):
         return value if isinstance(value, str) else None
     number: Callable[[Any], Any] | None = None
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
@@ -543,13 +543,13 @@ def _by_time(dimension: Dimension, kind: Any, clock: Clock) -> list[Lookup]:
         return [Lookup(second, pa.array(seconds, pa.int64()), codes.tolist())]
     if day is None:
         return []
-    dates = [_date(value) for value in dimension.values]
+    dates = [as_date(value) for value in dimension.values]
     if all(d is not None for d in dates):
         return [Lookup(day, pa.array(dates, pa.date32()), range(len(dates)))]
     return _by_day_type(dimension, day, clock)
 
 
-def _date(value: Hashable) -> dt.date | None:
+def as_date(value: Hashable) -> dt.date | None:
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         return value
     try:
@@ -589,7 +589,7 @@ def _moment(kind: Any, clock: Clock) -> tuple[str | None, str | None]:
         return _second("TRY_CAST({v} AS TIME)"), None
     if pa.types.is_date(kind):
         return None, "TRY_CAST({v} AS DATE)"
-    return _written(clock) if _is_text(kind) else (None, None)
+    return _written(clock) if is_text(kind) else (None, None)
 
 
 def _written(clock: Clock) -> tuple[str | None, str | None]:
@@ -670,7 +670,7 @@ def _cast(value: str, kind: Any) -> str:
     """A person as a value that is equal to itself: text without an order of its own, and no NaN."""
     import pyarrow as pa
 
-    if _is_text(_plain(kind)):
+    if is_text(plain_kind(kind)):
         return f"CAST({value} AS VARCHAR)"
     return f"CASE WHEN NOT isnan({value}) THEN {value} END" if pa.types.is_floating(kind) else value
 

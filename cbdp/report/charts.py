@@ -1,0 +1,352 @@
+"""What each chart shows, as plain numbers: embedded once in the page, and drawn from there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.features import SINGLETON
+from cbdp.features.dimension import Dimension
+from cbdp.io.places import Stops
+from cbdp.report.published import Grouped, Published
+from cbdp.report.roles import Roles, period_names, roles
+from cbdp.report.trust import judge
+
+Ints = NDArray[np.int64]
+Chart = dict[str, Any]
+
+LINES = 40  # rows and columns of a matrix
+CELLS = 100_000  # of all matrices of a chart together
+PERIODS = 200  # that can be chosen
+SERIES = 6  # curves in one chart
+FLOWS = 150  # of all periods together
+FLOWS_EACH = 60  # of each period
+FLOWS_ALL = 2_000  # of the periods together, as near as that comes
+TYPES = 200  # trip types listed
+STOPS = 1_500  # drawn on the map
+
+
+def charts(published: Published) -> Chart:
+    """The data of all charts. `periods` names the choices: the first is all of them together."""
+    parts = roles(published.dag)
+    dimensions = published.dag.universe.dimensions
+    sliced = parts.time is not None and 1 < len(dimensions[parts.time]) <= PERIODS
+    names = period_names(dimensions[parts.time]) if parts.time is not None and sliced else []
+    time = parts.time if sliced else None
+    return {
+        "confidence": round(100 * published.confidence, 4),
+        "total": total(published),
+        "periods": [_all(published, parts), *names],
+        "demand": demand(published, parts),
+        "matrix": matrix(published, parts, time),
+        "shares": [shares(published, name, time) for name in parts.shares],
+        "flows": flows(published, parts, time),
+        "types": None if parts.ends else types(published),
+    }
+
+
+def total(published: Published) -> int:
+    """The trips of the coarsest table."""
+    return int(published.grouped().counts)
+
+
+def _all(published: Published, parts: Roles) -> str:
+    if parts.time is None:
+        return "everything"
+    dimension = published.dag.universe.dimension(parts.time)
+    if len(dimension) == 1:
+        return period_names(dimension)[0]
+    return "all day" if dimension.edges is not None else "all periods"
+
+
+def demand(published: Published, parts: Roles) -> Chart | None:
+    """Trips by period: one curve, or one for each value of what the published table by time distinguishes."""
+    if parts.time is None:
+        return None
+    dimension = published.dag.universe.dimension(parts.time)
+    whole = published.grouped(parts.time)
+    split = None if whole.exact else _split(published, parts.time)
+    chart: Chart = {
+        "by": split,
+        "labels": [str(v) for v in dimension.values],
+        "names": period_names(dimension),
+    }
+    if split is None:
+        return {**chart, "series": [{"label": "", **_ends(whole)}], "exact": whole.exact}
+    apart = published.grouped(split, parts.time)
+    rows = [{"label": label, **_ends(apart, row)} for row, label in enumerate(published.labels(split))]
+    return {**chart, "series": rows, "exact": apart.exact}
+
+
+def _split(published: Published, time: str) -> str | None:
+    """The attribute that a table of two groups by beside the time, if it has few values."""
+    for feature in published.dag.features.values():
+        others = [name for name in feature.by if name != time]
+        if time in feature.by and len(others) == 1 and published.many(others[0]) <= SERIES:
+            return others[0]
+    return None
+
+
+def matrix(published: Published, parts: Roles, time: str | None) -> Chart | None:
+    """Trips from row to column: zones, stops where there are few, or whatever two things are counted."""
+    pair, kind = _pair(published, parts)
+    if pair is None:
+        return None
+    per_period = time if time not in pair else None
+    whole = published.grouped(*pair)
+    rows, columns = _largest(whole.counts, same=kind != "other")
+    periods = 0 if per_period is None else published.many(per_period)
+    if (periods + 1) * len(rows) * len(columns) > CELLS:
+        periods = 0
+    chart: Chart = {
+        "kind": kind,
+        "row": pair[0],
+        "column": pair[1],
+        "rows": [published.labels(pair[0])[r] for r in rows],
+        "columns": [published.labels(pair[1])[c] for c in columns],
+        "of": list(whole.counts.shape),
+        "exact": whole.exact,
+        "exact_each": False,
+        "cells": [_cells(whole, rows, columns)],
+    }
+    if periods and per_period is not None:
+        each = published.grouped(*pair, per_period)
+        chart["exact_each"] = each.exact
+        chart["cells"] += [_cells(each, rows, columns, t) for t in range(periods)]
+    return chart
+
+
+def _pair(published: Published, parts: Roles) -> tuple[tuple[str, str] | None, str]:
+    if parts.zones is not None and _listable(published, parts.zones):
+        return parts.zones, "zones"
+    if parts.ends is not None:
+        few = max(published.many(end) for end in parts.ends) <= 2 * LINES
+        return (parts.ends, "stops") if few else (None, "")
+    dimensions = [n for n in published.dag.universe.dimensions if n != parts.time]
+    dimensions.sort(key=lambda name: -published.many(name))
+    both = [*dimensions[:1], *([parts.time] if parts.time else dimensions[1:2])]
+    if len(both) == 2 and _listable(published, (both[0], both[1])):
+        return (both[0], both[1]), "other"
+    return None, ""
+
+
+def _listable(published: Published, pair: tuple[str, str]) -> bool:
+    return math.prod(published.many(name) for name in pair) <= 2**22
+
+
+def _largest(counts: Ints, *, same: bool) -> tuple[list[int], list[int]]:
+    """The rows and the columns with the most trips, in their own order; of zones the same for both."""
+    by_row, by_column = counts.sum(axis=1), counts.sum(axis=0)
+    if same and len(by_row) == len(by_column):
+        by_row = by_column = by_row + by_column
+    wide = LINES if same else 3 * LINES  # times of the day stay together
+    return _top(by_row, LINES), _top(by_column, wide)
+
+
+def _top(counts: Ints, most: int) -> list[int]:
+    return sorted(np.argsort(-counts, kind="stable")[:most].tolist())
+
+
+def _cells(grouped: Grouped, rows: list[int], columns: list[int], period: int | None = None) -> Chart:
+    chosen = np.ix_(rows, columns) if period is None else np.ix_(rows, columns, [period])
+    never = None if grouped.possible is None else ~grouped.possible[chosen]
+    cells = {
+        "count": _ints(
+            np.where(never, -1, grouped.counts[chosen]) if never is not None else grouped.counts[chosen]
+        )
+    }
+    if grouped.low is not None and grouped.high is not None:
+        cells |= {"low": _ints(grouped.low[chosen]), "high": _ints(grouped.high[chosen])}
+    return cells
+
+
+def shares(published: Published, attribute: str, time: str | None) -> Chart:
+    """Trips by one attribute, in all and by period where a table has both."""
+    whole = published.grouped(attribute)
+    chart: Chart = {
+        "name": attribute,
+        "labels": published.labels(attribute),
+        "exact": whole.exact,
+        "exact_each": False,
+        "bars": [_ends(whole)],
+    }
+    if time is not None:
+        each = published.grouped(attribute, time)
+        chart["exact_each"] = each.exact
+        chart["bars"] += [_ends(each, (slice(None), t)) for t in range(each.counts.shape[1])]
+    return chart
+
+
+def flows(published: Published, parts: Roles, time: str | None) -> Chart | None:
+    """The largest flows between stops, in all and by period, and where stops and zones lie."""
+    if parts.ends is None:
+        return None
+    universe, release = published.dag.universe, published.release
+    codes = dict(zip(universe.dimensions, universe.unrank_codes(release.index), strict=True))
+    first, second = (universe.dimension(end) for end in parts.ends)
+    nodes = _Nodes(published.places, first, second, published, parts)
+    pair = codes[parts.ends[0]] * len(second) + codes[parts.ends[1]]
+    listed = [_largest_pairs(pair, release.value, FLOWS)]
+    each = FLOWS_EACH
+    if time is not None:
+        each = max(10, min(FLOWS_EACH, FLOWS_ALL // published.many(time)))
+        order = np.argsort(codes[time], kind="stable")
+        ends = np.searchsorted(codes[time][order], np.arange(len(universe.dimension(time)) + 1))
+        groups = (order[a:b] for a, b in pairwise(ends))
+        listed += [_largest_pairs(pair[g], release.value[g], each) for g in groups]
+    triples = [
+        [[nodes.first(o), nodes.second(d), n] for o, d, n in _split_pairs(found, len(second))]
+        for found in listed
+    ]
+    chart: Chart = {
+        "most": FLOWS,
+        "most_each": each,
+        "verdict": _verdict(published, parts),
+        "flows": triples,
+    }
+    _with_intervals(chart, published, parts, listed[0], len(second))
+    nodes.fill(codes, parts, release.value)
+    return {**chart, "stops": nodes.listed, "zones": nodes.zones(), "hidden": nodes.hidden}
+
+
+def _verdict(published: Published, parts: Roles) -> str:
+    """How far flows between stops can be trusted: as far as a table of them, or of the trip types they are made of."""
+    named = [n for n, f in published.dag.features.items() if f.by and set(f.by) == set(parts.ends or ())]
+    return judge(published, next(iter(named), SINGLETON)).verdict
+
+
+def _largest_pairs(pair: Ints, value: Ints, most: int) -> tuple[Ints, Ints]:
+    found, place = np.unique(pair, return_inverse=True)
+    counts = np.zeros(len(found), dtype=np.int64)
+    np.add.at(counts, place, value)
+    order = np.lexsort((found, -counts))[:most]
+    return found[order], counts[order]
+
+
+def _split_pairs(found: tuple[Ints, Ints], wide: int) -> list[tuple[int, int, int]]:
+    return [
+        (pair // wide, pair % wide, n) for pair, n in zip(found[0].tolist(), found[1].tolist(), strict=True)
+    ]
+
+
+def _with_intervals(
+    chart: Chart, published: Published, parts: Roles, found: tuple[Ints, Ints], wide: int
+) -> None:
+    """The intervals of the flows of all periods, if there is a table of just these."""
+    assert parts.ends is not None
+    for name, feature in published.dag.features.items():
+        if set(feature.by) == set(parts.ends) and name in published.intervals:
+            codes = [np.zeros(len(found[0]), dtype=np.int64) for _ in published.dag.universe.dimensions]
+            place = list(published.dag.universe.dimensions)
+            codes[place.index(parts.ends[0])], codes[place.index(parts.ends[1])] = np.divmod(found[0], wide)
+            element = published.dag.partition(name).element_of(codes)
+            interval = published.intervals[name]
+            chart |= {"low": _ints(interval.low[element]), "high": _ints(interval.high[element])}
+
+
+class _Nodes:
+    """Stops in the order they are first needed: label, name, latitude, longitude (None if unknown) and zone."""
+
+    def __init__(
+        self, places: Stops | None, first: Dimension, second: Dimension, published: Published, parts: Roles
+    ) -> None:
+        self._place: dict[Hashable, int] = {}
+        self._stops = places
+        self._where = {} if places is None else {stop: i for i, stop in enumerate(places.ids)}
+        self._texts = {str(stop): i for stop, i in self._where.items()}
+        self._values = (first.values, second.values)
+        self._zone: dict[Hashable, int] = {}
+        self._zones: list[str] = []
+        self.listed: list[list[Any]] = []
+        self.hidden = 0
+        self._find_zones(published, parts)
+
+    def _find_zones(self, published: Published, parts: Roles) -> None:
+        universe = published.dag.universe
+        if parts.zones is not None:
+            names: dict[str, int] = {}
+            for values, attribute in zip(self._values, parts.zones, strict=True):
+                a = universe.attribute(attribute)
+                for value, code in zip(values, a.codes.tolist(), strict=True):
+                    self._zone[value] = names.setdefault(str(a.labels[code]), len(names))
+            order = sorted(names)
+            place = {names[name]: i for i, name in enumerate(order)}
+            self._zone = {value: place[z] for value, z in self._zone.items()}
+            self._zones = order
+        elif self._stops is not None and self._stops.zone is not None:
+            self._zones = sorted(set(self._stops.zone))
+            place_of = {name: i for i, name in enumerate(self._zones)}
+            self._zone = {s: place_of[z] for s, z in zip(self._stops.ids, self._stops.zone, strict=True)}
+
+    def first(self, code: int) -> int:
+        return self._node(self._values[0][code])
+
+    def second(self, code: int) -> int:
+        return self._node(self._values[1][code])
+
+    def _node(self, value: Hashable) -> int:
+        if value not in self._place:
+            self._place[value] = len(self.listed)
+            name, lat, lon = self._at(value)
+            self.listed.append([str(value), name, lat, lon, self._zone.get(value, -1)])
+        return self._place[value]
+
+    def _at(self, value: Hashable) -> tuple[str, float | None, float | None]:
+        where = self._where.get(value, self._texts.get(str(value)))
+        if self._stops is None or where is None:
+            return str(value), None, None
+        lat, lon = float(self._stops.lat[where]), float(self._stops.lon[where])
+        name = self._stops.names[where]
+        return (name, None, None) if math.isnan(lat) else (name, round(lat, 6), round(lon, 6))
+
+    def fill(self, codes: Mapping[str, Ints], parts: Roles, value: Ints) -> None:
+        """The other stops for the map, those with the most trips first, as long as there is room."""
+        if self._stops is None or parts.ends is None:
+            return
+        seen: dict[Hashable, int] = {}
+        for values, end in zip(self._values, parts.ends, strict=True):
+            trips = np.bincount(codes[end], value, len(values)) if len(value) else np.zeros(len(values))
+            for stop, n in zip(values, trips.tolist(), strict=True):
+                seen[stop] = seen.get(stop, 0) + int(n)
+        for stop in sorted(seen, key=lambda s: -seen[s]):
+            if len(self.listed) < STOPS:
+                self._node(stop)
+        self.hidden = len(seen) - len(self._place)
+
+    def zones(self) -> list[list[Any]]:
+        """Each zone's name and the middle of its stops."""
+        points: dict[int, list[tuple[float, float]]] = {}
+        for stop, zone in self._zone.items():
+            _, lat, lon = self._at(stop)
+            if lat is not None and lon is not None:
+                points.setdefault(zone, []).append((lat, lon))
+        middle = {z: [round(float(np.mean(c)), 6) for c in zip(*p, strict=True)] for z, p in points.items()}
+        return [[name, *middle.get(z, [None, None])] for z, name in enumerate(self._zones)]
+
+
+def types(published: Published) -> Chart:
+    """The trip types with the most trips, where these do not lead from one place to another."""
+    universe, release = published.dag.universe, published.release
+    order = np.lexsort((release.index, -release.value))[:TYPES]
+    codes = universe.unrank_codes(release.index[order])
+    columns = [
+        [str(d.values[c]) for c in code.tolist()]
+        for d, code in zip(universe.dimensions.values(), codes, strict=True)
+    ]
+    return {"columns": list(universe.dimensions), "values": columns, "count": _ints(release.value[order])}
+
+
+def _ends(grouped: Grouped, chosen: Any = ...) -> Chart:
+    made: Chart = {"count": _ints(grouped.counts[chosen])}
+    if grouped.low is not None and grouped.high is not None:
+        made |= {"low": _ints(grouped.low[chosen]), "high": _ints(grouped.high[chosen])}
+    return made
+
+
+def _ints(numbers: NDArray[Any]) -> list[int]:
+    return [int(n) for n in np.asarray(numbers).reshape(-1)]

@@ -1,0 +1,100 @@
+"""HTML and SVG by function calls: whatever is not markup already is escaped, so no label can become code."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+VOID = frozenset({"br", "input"})
+SHAPES = frozenset({"line", "rect", "circle", "path"})
+UNSAFE: dict[str, str | int | None] = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
+
+
+class Html(str):
+    """Text that is markup, and safe."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *children: Any, **attributes: Any) -> Html:
+    """An element. Attributes are written with `_` for `-`; `class_` is class; None and False are left out.
+
+    >>> tag("p", "a < b", tag("br"), class_="note")
+    '<p class="note">a &lt; b<br></p>'
+    """
+    given = ((k.rstrip("_").replace("_", "-"), v) for k, v in attributes.items())
+    written = "".join(
+        f" {k}" if v is True else f' {k}="{escape(str(v))}"'
+        for k, v in given
+        if v is not None and v is not False
+    )
+    if not children and name in VOID | SHAPES:
+        return Html(f"<{name}{written}>" if name in VOID else f"<{name}{written}/>")
+    return Html(f"<{name}{written}>{join(*children)}</{name}>")
+
+
+def join(*children: Any) -> Html:
+    """Markup and text one after the other; lists are opened, None is nothing.
+
+    >>> join("<", tag("b", 1), [2, None])
+    '&lt;<b>1</b>2'
+    """
+    pieces: list[str] = []
+    for child in children:
+        if isinstance(child, Html):
+            pieces.append(child)
+        elif isinstance(child, list | tuple):
+            pieces.append(join(*child))
+        elif child is not None:
+            pieces.append(escape(str(child)))
+    return Html("".join(pieces))
+
+
+def table(head: list[Any], rows: list[list[Any]], **attributes: Any) -> Html:
+    """A table whose cells know their column's name, so that narrow screens can show it beside each."""
+    names = [str(h) for h in head]
+    top = tag("thead", tag("tr", [tag("th", h, scope="col") for h in head]))
+    body = [
+        tag("tr", tag("th", row[0], scope="row"), [tag("td", c, data_name=n) for n, c in zip(names[1:], row[1:], strict=True)])
+        for row in rows
+    ]  # fmt: skip
+    return tag("table", top, tag("tbody", body), **attributes)
+
+
+def page(title: str, body: Html, data: Any) -> str:
+    """The whole page: style, script and data are inside it, and its policy forbids every request."""
+    here = files("cbdp.report")
+    style, script = (here.joinpath(n).read_text(encoding="utf-8") for n in ("page.css", "page.js"))
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    shell = Template(here.joinpath("page.html").read_text(encoding="utf-8"))
+    return shell.substitute(
+        title=escape(title), policy=escape(policy), style=style, script=script, body=body, data=embedded(data)
+    )
+
+
+def embedded(data: Any) -> str:
+    r"""JSON that can stand inside a script element: the same bytes for the same data.
+
+    >>> print(embedded({"stop": "</script>"}))
+    {"stop":"\u003c/script\u003e"}
+    """
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.translate(str.maketrans(UNSAFE))
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,97 @@
+"""How far each table can be trusted: how wide its intervals are beside its counts, in numbers and in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.features import SINGLETON
+from cbdp.report.published import Published
+
+TRUST, CARE, NOISE, EMPTY = "trust", "use with care", "noise", "nothing to judge"
+GOOD, FAIR = 0.2, 1.0  # typical half width beside the count
+
+
+@dataclass(frozen=True)
+class Trust:
+    """A verdict on a table. `measured` says that the figures are the noise's alone, before post-processing."""
+
+    feature: str
+    size: int
+    scale: float | None  # of the noise, in trips
+    noise: int | None  # the noise's half width, in trips
+    half: float | None  # of a typical interval around a count above zero, in trips
+    relative: float | None  # the same beside the count
+    sure: float | None  # share of the elements whose interval excludes zero
+    sure_trips: float | None  # share of the trips in such elements
+    measured: bool
+    verdict: str
+
+
+def judge(published: Published, feature: str) -> Trust:
+    """The verdict rests on the intervals where there are any, otherwise on the noise alone."""
+    scale = published.scale(feature)
+    noise = None if scale is None else half_width(scale, published.confidence)
+    size = published.dag.size(feature)
+    interval = published.intervals.get(feature)
+    release = published.release
+    counts: NDArray[Any]
+    if feature == SINGLETON and interval is None and feature not in release.tables:
+        counts = release.value  # the other trip types are zero, and there may be too many to list
+    else:
+        counts = release.counts(feature)
+    if interval is not None:
+        half, low = (interval.high - interval.low) / 2, interval.low
+    elif noise is not None:
+        half, low = np.full(len(counts), float(noise)), counts - noise
+    else:
+        return Trust(feature, size, None, None, None, None, None, None, False, EMPTY)
+    some = counts > 0
+    if not some.any():
+        return Trust(feature, size, scale, noise, None, None, 0.0, None, interval is None, EMPTY)
+    relative = float(np.median(half[some] / counts[some]))
+    verdict = TRUST if relative <= GOOD else CARE if relative <= FAIR else NOISE
+    sure = float(np.count_nonzero(low > 0)) / size
+    share = float(counts[low > 0].sum() / counts.sum())
+    typical = float(np.median(half[some]))
+    return Trust(feature, size, scale, noise, typical, relative, sure, share, interval is None, verdict)
+
+
+def half_width(scale: float, confidence: float) -> int:
+    """The smallest k that two-sided geometric noise exceeds, either way, with probability at most 1 − confidence.
+
+    >>> half_width(5, 0.9)
+    11
+    """
+    rate = 1 / scale
+    wanted = math.log(2 / (1 + math.exp(-rate)) / (1 - confidence)) / rate - 1
+    return max(0, math.ceil(wanted - 1e-9))
+
+
+def in_words(trust: Trust, confidence: float) -> str:
+    """What the verdict means for somebody who reads a number off the table."""
+    sure = f"{100 * confidence:g} %"
+    if trust.relative is None:
+        return (
+            "All its counts are zero." if trust.half is None and trust.scale else "No noise level is stated."
+        )
+    off = (
+        f"± {100 * trust.relative:.2g} %"
+        if trust.relative < 1
+        else f"{trust.relative:.1f} times its own size"
+    )
+    basis = "noise alone" if trust.measured else "intervals"
+    if trust.verdict == TRUST:
+        advice = (
+            "Read single numbers with that margin."
+            if trust.measured
+            else "Quote single numbers with their intervals."
+        )
+        return f"A typical count is within {off} of the truth ({sure} {basis}). {advice}"
+    if trust.verdict == CARE:
+        return f"A typical count may be off by {off} ({sure} {basis}). Compare sums or large counts, not single small ones."
+    return f"A typical count may be off by {off} ({sure} {basis}). Do not read single numbers; sums of many are useful."
