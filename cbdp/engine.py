@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cbdp import compiler
 from cbdp.compiler import Measurements, Weights
-from cbdp.errors import CertificateError, InputError
+from cbdp.errors import CertificateError, InputError, SolverError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.measurement import Measurement
 from cbdp.problem import Problem, bincount
@@ -30,6 +30,7 @@ MARGIN = 1.0  # how far below the expected shifts the first floors are set, in s
 CLASS = 25_000  # leaves that take as long to draw as the tables for a further height of floors take to build
 SPARE = 3.0  # no floor is so high that its cell is expected to have more than exp(−SPARE) survivors above it
 ROUNDS = 50
+PATIENCE = 6  # rounds in which a solver may fail for want of leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,10 +151,19 @@ def post_process_above(
     highest = scale * (np.log(sizes) + SPARE)
     wanted = np.minimum(_expected_shifts(features, measurements, scale) - margin * scale, highest)
     leaves.lower(_floors(wanted, leaves.floor, sizes, leaves.expected))
-    for _ in range(ROUNDS):
+    for rounds in range(ROUNDS):
         problem = compiler.compile(features, [*measurements, leaves.measurement()], weights)
-        solution = chosen.solve(problem, warm)
-        shift = problem.shifts(solution.prices) / problem.weight
+        try:
+            solution = chosen.solve(problem, warm)
+        except SolverError:
+            if rounds == PATIENCE:
+                raise
+            margin = 2 * margin  # perhaps exact counts cannot be met by the few leaves that are known
+            leaves.lower(np.floor(leaves.floor - margin * scale).astype(np.int64))
+            continue
+        shift = (
+            problem.shifts(solution.prices) if solution.shift is None else solution.shift
+        ) / problem.weight
         low = shift < leaves.floor
         if not low.any():
             break

@@ -48,6 +48,7 @@ class Solution:
     objective: float
     solver: str
     iterations: int
+    shift: Floats | None = field(default=None, repr=False)  # by cell, where the prices alone are too coarse
 
     @property
     def kkt_residual(self) -> float:

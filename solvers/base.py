@@ -53,7 +53,9 @@ class Solver(ABC):
         self._check(problem)
         found = self.answer(problem, warm_start)
         certificate, objective = certify(problem, found.leaves, found.prices, found.shift)
-        return Solution(found.leaves, found.prices, certificate, objective, self.name, found.iterations)
+        return Solution(
+            found.leaves, found.prices, certificate, objective, self.name, found.iterations, found.shift
+        )
 
     def _check(self, problem: Problem) -> None:
         if not self.installed():

@@ -33,7 +33,8 @@ class Basis:
     """M with λ = M θ, and B M."""
 
     change: Any  # M, csc
-    member: Any  # B M, csr: no entries for the unknowns α
+    member: Any  # B M, csr: no entries for the unknowns α in the cells that matter
+    relations: int  # how many unknowns α there are
 
     def form(self, room: Floats) -> Any:
         """Mᵀ R M."""
@@ -44,13 +45,23 @@ class Basis:
         return np.asarray(sp.linalg.splu(self.change).solve(prices))
 
 
-def basis(problem: Problem, places: Mapping[str, NDArray[Any]], member: Any, room: Floats) -> Basis | None:
-    """Unknowns of which as many as possible do not move the shifts; None if there are no such."""
-    relations = [r for r in _relations(problem, places) if _worthwhile(room[np.r_[r[0], r[1], r[2]]])]
+def basis(
+    problem: Problem,
+    places: Mapping[str, NDArray[Any]],
+    member: Any,
+    room: Floats,
+    active: NDArray[np.bool_] | None = None,
+) -> Basis | None:
+    """Unknowns of which as many as possible do not move the shifts; None if there are no such.
+
+    Where only some cells are `active` (have leaves above their shift) only their shifts must be precise, and more
+    combinations leave them alone.
+    """
+    cells = np.arange(problem.cells) if active is None else np.flatnonzero(active)
+    relations = [r for r in _relations(problem, places, cells) if _worthwhile(room[np.r_[r[0], r[1], r[2]]])]
     if not relations:
         return None
     size = len(room)
-    given = np.array([r[0] for r in relations])
     column = np.concatenate([np.full(len(r[1]) + len(r[2]), r[0]) for r in relations])
     row = np.concatenate([np.concatenate(r[1:]) for r in relations])
     sign = np.concatenate([np.r_[np.ones(len(r[1])), -np.ones(len(r[2]))] for r in relations])
@@ -58,57 +69,56 @@ def basis(problem: Problem, places: Mapping[str, NDArray[Any]], member: Any, roo
     moved = (member @ change).tocsr()
     moved.eliminate_zeros()
     moved.sort_indices()
-    assert not np.isin(moved.indices, given).any(), (
-        "a combination that was to leave the shifts alone moves them"
-    )
-    return Basis(change.tocsc(), moved)
+    return Basis(change.tocsc(), moved, len(relations))
 
 
 def _worthwhile(room: Floats) -> bool:
     """Whether all prices of a combination can be large; if not, the unknowns α would be no larger than the shifts."""
-    return bool(room.any() and room.max() < SMALL)
+    return bool(room.max() < SMALL)
 
 
-def _relations(problem: Problem, places: Mapping[str, NDArray[Any]]) -> list[Relation]:
-    """Combinations of prices that cancel: each feature's elements against those of a finer one, or of the largest."""
+def _relations(problem: Problem, places: Mapping[str, NDArray[Any]], cells: NDArray[Any]) -> list[Relation]:
+    """Combinations of prices that cancel in these cells: elements of each feature against those of a larger one."""
     found: list[Relation] = []
     by_size = sorted(problem.terms, key=lambda t: -len(t.target))
     for position, term in enumerate(by_size):
-        for other in _partners(term, by_size[:position]):
-            found += _between(term, other, places)
-            break
+        told = np.zeros(max((int(p.max(initial=-1)) for p in places.values()), default=-1) + 1, dtype=bool)
+        for other in _partners(term, by_size[:position], cells):
+            for relation in _between(term, other, places, cells):
+                own = np.r_[relation[0], relation[1]]
+                if not told[own].any():  # one relation for an element: a second one would say nothing new
+                    told[own] = True
+                    found.append(relation)
     return found
 
 
-def _partners(term: Term, larger: Sequence[Term]) -> list[Term]:
-    """The smallest feature that refines this one, else the largest of all."""
-    finer = [t for t in larger if _refines(t, term)]
-    return [finer[-1]] if finer else list(larger[:1])
+def _partners(term: Term, larger: Sequence[Term], cells: NDArray[Any]) -> list[Term]:
+    """Features to compare this one with: those that refine it, the smallest first, then the others, the largest first."""
+    finer = [_refines(t, term, cells) for t in larger]
+    refining = [t for t, is_finer in zip(larger, finer, strict=True) if is_finer]
+    return [*reversed(refining), *(t for t, is_finer in zip(larger, finer, strict=True) if not is_finer)]
 
 
-def _refines(fine: Term, coarse: Term) -> bool:
+def _refines(fine: Term, coarse: Term, cells: NDArray[Any]) -> bool:
     first = np.zeros(len(fine.target), dtype=np.int64)
-    first[fine.element_of_cell] = coarse.element_of_cell
-    return bool((first[fine.element_of_cell] == coarse.element_of_cell).all())
+    inside, holds = fine.element_of_cell[cells], coarse.element_of_cell[cells]
+    first[inside] = holds
+    return bool((first[inside] == holds).all())
 
 
-def _between(term: Term, other: Term, places: Mapping[str, NDArray[Any]]) -> list[Relation]:
-    """One relation for every set of trip types that is a union of elements of both features, and no smaller one is."""
+def _between(
+    term: Term, other: Term, places: Mapping[str, NDArray[Any]], cells: NDArray[Any]
+) -> list[Relation]:
+    """One relation for every set of cells that is a union of elements of both features, and no smaller one is."""
     n, m = len(term.target), len(other.target)
-    ties = sp.coo_array(
-        (np.ones(len(term.element_of_cell)), (term.element_of_cell, n + other.element_of_cell)),
-        shape=(n + m, n + m),
-    )
+    ends = term.element_of_cell[cells], n + other.element_of_cell[cells]
+    ties = sp.coo_array((np.ones(len(cells)), ends), shape=(n + m, n + m))
     count, of = connected_components(ties, directed=False)
     order = np.argsort(of, kind="stable")
     place = np.concatenate([places[term.name], places[other.name]])[order]
-    own = order < n
+    cuts = np.cumsum(np.bincount(of, minlength=count))[:-1]
     found: list[Relation] = []
-    for group, mine in zip(
-        np.split(place, np.cumsum(np.bincount(of, minlength=count))[:-1]),
-        np.split(own, np.cumsum(np.bincount(of, minlength=count))[:-1]),
-        strict=True,
-    ):
-        if (group >= 0).all():  # all of it is measured
+    for group, mine in zip(np.split(place, cuts), np.split(order < n, cuts), strict=True):
+        if (group >= 0).all() and mine.any() and not mine.all():  # all of it is measured, by both
             found.append((int(group[mine][0]), group[mine][1:], group[~mine]))
     return found

@@ -13,6 +13,8 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from cbdp.errors import SolverError
+
 Floats = NDArray[np.float64]
 
 SMALL = 100  # unknowns beside the largest feature's up to which the system is solved by compiled code alone,
@@ -20,6 +22,7 @@ FREE = 300  # and unknowns of the largest feature
 SCHUR = 4000  # unknowns beside the largest feature's up to which their Schur complement is kept dense
 THIN = 0.1  # share of the Schur complement's entries that are not zero, up to which a sparse factor is faster
 WORK = 50_000_000  # products of entries that may be spent on looking at the pattern
+LIFTS = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)  # share by which a diagonal is raised until it can be factorised
 SPECK = 1e-12  # curvature, relative to the largest, given to exact counts, which have none: it slows a step, not more
 
 
@@ -102,11 +105,21 @@ class Sparse:
         data += self.room
         data[self.diagonal] += _curved(self.room[self.diagonal], d) - self.room[self.diagonal]
         hessian = sp.csc_matrix((data, self.pattern.indices, self.pattern.indptr), shape=self.pattern.shape)
-        if self.factor is None:
-            self.factor = qdldl.Solver(hessian, upper=True)
-        else:
-            self.factor.update(hessian, upper=True)
-        return np.asarray(self.factor.solve(gradient))
+        for lift in LIFTS:
+            data[self.diagonal] *= 1.0 + lift
+            try:
+                if self.factor is None:
+                    self.factor = qdldl.Solver(hessian, upper=True)
+                else:
+                    self.factor.update(hessian, upper=True)
+                return np.asarray(self.factor.solve(gradient))
+            except (
+                RuntimeError
+            ):  # rounding made it indefinite: somewhat more curvature slows a step, not more
+                self.factor = None
+        raise SolverError(
+            "the Newton system is too ill-conditioned to be factorised: give leaves more weight"
+        )
 
 
 class Schur:

@@ -42,6 +42,9 @@ ROUGHLY = 1e-2  # residual that a sample is solved to
 COARSE = 6  # leaves above its shift that a cell should have there
 GUESSES = 15  # steps on it at most
 SLIGHT = 1e-7  # weight of a leaf, relative to a feature's, from which prices and shifts are kept apart
+REBASED = 8  # times that the unknowns are chosen anew, by which cells have leaves above their shift
+LOSS = 1e-12  # of the shifts' precision from which that is done
+PATIENCE = 40  # steps without progress after which it is done
 CLOSE = 0.1  # slope along a step, relative to its first, that a search ends at
 ROUNDING = 1e-9  # residual below which a lack of progress means rounding
 
@@ -65,17 +68,24 @@ class Newton(Solver):
         unit = float(np.exp(np.mean(np.log(weight))))  # prices and weights are counted in this inside
         dual, places = _dual(problem, unit)
         every = Leaves(problem.target, unit / weight, problem.cell)
-        lam = _gather(problem, warm_start, places, unit)
-        lam = lam if lam is None or dual.basis is None else dual.basis.unknowns(lam)
         search = _Search(dual, dual.linear(), self.max_steps)
-        if lam is not None and dual.point(every, lam).value > dual.point(every, np.zeros_like(lam)).value:
-            lam = None  # an earlier solution that is worse than none is of other data
-        lam = _first_guess(search, every) if lam is None else lam
+        lam = _start(search, every, _gather(problem, warm_start, places, unit))
         found = _with_floors(search, every, lam, self.tolerance)
+        for _ in range(REBASED):
+            if not dual.slight or not (search.stalled or dual.loss(found) > LOSS):
+                break
+            better = dual.rebased(problem, places, found.d > 0)
+            lam, dual = better.unknowns(dual.prices(found.lam)), better
+            search = _Search(dual, dual.linear(), self.max_steps, search.steps)
+            found = _with_floors(search, every, lam, self.tolerance)
+        if search.stalled:
+            raise SolverError(
+                f"newton is at residual {found.residual:.1e} and gets no further: give leaves more weight"
+            )
         prices = {t.name: _spread(dual.prices(found.lam) * unit, places[t.name]) for t in problem.terms}
         leaves = primal(every.target, every.slack, every.cell, found.shift)
         _meet_exact(problem, leaves, every.slack)
-        return Answer(leaves, prices, search.steps, None if dual.basis is None else found.shift * unit)
+        return Answer(leaves, prices, search.steps, found.shift * unit if dual.slight else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +151,7 @@ class Dual:
     scale: Floats  # what a residual is measured against
     blocks: tuple[slice, ...]  # each feature's unknowns
     basis: Basis | None = None  # the unknowns are not the prices λ but θ, λ = M θ
+    slight: bool = False  # whether leaves weigh so little that prices may be large
 
     def point(self, leaves: Leaves, lam: Floats) -> Point:
         shift, size = self.shifts(lam)
@@ -157,6 +168,22 @@ class Dual:
 
     def prices(self, lam: Floats) -> Floats:
         return lam if self.basis is None else self.basis.change @ lam
+
+    def unknowns(self, prices: Floats) -> Floats:
+        return prices if self.basis is None else self.basis.unknowns(prices)
+
+    def loss(self, at: Point) -> float:
+        """What rounding may do to the shifts of cells with leaves above them, relative to the largest count."""
+        size = self.shifts(at.lam)[1]
+        return (
+            ERROR
+            * float(np.max(size, where=at.d > 0, initial=0.0))
+            / float(np.min(self.scale, initial=np.inf))
+        )
+
+    def rebased(self, problem: Problem, places: dict[str, NDArray[Any]], active: NDArray[np.bool_]) -> Dual:
+        """With unknowns that make the shifts of these cells precise."""
+        return replace(self, basis=basis(problem, places, self.member, self.room, active))
 
     def growth(self, direction: Floats) -> float:
         """The curvature of Φ along a direction that is not the leaves'."""
@@ -191,12 +218,16 @@ class _Search:
     max_steps: int
     steps: int = 0
     searched: bool = False  # whether the last step overshot and was searched along
+    stalled: bool = False  # whether steps have ceased to help
 
     def minimise(self, leaves: Leaves, lam: Floats, tolerance: float, spare: float = np.inf) -> Point:
         """Newton steps until the residual is within tolerance or down to rounding, or most leaves are idle."""
         now = best = self.dual.point(leaves, lam)
-        stuck = fresh = 0
+        stuck = fresh = idle = 0
         while best.residual > tolerance and stuck < 3:
+            if self.dual.slight and idle >= PATIENCE:
+                self.stalled = True
+                return best
             if fresh >= 2 and leaves.idle(now, spare):
                 return now
             if self.steps >= self.max_steps:
@@ -207,6 +238,7 @@ class _Search:
             fresh += 1
             # three steps near the optimum that do not halve the residual: rounding is reached
             stuck = stuck + 1 if best.residual < ROUNDING and now.residual > 0.5 * best.residual else 0
+            idle = 0 if now.residual < 0.5 * best.residual else idle + 1
             best = min(best, now, key=lambda point: point.residual)
         return best
 
@@ -223,6 +255,16 @@ class _Search:
             return tried
         t = leaves.least_along(now.shift, tried.shift, slope, self.dual.growth(direction))
         return self.dual.point(leaves, now.lam + t * direction)
+
+
+def _start(search: _Search, every: Leaves, prices: Floats | None) -> Floats:
+    """The unknowns to start from: those of an earlier solution, unless they are worse than none; or a guess."""
+    if prices is not None:
+        lam = search.dual.unknowns(prices)
+        none = search.dual.point(every, np.zeros_like(lam))
+        if search.dual.point(every, lam).value <= none.value:
+            return lam
+    return _first_guess(search, every)
 
 
 def _stride(n: int, least: int, most: int) -> int:
@@ -265,6 +307,8 @@ def _with_floors(search: _Search, every: Leaves, lam: Floats, tolerance: float) 
         found = search.minimise(leaves, lam, tolerance, SPARE if raises else np.inf)
         lam = found.lam
         low = found.shift < floor
+        if search.stalled:
+            return found
         if found.residual > max(tolerance, ROUNDING):  # it stopped to have idle leaves dropped
             raises -= 1
             floor = np.maximum(floor, _floors(leaves, found.shift, tops, margin))
@@ -334,9 +378,10 @@ def _dual(problem: Problem, unit: float) -> tuple[Dual, dict[str, NDArray[Any]]]
     else:
         member = sp.csr_array((np.ones(len(row)), (row, column)), shape=(problem.cells, size))
     room = np.concatenate(rooms)
-    slight = np.min(room, where=room > 0, initial=np.inf) < SLIGHT
+    slight = bool(np.min(room, where=room > 0, initial=np.inf) < SLIGHT)
     other = basis(problem, places, member, room) if slight else None
-    return Dual(member, room, np.concatenate(targets), np.concatenate(scales), tuple(blocks), other), places
+    numbers = np.concatenate(targets), np.concatenate(scales)
+    return Dual(member, room, *numbers, tuple(blocks), other, slight), places
 
 
 def _spread(lam: Floats, place: NDArray[Any]) -> Floats:
