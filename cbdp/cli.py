@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         "report", help="write the report of a release, or one for the curator's eyes only"
     )
     report.add_argument("release", help="folder of a release")
-    report.add_argument("--out", help="where to write it (default: report.html beside the release)")
+    report.add_argument("--out", help="where to write it (default: beside the release)")
     report.add_argument(
         "--internal", metavar="CONFIG", help="compare with the trips: never publish the result"
     )
@@ -131,8 +131,10 @@ def _report(options: argparse.Namespace) -> int:
     from cbdp.report import build, build_internal
 
     release = load(options.release)
+    if options.internal and not options.out:
+        return _refused("say with --out where the internal report may lie: it shows private counts")
     page = build_internal(release, _truth(options.internal)) if options.internal else build(release)
-    path = Path(options.out or _beside(options))
+    path = Path(options.out or _beside(options.release))
     try:
         with path.open("x", encoding="utf-8") as out:
             out.write(page)
@@ -144,9 +146,9 @@ def _report(options: argparse.Namespace) -> int:
     return 0
 
 
-def _beside(options: argparse.Namespace) -> Path:
-    folder = Path(options.release).absolute()
-    return folder.with_name(f"{folder.name}-{'internal' if options.internal else 'report'}.html")
+def _beside(release: str) -> Path:
+    folder = Path(release).absolute()
+    return folder.with_name(f"{folder.name}-report.html")
 
 
 def _truth(config: str) -> Counts:

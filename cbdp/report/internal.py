@@ -106,7 +106,7 @@ def _errors(found: Sequence[Comparison], published: Published) -> Html:
     for c in found:
         mean = c.true.sum() / c.size
         rows.append([
-            c.feature, f"{c.size:,}", _small(c.rms), f"{c.error.sum() / c.size:+.3f}".replace("-", "−"), _small(np.abs(c.error).sum() / c.size),
+            c.feature, f"{c.size:,}", _small(c.rms), _signed(float(c.error.sum() / c.size)), _small(np.abs(c.error).sum() / c.size),
             f"{int(np.abs(c.error).max(initial=0)):,}", percent(c.rms / mean) if mean else "–",
             "–" if c.covered is None else percent(c.covered),
         ])  # fmt: skip
@@ -115,6 +115,10 @@ def _errors(found: Sequence[Comparison], published: Published) -> Html:
         f"Of the intervals about {sure} should hold the truth. A single release may differ, most of all in tables of few counts.",
     )
     return join(tag("div", table(head, rows, class_="cards", id="error-table"), class_="scroll"), said)
+
+
+def _signed(value: float) -> str:
+    return "0" if abs(value) < 0.0005 else f"{value:+.3f}".replace("-", "−")
 
 
 def _small(value: float) -> str:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.budget import Parallel, Sequential, Spend
 from cbdp.features import SINGLETON, Feature, FeatureDag
-from cbdp.intervals import Interval
 from cbdp.io.places import Stops
 from cbdp.release import Release
+
+if TYPE_CHECKING:  # intervals are handed in
+    from cbdp.intervals import Interval
 
 Ints = NDArray[np.int64]
 

@@ -49,13 +49,13 @@ def number(value: float) -> str:
 def percent(share: float) -> str:
     """A share to read: small ones with two digits, and never 100 % for less than all.
 
-    >>> percent(0.731), percent(0.004), percent(0), percent(0.999), percent(2.75)
-    ('73 %', '0.4 %', '0 %', '99.9 %', '275 %')
+    >>> percent(0.731), percent(0.011), percent(0.004), percent(0), percent(0.999), percent(2.75)
+    ('73 %', '1.1 %', '0.4 %', '0 %', '99.9 %', '275 %')
     """
     value = 100 * share
     if 99 < value < 100:  # not everything
         return f"{min(math.floor(10 * value) / 10, 99.9)} %"
-    return f"{value:,.0f} %" if value == 0 or value >= 1 else f"{value:.2g} %"
+    return f"{value:,.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
 def factor(epsilon: float) -> str:
