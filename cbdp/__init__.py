@@ -30,18 +30,31 @@ _HOME = {
     "StabilityHistogram": "cbdp.mechanisms",
     "ThresholdLaplace": "cbdp.mechanisms",
     "Release": "cbdp.release",
+    "load": "cbdp.io.files",
+    "export": "cbdp.io.export",
+    "Clock": "cbdp.io.trips",
+    "Ledger": "cbdp.ledger",
 }
 _MODULES = (
     "budget",
     "compiler",
+    "config",
     "datasets",
     "engine",
     "errors",
+    "explain",
     "features",
+    "intervals",
+    "io",
+    "ledger",
     "mechanisms",
     "noise",
+    "planning",
     "problem",
+    "publish",
     "release",
+    "report",
+    "rounding",
     "solution",
     "solvers",
 )
@@ -51,6 +64,10 @@ if TYPE_CHECKING:
     from cbdp.engine import Estimate, post_process
     from cbdp.errors import CbdpError
     from cbdp.features import Attribute, Dimension, Feature, FeatureDag, Universe, periods
+    from cbdp.io.export import export
+    from cbdp.io.files import load
+    from cbdp.io.trips import Clock
+    from cbdp.ledger import Ledger
     from cbdp.measurement import Measurement
     from cbdp.measuring import measure
     from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, StabilityHistogram, ThresholdLaplace
@@ -73,6 +90,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "Attribute",
     "CbdpError",
+    "Clock",
     "ConstraintBased",
     "Counts",
     "Dimension",
@@ -81,6 +99,7 @@ __all__ = [
     "FeatureDag",
     "Hierarchical",
     "Laplace",
+    "Ledger",
     "Measurement",
     "Person",
     "Release",
@@ -89,6 +108,8 @@ __all__ = [
     "Trip",
     "Universe",
     "count",
+    "export",
+    "load",
     "measure",
     "periods",
     "post_process",
