@@ -80,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("release", help="folder of a release")
     export.add_argument("--format", required=True, help="csv, omx, geojson, matsim, sumo or xarray")
     export.add_argument("--out", required=True, help="where to write it")
+    export.add_argument("--level", help="add stops up to this attribute, as in zone (omx, geojson, sumo)")
     export.set_defaults(run=_export)
     solvers = commands.add_parser(
         "solvers", help="list the solvers: installed or not, what each can do, how to get it"
@@ -191,7 +192,8 @@ def _failed(why: str) -> int:
 def _export(options: argparse.Namespace) -> int:
     from cbdp.io.export import export
 
-    print(export(options.release, options.out, format=options.format))
+    level = {"level": options.level} if options.level else {}
+    print(export(options.release, options.out, format=options.format, **level))
     return 0
 
 

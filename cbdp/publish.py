@@ -24,7 +24,7 @@ import numpy as np
 
 from cbdp.counts import Counts, count
 from cbdp.errors import InputError
-from cbdp.io.files import Saved, leftovers
+from cbdp.io.files import Saved, check, leftovers
 from cbdp.ledger import Charge, Ledger
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def publish(plan: Plan, say: Say = lambda _: None) -> Published:
         raise InputError(
             f"{plan.mechanism.name} is {claim}. It is here to be studied, not to release real trips"
         )
+    check(plan.features)
     cap = plan.account.cap
     opened = Ledger.open(
         plan.account.path, dataset=plan.dataset, cap=cap.epsilon, cap_delta=cap.delta, create=True

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import fields, replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,11 @@ MECHANISMS = {
     "stability-histogram": lambda: _made(cbdp.StabilityHistogram(_city(), 5, delta="1/1000")),
     "threshold-laplace": lambda: _made(cbdp.ThresholdLaplace(_city(), 1, threshold=5)),
 }
+
+
+@cache
+def _release(name: str) -> Release:
+    return MECHANISMS[name]()
 
 
 def _same_universe(a: cbdp.Universe, b: cbdp.Universe) -> None:
@@ -260,7 +266,7 @@ def test_any_release_comes_back_as_it_was(release: Release) -> None:
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_s_release_comes_back(name: str, tmp_path: Path) -> None:
     """Save and load change nothing; the manifest fits its schema; saved again, every byte is the same."""
-    release = MECHANISMS[name]()
+    release = _release(name)
     saved = release.save(tmp_path / "one", ledger_head="ab" * 32)
     jsonschema.Draft202012Validator(said.schema()).validate(saved.manifest)
     back = load(tmp_path / "one")
@@ -389,7 +395,7 @@ def test_a_tree_s_measurements_keep_the_labels_they_were_made_of(tmp_path: Path)
 
 def test_tables_say_what_the_release_says(tmp_path: Path) -> None:
     """By label, not by place: counts, noisy counts, estimates and intervals in the files are those of the release."""
-    release = MECHANISMS["constraint-based"]()
+    release = _release("constraint-based")
     release.save(tmp_path / "out")
     trips = pq.read_table(tmp_path / "out" / "trips.parquet").to_pylist()
     assert {(r["origin"], r["destination"], r["time"]): r["count"] for r in trips} == {
@@ -415,7 +421,7 @@ def test_tables_say_what_the_release_says(tmp_path: Path) -> None:
 def test_other_programs_see_plain_columns(tmp_path: Path) -> None:
     """pandas, polars and DuckDB read text as text and whole numbers as whole numbers, and find the same total."""
     duckdb = pytest.importorskip("duckdb")
-    release = MECHANISMS["constraint-based"]()
+    release = _release("constraint-based")
     path = release.save(tmp_path / "out").path / "trips.parquet"
     frame, table = pd.read_parquet(path), pl.read_parquet(path)
     assert table.schema == {
@@ -456,7 +462,7 @@ def test_a_sparse_release_lists_what_was_published_about_types_only(tmp_path: Pa
 
 def test_the_manifest_states_what_was_promised(tmp_path: Path) -> None:
     """ε in total and by feature as exact fractions, noise, unit, solver and certificate, rounding, confidence, versions."""
-    release = MECHANISMS["constraint-based"]()
+    release = _release("constraint-based")
     made = release.save(tmp_path / "out").manifest
     assert made["privacy"]["epsilon"] == {"exact": "1", "decimal": 1.0}
     assert made["privacy"]["delta"] == {"exact": "0", "decimal": 0.0}
@@ -492,7 +498,7 @@ def test_the_manifest_states_what_was_promised(tmp_path: Path) -> None:
 
 def test_a_mechanism_that_promises_nothing_states_no_epsilon(tmp_path: Path) -> None:
     """The manifest says that it does not hold, why, and gives no number that could be taken for a promise."""
-    made = MECHANISMS["threshold-laplace"]().save(tmp_path / "out").manifest
+    made = _release("threshold-laplace").save(tmp_path / "out").manifest
     assert made["privacy"]["holds"] is False
     assert "zeros are not perturbed" in made["privacy"]["caveat"]
     assert made["privacy"]["epsilon"] is None
@@ -503,12 +509,12 @@ def test_a_mechanism_that_promises_nothing_states_no_epsilon(tmp_path: Path) -> 
 
 def test_noise_laws_are_told_apart(tmp_path: Path) -> None:
     """The paper's rounded Laplace noise, geometric noise, and thresholds that came with a δ."""
-    rounded = MECHANISMS["laplace"]().manifest["features"][-1]["noise"]
-    geometric = MECHANISMS["laplace, sparse"]().manifest["features"][-1]["noise"]
+    rounded = _release("laplace").manifest["features"][-1]["noise"]
+    geometric = _release("laplace, sparse").manifest["features"][-1]["noise"]
     assert "rounded" in rounded["law"]
     assert "geometric" in geometric["law"]
     assert rounded["scale"] == geometric["scale"] == {"exact": "1", "decimal": 1.0}
-    made = MECHANISMS["stability-histogram"]().manifest
+    made = _release("stability-histogram").manifest
     assert made["privacy"]["delta"]["exact"] == "1/250"
     assert made["deployment"]["dp_variant"]["variant_name"] == "Approximate DP"
     assert all(f["noise"]["threshold"] > 1 for f in made["features"] if f["name"] != "total")
@@ -516,7 +522,7 @@ def test_noise_laws_are_told_apart(tmp_path: Path) -> None:
 
 def test_a_rounding_that_is_off_is_told() -> None:
     """Counts that are not their estimates rounded down or up are counted by feature, whoever rounded."""
-    release = MECHANISMS["constraint-based"]()
+    release = _release("constraint-based")
     value = release.value.copy()
     value[0] += 2
     off = replace(release, value=value, rounding=None).manifest["rounding"]
@@ -539,7 +545,7 @@ def test_a_seeded_release_is_refused_or_marked(tmp_path: Path) -> None:
 
 def test_a_folder_that_exists_is_never_touched(tmp_path: Path) -> None:
     """A file, a folder, an empty one and a dangling link are refused, and nothing is left behind."""
-    release = MECHANISMS["laplace"]()
+    release = _release("laplace")
     (tmp_path / "file").write_text("x")
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
@@ -556,13 +562,13 @@ def test_a_save_that_fails_leaves_nothing(tmp_path: Path) -> None:
     """An error while files are written, after the first of them, removes them all."""
     wrong = Stops(("A",), (7,), np.zeros(1), np.zeros(1))  # type: ignore[arg-type]  # a name that is no text
     with pytest.raises(Exception, match="int"):
-        replace(MECHANISMS["laplace"](), places=wrong).save(tmp_path / "out")
+        replace(_release("laplace"), places=wrong).save(tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_further_files_are_hashed_and_plainly_named(tmp_path: Path) -> None:
     """A report stands beside the tables, in the manifest too; names that lead elsewhere are refused."""
-    release = MECHANISMS["laplace"]()
+    release = _release("laplace")
     saved = release.save(tmp_path / "out", extra={"report.html": "<p>ä</p>"})
     assert saved.manifest["files"]["report.html"]["sha256"] == hashlib.sha256("<p>ä</p>".encode()).hexdigest()
     load(tmp_path / "out")
@@ -574,7 +580,7 @@ def test_further_files_are_hashed_and_plainly_named(tmp_path: Path) -> None:
 
 def test_files_that_do_not_match_the_manifest_are_named(tmp_path: Path) -> None:
     """A changed byte, a missing file and an extra one, for every file of a release."""
-    saved = MECHANISMS["sparse"]().save(tmp_path / "out")
+    saved = _release("sparse").save(tmp_path / "out")
     for name in saved.manifest["files"]:
         path = saved.path / name
         content = path.read_bytes()
@@ -609,7 +615,7 @@ def _damages(manifest: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
 
 def test_a_manifest_without_any_one_of_its_keys_is_refused(tmp_path: Path) -> None:
     """Each key taken out, or a stranger put in: the schema finds it; a file that is no manifest is said to be none."""
-    saved = MECHANISMS["constraint-based"]().save(tmp_path / "out")
+    saved = _release("constraint-based").save(tmp_path / "out")
     text = saved.path / "manifest.json"
     original = json.loads(text.read_text("utf-8"))
     validator = jsonschema.Draft202012Validator(said.schema())
@@ -642,7 +648,7 @@ def test_a_manifest_without_any_one_of_its_keys_is_refused(tmp_path: Path) -> No
 
 def test_tables_that_contradict_the_manifest_are_damage_not_a_traceback(tmp_path: Path) -> None:
     """Even when hashes are not checked, files of another release are one clear error."""
-    one = MECHANISMS["constraint-based"]().save(tmp_path / "one").path
+    one = _release("constraint-based").save(tmp_path / "one").path
     dag = cbdp.FeatureDag(cbdp.Universe(origin=["X"], destination=["Y"], time=["Z"]), [])
     other = _made(cbdp.ConstraintBased(dag, 1)).save(tmp_path / "two").path
     for name in ("trips.parquet", "features/singleton.parquet", "universe/origin.parquet"):
@@ -712,7 +718,7 @@ def test_a_killed_save_leaves_all_or_nothing(tmp_path: Path) -> None:
 
 def test_intervals_are_published_computed_or_refused(tmp_path: Path) -> None:
     """A release knows those it has, computes others while its mechanism is known, and says what it lacks after loading."""
-    release = MECHANISMS["constraint-based"]()
+    release = _release("constraint-based")
     assert release.interval("zone", 0.9) is release.intervals["zone"]
     wide, narrow = release.interval("time", 0.95), release.interval("time", 0.5)
     assert (wide.low <= narrow.low).all()
@@ -733,7 +739,7 @@ def test_intervals_are_published_computed_or_refused(tmp_path: Path) -> None:
 def test_places_come_back(tmp_path: Path) -> None:
     """Ids of any kind, coordinates with gaps, and zones."""
     places = Stops((1, 2), ("one", "zwölf"), np.array([42.25, np.nan]), np.array([-83.5, np.nan]), ("n", "s"))
-    release = replace(MECHANISMS["laplace"](), places=places)
+    release = replace(_release("laplace"), places=places)
     release.save(tmp_path / "out")
     _same_release(release, load(tmp_path / "out"))
 
@@ -760,3 +766,42 @@ def test_the_universe_s_hash_is_of_its_definition() -> None:
     ]
     assert len({universe_hash(u) for u in two}) == len(two)
     assert universe_hash(one) == universe_hash(cbdp.Universe(a=list("AB"), b=np.array([1, 2])))
+
+
+def test_tables_of_more_than_one_piece(tmp_path: Path) -> None:
+    """A million and more types, in pieces of a row group: none is lost, twice or out of order."""
+    universe = cbdp.Universe(origin=[f"s{i}" for i in range(1100)], destination=range(1000))
+    index = np.arange(universe.size, dtype=np.int64)
+    claim = Claim(cbdp.Trip(), Spend("all", Fraction(1)))
+    release = Release(cbdp.FeatureDag(universe, []), "by hand", claim, index, index % 9 + 1)
+    path = release.save(tmp_path / "out").path / "trips.parquet"
+    assert pq.read_metadata(path).num_row_groups == 2
+    back = load(tmp_path / "out")
+    assert _same(back.index, index)
+    assert _same(back.value, release.value)
+    table = pq.read_table(path)
+    assert table["origin"][-1].as_py() == "s1099"
+    assert table["destination"].to_pylist()[:1001] == [*range(1000), 0]
+
+
+def test_settings_are_stated_as_plain_values() -> None:
+    """Fractions as text, arrays by size and hash, solvers by name, infinite weights in words."""
+    dag = _city()
+    weights = {"zone": np.ones(dag.size("zone")), "time": 2.5, "total": float("inf")}
+    shares = {n: Fraction(1, 5) for n in dag.features}
+    mechanism = cbdp.ConstraintBased(
+        dag,
+        1,
+        weights={**weights, "mode": 1, "singleton": 1},
+        budget=shares,
+        solver=cbdp.solvers.get("newton"),
+    )
+    made = _made(mechanism).manifest
+    stated = made["mechanism"]["settings"]
+    assert stated["budget"] == dict.fromkeys(dag.features, "1/5")
+    assert stated["solver"] == "newton"
+    assert stated["weights"]["time"] == 2.5
+    assert stated["weights"]["total"] == "inf"
+    assert stated["weights"]["zone"]["numbers"] == dag.size("zone")
+    assert made["estimate"]["weights"] == stated["weights"]
+    said.check(made, "the manifest")

@@ -155,16 +155,17 @@ def test_people_as_the_unit() -> None:
     assert total.low[0] < total.high[0]
 
 
-def test_a_universe_too_large_to_list_gives_the_same_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stand-in is handed over as counts or as rows: the mechanism sees the same trips."""
-    mechanism = Laplace(DAG, epsilon=1)
-    release = mechanism.simulate(SPARSE, seed=6)
-    listed = intervals(mechanism, release, runs=19)
-    monkeypatch.setattr(module, "LISTED", 0)
-    rows = intervals(mechanism, release, runs=19)
-    for name in LEVELS:
-        assert listed[name].low.tolist() == rows[name].low.tolist()
-        assert listed[name].high.tolist() == rows[name].high.tolist()
+def test_intervals_of_the_sparse_path() -> None:
+    """Noise drawn only where it matters gives intervals about as wide as noise on every type."""
+    widths = []
+    for sparse in (False, True):
+        mechanism = ConstraintBased(DAG, epsilon=1, sparse=sparse)
+        release = mechanism.simulate(SPARSE, seed=6)
+        found = intervals(mechanism, release, runs=39, features=["zone"])["zone"]
+        assert (found.low <= release.counts("zone")).all()
+        assert (release.counts("zone") <= found.high).all()
+        widths.append(float(np.mean(found.high - found.low)))
+    assert 0.7 < widths[0] / widths[1] < 1.4
 
 
 def test_suppressed_counts_may_have_been_as_large_as_the_threshold() -> None:

@@ -137,14 +137,14 @@ def _add_features(release: Release, sections: dict[str, Any], sheets: list[Sheet
     """The features' tables. A measurement stands in its feature's table, or in one of its own if it is of other elements."""
     dag, levels = release.features, release.levels or release.features
     beside = _beside(release, levels)
-    name, own_name, floor_name = Names("features", taken=[FLOORS]), Names("measurements"), Names("features")
+    name, own_name = Names("features", taken=[FLOORS]), Names("measurements")
     features: dict[str, dict[str, Any]] = {}
     for n in dag.features:
         rows = _rows(release, n, beside.get(n))
         columns = _measured(beside.get(n)) | _published(release, n)
         features[n] = _feature(release, n, rows, name(n))
         sheets.append(Sheet(features[n]["file"], partial(_feature_tables, dag, n, rows, columns)))
-    measurements = []
+    measurements: list[dict[str, Any]] = []
     for m in release.measurements:
         where = features.get(m.feature, {})
         if beside.get(m.feature) is not m:
@@ -155,7 +155,8 @@ def _add_features(release: Release, sections: dict[str, Any], sheets: list[Sheet
             )
         floor = None
         if m.floor is not None:
-            floor = floor_name(FLOORS)
+            first = all(made["floors"] is None for made in measurements)
+            floor = f"features/{FLOORS}.parquet" if first else name(FLOORS)
             sheets.append(Sheet(floor, partial(_cell_tables, levels, {"floor": _Numbers(m.floor)})))
         measurements.append(_measurement(m, floor) | {key: where[key] for key in ("file", "rows")})
     sections["features"], sections["measurements"] = list(features.values()), measurements

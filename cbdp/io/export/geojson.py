@@ -26,24 +26,25 @@ def write(
     """Write a FeatureCollection of LineStrings, a line of text each."""
     made = flows(release, level=level, origin=origin, destination=destination)
     lon, lat = coordinates(release, made, places, level=level, origin=origin, destination=destination)
-    points = [[round(x, 7), round(y, 7)] for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
+    points = [_json([round(x, 7), round(y, 7)]) for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
+    ids = [_json(_value(label)) for label in made.ids]
     before = ""
     with text(path) as out:
         out.write('{"type":"FeatureCollection","features":[')
         for period, rows in made.by_period():
-            when = {name: _value(label) for name, label in period.labels}
+            when = "".join(f"{_json(name)}:{_json(_value(label))}," for name, label in period.labels)
             columns = (made.origin[rows].tolist(), made.destination[rows].tolist(), made.count[rows].tolist())
             for o, d, count in zip(*columns, strict=True):
-                flow = {
-                    "type": "Feature",
-                    "geometry": {"type": "LineString", "coordinates": [points[o], points[d]]},
-                    "properties": {"origin": _value(made.ids[o]), "destination": _value(made.ids[d])}
-                    | when
-                    | {"count": count},
-                }
-                out.write(f"{before}\n{json.dumps(flow, ensure_ascii=True, separators=(',', ':'))}")
+                out.write(
+                    f'{before}\n{{"type":"Feature","geometry":{{"type":"LineString","coordinates":[{points[o]},{points[d]}]}},'
+                    f'"properties":{{"origin":{ids[o]},"destination":{ids[d]},{when}"count":{count}}}}}'
+                )
                 before = ","
         out.write("\n]}\n")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _value(label: Any) -> Any:

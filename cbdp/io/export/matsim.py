@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from pathlib import Path
 
 import numpy as np
@@ -44,19 +45,21 @@ def write(
     made = flows(release, origin=origin, destination=destination)
     lon, lat = coordinates(release, made, places, origin=origin, destination=destination)
     points = [f'x="{x:.7f}" y="{y:.7f}"' for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
+    starts, ends = ([_about(end, label) for label in made.ids] for end in ("origin", "destination"))
     legs = _modes(release, made, mode)
     number = 0
     with text(path) as out:
         out.write(HEAD)
         for period, rows in made.by_period():
-            times = departures(period, int(made.count[rows].sum()))
+            when = "".join(_about(name, label) for name, label in period.labels)
+            times = departures(period, int(made.count[rows].sum())).tolist()
+            columns = (made.origin[rows].tolist(), made.destination[rows].tolist(), made.count[rows].tolist())
             done = 0
-            for row in range(rows.start, rows.stop):
-                o, d, count = int(made.origin[row]), int(made.destination[row]), int(made.count[row])
-                about = _about(made, period, o, d)
-                for time in times[done : done + count].tolist():
+            for o, d, count, leg in zip(*columns, legs[rows], strict=True):
+                about = starts[o] + ends[d] + when
+                for time in times[done : done + count]:
                     number += 1
-                    out.write(_person(number, about, points[o], points[d], time, legs[row]))
+                    out.write(_person(number, about, points[o], points[d], time, leg))
                 done += count
         out.write("</population>\n")
 
@@ -82,12 +85,8 @@ def _modes(release: Release, made: Flows, mode: str | None) -> list[str]:
     return [quoted(text_of(label)) for label in found]
 
 
-def _about(made: Flows, period: Period, origin: int, destination: int) -> str:
-    known = (("origin", made.ids[origin]), ("destination", made.ids[destination]), *period.labels)
-    return "".join(
-        f'<attribute name={quoted(name)} class="java.lang.String">{inside(text_of(label))}</attribute>'
-        for name, label in known
-    )
+def _about(name: str, label: Hashable) -> str:
+    return f'<attribute name={quoted(name)} class="java.lang.String">{inside(text_of(label))}</attribute>'
 
 
 def _person(number: int, about: str, start: str, finish: str, time: int, mode: str) -> str:
