@@ -57,6 +57,7 @@ _MODULES = (
     "rounding",
     "solution",
     "solvers",
+    "transit",
 )
 
 if TYPE_CHECKING:

@@ -1,0 +1,171 @@
+"""Riders: trips with a second of departure, and the shuttle legs that the modes make of them.
+
+A release or a count knows the period of a trip, not its second. The k-th trip of a type leaves at a second of its period
+that depends on the seed, the type and k alone (uniform, by a 64-bit mixing function): two data sets that share trips
+share their seconds, so what differs between them is the demand and not the draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.features import Universe
+from cbdp.transit.city import City, Ints
+from cbdp.transit.modes import Modes, codes_of, period_edges
+
+SPREADS = ("random", "even")
+
+
+@dataclass(frozen=True, eq=False)
+class Trips:
+    """One row per rider, by second of departure: stops of the city, and the second of the day."""
+
+    origin: Ints = field(repr=False)
+    destination: Ints = field(repr=False)
+    second: Ints = field(repr=False)
+    hours: tuple[int, int]  # seconds of the day between which trips depart
+
+    def __len__(self) -> int:
+        return len(self.second)
+
+
+def spread(
+    universe: Universe,
+    index: NDArray[Any],
+    value: NDArray[Any],
+    city: City,
+    *,
+    seed: int = 0,
+    how: str = "random",
+) -> Trips:
+    """Riders of counted trips: `value[i]` of the type `index[i]`.
+
+    `how` is "random" (see above) or "even": the k-th of n trips of a type leaves at (2k + 1)/2n of its period.
+    """
+    types, counts = _whole_counts(universe, index, value)
+    edges = period_edges(universe)
+    total = int(counts.sum())
+    of = np.repeat(types, counts)
+    k = np.arange(total, dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
+    codes = dict(zip(universe.dimensions, universe.unrank_codes(of), strict=True))
+    begin, length = edges[codes["time"]], np.diff(edges)[codes["time"]]
+    if how == "random":
+        second = begin + np.floor(_uniform(seed, of, k) * length).astype(np.int64)
+    elif how == "even":
+        second = begin + (2 * k + 1) * length // (2 * np.repeat(counts, counts))
+    else:
+        raise InputError(f"unknown spread {how!r}: use {' or '.join(map(repr, SPREADS))}")
+    o, d = (codes_of(city, universe, end)[codes[end]] for end in ("origin", "destination"))
+    order = np.lexsort((k, of, second))
+    return Trips(o[order], d[order], second[order], (int(edges[0]), int(edges[-1])))
+
+
+def trips_of_release(release: Any, city: City, *, seed: int = 0, how: str = "random") -> Trips:
+    """Riders of a release (anything with `features`, `index` and `value`)."""
+    return spread(release.features.universe, release.index, release.value, city, seed=seed, how=how)
+
+
+def _whole_counts(universe: Universe, index: NDArray[Any], value: NDArray[Any]) -> tuple[Ints, Ints]:
+    types, counts = np.asarray(index), np.asarray(value)
+    if types.shape != counts.shape or types.ndim != 1:
+        raise InputError(f"{types.shape} types have {counts.shape} counts: give one count for every type")
+    if len(types) and not (int(types.min()) >= 0 and int(types.max()) < universe.size):
+        raise InputError(f"a trip type lies outside the universe of {universe.size:,} types")
+    if counts.dtype.kind not in "iub":
+        off = ~(np.isfinite(counts) & (counts == np.rint(counts)))
+        if off.any():
+            raise InputError(
+                f"{counts[off][0]!s} trips: a simulation needs whole trips, so round the counts first"
+            )
+    if (counts < 0).any():
+        raise InputError(
+            f"{counts.min()!s} trips: counts cannot be negative, so clip or post-process them first"
+        )
+    return types.astype(np.int64), counts.astype(np.int64)
+
+
+def _uniform(seed: int, first: Ints, second: Ints) -> NDArray[np.float64]:
+    """Numbers in [0, 1) from integers, by two rounds of splitmix64; the same on every machine."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"the seed is a non-negative integer, not {seed!r}")
+    word = _mix(_mix(np.uint64(seed) + np.zeros(len(first), dtype=np.uint64)) ^ first.astype(np.uint64))
+    word = _mix(word ^ second.astype(np.uint64))
+    made: NDArray[np.float64] = (word >> np.uint64(11)).astype(np.float64) / 2.0**53
+    return made
+
+
+def _mix(word: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    made = word + np.uint64(0x9E3779B97F4A7C15)  # wraps, as it should
+    made = (made ^ (made >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    made = (made ^ (made >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return made ^ (made >> np.uint64(31))
+
+
+@dataclass(frozen=True, eq=False)
+class Legs:
+    """Shuttle legs, by rider: from where to where, and whose shuttles. A rider has at most two.
+
+    `release` is the second at which the leg can begin, −1 for a leg that waits for `follows`, the leg before it; the buses
+    between the two are the row `path` of `timetable` (path × ride × (offset, headway, seconds); headway 0: no more).
+    """
+
+    trip: Ints = field(repr=False)
+    origin: Ints = field(repr=False)
+    destination: Ints = field(repr=False)
+    zone: Ints = field(repr=False)
+    release: Ints = field(repr=False)
+    follows: Ints = field(repr=False)
+    path: Ints = field(repr=False)
+    timetable: Ints = field(repr=False)
+    hours: tuple[int, int]
+
+    def __len__(self) -> int:
+        return len(self.trip)
+
+    @property
+    def next(self) -> Ints:
+        """The leg that waits for each leg, −1 for none."""
+        made = np.full(len(self), -1, dtype=np.int64)
+        later = np.flatnonzero(self.follows >= 0)
+        made[self.follows[later]] = later
+        return made
+
+
+def legs_of(trips: Trips, modes: Modes) -> Legs:
+    """The shuttle legs of riders, in the riders' order; walks and rides by bus alone have none."""
+    at = (modes.slot(trips.second), trips.origin, trips.destination)
+    access, egress, path = modes.access[at], modes.egress[at], modes.path[at]
+    timetable = modes.timetable()
+    has = np.column_stack([access >= 0, egress >= 0])
+    trip, part = np.nonzero(has)
+    last = part == 1
+    origin = np.where(last, egress[trip], trips.origin[trip])
+    destination = np.where(last, trips.destination[trip], access[trip])
+    zone = np.where(last, modes.last_zone[at][trip], modes.first_zone[at][trip])
+    waits = last & has[trip, 0]
+    release = np.where(waits, -1, trips.second[trip])
+    by_bus = last & ~has[trip, 0] & (path[trip] >= 0)
+    release[by_bus] = arrivals(timetable, path[trip[by_bus]], trips.second[trip[by_bus]])
+    follows = np.where(waits, np.arange(len(trip)) - 1, -1)
+    columns: dict[str, Any] = {
+        "trip": trip, "origin": origin, "destination": destination, "zone": zone, "release": release, "follows": follows,
+        "path": np.where(waits, path[trip], -1),
+    }  # fmt: skip
+    whole = {name: column.astype(np.int64) for name, column in columns.items()}
+    return Legs(**whole, timetable=timetable, hours=trips.hours)
+
+
+def arrivals(timetable: Ints, path: Ints, second: Ints) -> Ints:
+    """When riders who are at a path's first stop at `second` are at its last."""
+    now = second.copy()
+    for k in range(timetable.shape[1]):
+        offset, headway, seconds = (timetable[path, k, c] for c in range(3))
+        rides = headway > 0
+        wait = np.where(rides, (offset - now) % np.maximum(headway, 1), 0)
+        now = now + wait + np.where(rides, seconds, 0)
+    return now

@@ -1,0 +1,268 @@
+"""Hub-and-shuttle network design: which arcs between hubs get frequent buses (after Maheo, Kilby and Van Hentenryck).
+
+An open arc costs its buses; a trip costs the seconds and the shuttle kilometres of its way: a shuttle all the way, or a shuttle
+to a hub, buses along open arcs, and a shuttle from a hub. Every hub has as many open arcs in as out (weak
+connectivity), so that buses can run. As a program over paths, with x_tp the share of trips t on path p:
+
+    minimise Σ_a cost_a z_a + Σ_tp trips_t cost_tp x_tp,   Σ_p x_tp = 1,   Σ_{p of t with a} x_tp ≤ z_a,   Σ_in z = Σ_out z
+
+with z binary. Given z every trip takes its cheapest open path, so x need not be. Paths are pruned without loss: one no
+cheaper than the shuttle all the way is never taken, nor one whose arcs include those of a cheaper or equal path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, permutations
+
+import numpy as np
+
+from cbdp.errors import InputError
+from cbdp.transit.city import City, Floats, Ints, Line
+
+Arc = tuple[int, int]  # hubs, by their place in the list of hubs
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What design weighs. Money by the hour of service; a rider's second counts `value_of_time` (an hour: 9)."""
+
+    value_of_time: float = 9 / 3600
+    shuttle_km: float = 1.0
+    bus_km: float = 4.0
+    headway: int = 600
+    bus_speed: float = 30.0
+    hours: float = 2.0
+    most_rides: int = 3  # buses of one trip
+
+    def __post_init__(self) -> None:
+        if self.headway < 1 or self.bus_speed <= 0 or self.hours <= 0:
+            raise InputError(
+                f"headway {self.headway} s, {self.bus_speed} km/h, {self.hours} h: all must be positive"
+            )
+        if min(self.value_of_time, self.shuttle_km, self.bus_km) < 0:
+            raise InputError("costs cannot be negative")
+        if self.most_rides < 1:
+            raise InputError(f"most_rides {self.most_rides}: a trip by bus has at least one ride")
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """Trips by pair of stops."""
+
+    origin: Ints
+    destination: Ints
+    trips: Ints
+
+    @classmethod
+    def of(cls, origin: Ints, destination: Ints, stops: int) -> Demand:
+        """Add up riders with the same ends; who stays where he is needs no way."""
+        moves = origin != destination
+        pair, trips = np.unique(origin[moves] * stops + destination[moves], return_counts=True)
+        return cls(pair // stops, pair % stops, trips.astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Open arcs (as stops), what they cost with the trips on them, and how near the optimum that is proven to be."""
+
+    arcs: tuple[Arc, ...]
+    cost: float
+    bound: float
+    status: str
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def gap(self) -> float:
+        """By how much the cost may exceed the optimum, relative to the cost."""
+        return 0.0 if self.cost == 0 else max(0.0, (self.cost - self.bound) / abs(self.cost))
+
+    def lines(self, city: City, costs: Costs | None = None) -> tuple[Line, ...]:
+        """A one-way line for each open arc."""
+        chosen = costs or Costs()
+        return tuple(
+            Line(
+                f"{city.names[a]}→{city.names[b]}",
+                (a, b),
+                chosen.headway,
+                (bus_seconds(city, chosen, a, b),),
+                both_ways=False,
+            )
+            for a, b in self.arcs
+        )
+
+
+@dataclass(frozen=True)
+class PathDesigner:
+    """The built-in designer (the protocol `NetworkDesigner`): the path program in HiGHS."""
+
+    costs: Costs = Costs()
+    time_limit: float = 100.0
+    gap: float = 1e-6
+
+    def design(self, city: City, demand: Demand) -> Design:
+        return design_network(city, demand, self.costs, time_limit=self.time_limit, gap=self.gap)
+
+
+def bus_seconds(city: City, costs: Costs, a: int, b: int) -> int:
+    return max(1, int(np.ceil(round(city.metres[a, b] * 3.6 / costs.bus_speed, 6))))
+
+
+def arc_cost(city: City, costs: Costs, a: int, b: int) -> float:
+    """Buses along an arc for the hours of service."""
+    return float(costs.bus_km * city.metres[a, b] / 1000 * costs.hours * 3600 / costs.headway)
+
+
+def shuttle_cost(city: City, costs: Costs) -> Floats:
+    made: Floats = city.seconds * costs.value_of_time + city.metres / 1000 * costs.shuttle_km
+    return made
+
+
+def ride_cost(city: City, costs: Costs, a: int, b: int) -> float:
+    """A rider's wait of half a headway and the ride."""
+    return (costs.headway / 2 + bus_seconds(city, costs, a, b)) * costs.value_of_time
+
+
+def design_network(
+    city: City, demand: Demand, costs: Costs | None = None, *, time_limit: float = 100.0, gap: float = 1e-6
+) -> Design:
+    """The cheapest network, or the best found in the time limit with the gap that remains."""
+    import time
+
+    begun = time.perf_counter()
+    chosen = costs or Costs()
+    hubs = [int(h) for h in city.hubs]
+    if len(hubs) < 2:
+        raise InputError(f"the city has {len(hubs)} hubs: a network joins at least two")
+    program = _Program(city, demand, chosen, hubs)
+    x, bound, status = program.solve(time_limit, gap)
+    opened = tuple(a for k, a in enumerate(program.arcs) if x[k] > 0.5)
+    cost = network_cost(city, demand, opened, chosen)
+    arcs = tuple((hubs[a], hubs[b]) for a, b in opened)
+    return Design(arcs, cost, min(bound, cost), status, time.perf_counter() - begun)
+
+
+def network_cost(city: City, demand: Demand, arcs: Sequence[Arc], costs: Costs | None = None) -> float:
+    """What a network costs when every trip takes its cheapest way; arcs between hubs by their place in the list of hubs.
+
+    Independent of the program: cheapest ways by Bellman's recursion over rides, not by listed paths.
+    """
+    chosen, hubs = costs or Costs(), city.hubs
+    n = len(hubs)
+    ride = np.full((n, n), np.inf)
+    for a, b in arcs:
+        ride[a, b] = ride_cost(city, chosen, int(hubs[a]), int(hubs[b]))
+    best, step = np.full((n, n), np.inf), np.where(np.eye(n, dtype=bool), 0.0, np.inf)
+    for _ in range(chosen.most_rides):
+        step = (step[:, :, None] + ride[None]).min(axis=1)
+        best = np.minimum(best, step)
+    shuttle = shuttle_cost(city, chosen)
+    to, of = shuttle[demand.origin][:, hubs], shuttle[hubs][:, demand.destination].T
+    by_bus = (to[:, :, None] + best[None] + of[:, None, :]).min(axis=(1, 2)) if len(arcs) else np.inf
+    each = np.minimum(shuttle[demand.origin, demand.destination], by_bus)
+    opened = sum(arc_cost(city, chosen, int(hubs[a]), int(hubs[b])) for a, b in arcs)
+    return float(demand.trips @ each + opened)
+
+
+def weakly_connected(arcs: Sequence[Arc], hubs: int) -> bool:
+    """As many arcs in as out at every hub."""
+    net = np.zeros(hubs, dtype=np.int64)
+    for a, b in arcs:
+        net[a] += 1
+        net[b] -= 1
+    return not net.any()
+
+
+class _Program:
+    """The mixed-integer program. Trips with the same useful paths and prices are one; trips without any are left out."""
+
+    def __init__(self, city: City, demand: Demand, costs: Costs, hubs: list[int]) -> None:
+        self.city, self.costs, self.hubs = city, costs, hubs
+        self.arcs: list[Arc] = [(a, b) for a in range(len(hubs)) for b in range(len(hubs)) if a != b]
+        self.number = {arc: k for k, arc in enumerate(self.arcs)}
+        self.routes = self._routes()
+        self.direct, self.savings = self._paths(demand)
+        self.weights = demand.trips
+
+    def _routes(self) -> list[tuple[int, int, frozenset[int], float]]:
+        """Ways by bus: first and last hub, arcs, and what a rider's rides cost."""
+        found = []
+        price = {(a, b): ride_cost(self.city, self.costs, self.hubs[a], self.hubs[b]) for a, b in self.arcs}
+        for rides in range(1, min(self.costs.most_rides, len(self.hubs) - 1) + 1):
+            for way in permutations(range(len(self.hubs)), rides + 1):
+                arcs = list(pairwise(way))
+                found.append(
+                    (way[0], way[-1], frozenset(self.number[a] for a in arcs), sum(price[a] for a in arcs))
+                )
+        return found
+
+    def _paths(self, demand: Demand) -> tuple[Floats, list[list[tuple[float, frozenset[int]]]]]:
+        """What each trip costs by shuttle alone, and for each its undominated paths: saving and arcs."""
+        shuttle, hubs = shuttle_cost(self.city, self.costs), np.array(self.hubs)
+        direct = shuttle[demand.origin, demand.destination]
+        first = np.array([r[0] for r in self.routes])
+        last = np.array([r[1] for r in self.routes])
+        rides = np.array([r[3] for r in self.routes])
+        made = []
+        for t in range(len(demand.trips)):
+            ends = shuttle[demand.origin[t], hubs][first] + shuttle[hubs, demand.destination[t]][last]
+            saving = direct[t] - ends - rides
+            order = np.argsort(-saving, kind="stable")
+            kept: list[tuple[float, frozenset[int]]] = []
+            for p in order[: int((saving > 1e-12).sum())]:
+                arcs = self.routes[int(p)][2]
+                if not any(other <= arcs for _, other in kept):
+                    kept.append((float(saving[p]), arcs))
+            made.append(kept)
+        return direct, made
+
+    def solve(self, time_limit: float, gap: float) -> tuple[Floats, float, str]:
+        import scipy.sparse as sp
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        arcs, cost, data = len(self.arcs), [], []
+        cost += [arc_cost(self.city, self.costs, self.hubs[a], self.hubs[b]) for a, b in self.arcs]
+        row = 0
+        upper: list[float] = []
+        for trips, paths in zip(self.weights.tolist(), self.savings, strict=True):
+            if not paths:
+                continue
+            columns = range(len(cost), len(cost) + len(paths))
+            cost += [-trips * saving for saving, _ in paths]
+            data += [(row, c, 1.0) for c in columns]
+            upper.append(1.0)
+            row += 1
+            for arc in sorted(frozenset().union(*(a for _, a in paths))):
+                data += [(row, c, 1.0) for c, (_, a) in zip(columns, paths, strict=True) if arc in a]
+                data.append((row, arc, -1.0))
+                upper.append(0.0)
+                row += 1
+        lower = [-np.inf] * row
+        for hub in range(len(self.hubs)):
+            for k, (a, b) in enumerate(self.arcs):
+                if hub in (a, b):
+                    data.append((row, k, 1.0 if a == hub else -1.0))
+            lower.append(0.0)
+            upper.append(0.0)
+            row += 1
+        r, c, v = (np.array(column) for column in zip(*data, strict=True))
+        table = sp.csr_array((v, (r.astype(np.int64), c.astype(np.int64))), shape=(row, len(cost)))
+        whole = np.zeros(len(cost))
+        whole[:arcs] = 1
+        found = milp(
+            np.array(cost),
+            constraints=LinearConstraint(table, np.array(lower), np.array(upper)),
+            bounds=Bounds(0, 1),
+            integrality=whole,
+            options={"time_limit": time_limit, "mip_rel_gap": gap},
+        )
+        constant = float(self.weights @ self.direct)
+        bound = float(found.mip_dual_bound) if found.mip_dual_bound is not None else -np.inf
+        if found.x is None:  # opening nothing is always possible
+            return np.zeros(arcs), constant + bound, f"no network found: {found.message}"
+        return (
+            found.x[:arcs],
+            constant + bound,
+            "optimal" if found.status == 0 else f"stopped: {found.message}",
+        )

@@ -1,0 +1,269 @@
+"""Cities from files: CSV tables, or a GTFS feed (a folder or a zip)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from cbdp.errors import InputError
+from cbdp.transit.city import DAY, City, Driving, Line, make_city, plane
+
+Row = Mapping[str, str]
+TRUE, FALSE = {"1", "true", "yes"}, {"0", "false", "no", ""}
+
+
+def city_from_csv(
+    stops: str | Path,
+    lines: str | Path | None = None,
+    times: str | Path | None = None,
+    *,
+    driving: Driving | None = None,
+) -> City:
+    """A city from tables.
+
+    `stops`: stop, zone, hub (0 or 1), and x and y (km) or lat and lon. `lines`: line, stop in the order of travel, headway
+    (s), and optionally seconds from the stop before. `times`: from, to, seconds of a shuttle, and optionally metres.
+    """
+    rows = _csv(Path(stops), ("stop", "zone", "hub"))
+    if "x" in rows[0] and "y" in rows[0]:
+        x, y = (np.array([_number(r, c, stops) for r in rows]) for c in ("x", "y"))
+    elif "lat" in rows[0] and "lon" in rows[0]:
+        x, y = plane(*([_number(r, c, stops) for r in rows] for c in ("lat", "lon")))
+    else:
+        raise InputError(
+            f"{Path(stops).name} has neither x and y nor lat and lon: add the stops' coordinates"
+        )
+    names = [r["stop"] for r in rows]
+    hubs = [r["stop"] for r in rows if _flag(r, "hub", stops)]
+    seconds, metres = (None, None) if times is None else _times(Path(times), names)
+    bare = make_city(
+        names, x, y, [r["zone"] for r in rows], hubs, driving=driving, seconds=seconds, metres=metres
+    )
+    return bare if lines is None else bare.with_lines(_csv_lines(Path(lines), bare))
+
+
+def city_from_gtfs(
+    feed: str | Path,
+    *,
+    zones: Mapping[str, str] | None = None,
+    hubs: Iterable[str] | None = None,
+    hours: tuple[int, int] = (0, DAY),
+    driving: Driving | None = None,
+) -> City:
+    """A city from a GTFS feed: served stops, and a line per route and direction with its commonest stop pattern.
+
+    Zones are `zone_id` unless given by stop; hubs are the stops of two or more routes unless named. The headway is
+    the median gap between departures from the first stop inside `hours` (seconds of the day).
+    """
+    tables = _Feed(Path(feed))
+    visits = _visits(tables.read("stop_times.txt", ("trip_id", "stop_id", "stop_sequence", "departure_time")))
+    trips = {t["trip_id"]: t for t in tables.read("trips.txt", ("trip_id", "route_id"))}
+    served = {stop for visit in visits.values() for stop, _ in visit}
+    rows = [
+        r for r in tables.read("stops.txt", ("stop_id", "stop_lat", "stop_lon")) if r["stop_id"] in served
+    ]
+    if not rows:
+        raise InputError(f"the feed {Path(feed).name} has no stop that a trip serves: check stop_times.txt")
+    names = [r["stop_id"] for r in rows]
+    x, y = plane(*([_number(r, c, "stops.txt") for r in rows] for c in ("stop_lat", "stop_lon")))
+    labels = [(zones or {}).get(r["stop_id"], r.get("zone_id", "") or "") for r in rows]
+    if "" in labels:
+        raise InputError(
+            f"the stop {names[labels.index('')]!r} has no zone_id in the feed: give `zones` by stop"
+        )
+    routes: dict[str, set[str]] = defaultdict(set)
+    for trip, visit in visits.items():
+        for stop, _ in visit:
+            routes[stop].add(_trip(trips, trip)["route_id"])
+    chosen = list(hubs) if hubs is not None else [n for n in names if len(routes[n]) > 1]
+    bare = make_city(names, x, y, labels, chosen, driving=driving)
+    frequent = _frequencies(tables)
+    return bare.with_lines(_gtfs_lines(bare, trips, visits, frequent, hours))
+
+
+class _Feed:
+    """The tables of a feed, from a folder or a zip."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            raise InputError(f"there is no GTFS feed at {path}: give a folder or a zip")
+        self.path = path
+
+    def read(self, name: str, needed: tuple[str, ...], *, optional: bool = False) -> list[Row]:
+        if self.path.is_dir():
+            file = self.path / name
+            if not file.exists():
+                return self._missing(name, optional=optional)
+            return _rows(file.read_text(encoding="utf-8-sig"), name, needed, empty=optional)
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                inside = {Path(n).name: n for n in archive.namelist()}
+                if name not in inside:
+                    return self._missing(name, optional=optional)
+                text = archive.read(inside[name]).decode("utf-8-sig")
+        except zipfile.BadZipFile:
+            raise InputError(f"{self.path.name} is no zip file: give a GTFS folder or zip") from None
+        return _rows(text, name, needed, empty=optional)
+
+    def _missing(self, name: str, *, optional: bool) -> list[Row]:
+        if optional:
+            return []
+        raise InputError(f"the GTFS feed {self.path.name} has no {name}: a feed needs it")
+
+
+def _rows(text: str, name: str, needed: tuple[str, ...], *, empty: bool = False) -> list[Row]:
+    reader = csv.DictReader(io.StringIO(text))
+    missing = [c for c in needed if c not in (reader.fieldnames or ())]
+    if missing:
+        raise InputError(f"{name} has no column {missing[0]!r}: it needs {', '.join(needed)}")
+    rows = [{k: (v or "").strip() for k, v in row.items() if k} for row in reader]
+    if not rows and not empty:
+        raise InputError(f"{name} has no rows")
+    return list(rows)
+
+
+def _csv(path: Path, needed: tuple[str, ...]) -> list[Row]:
+    if not path.exists():
+        raise InputError(f"there is no file {path}")
+    return _rows(path.read_text(encoding="utf-8-sig"), path.name, needed)
+
+
+def _number(row: Row, column: str, where: Any) -> float:
+    try:
+        return float(row[column])
+    except ValueError:
+        raise InputError(
+            f"{Path(where).name}: {row[column]!r} in the column {column!r} is not a number"
+        ) from None
+
+
+def _flag(row: Row, column: str, where: Any) -> bool:
+    text = row[column].lower()
+    if text not in TRUE | FALSE:
+        raise InputError(f"{Path(where).name}: {row[column]!r} in the column {column!r} is not 0 or 1")
+    return text in TRUE
+
+
+def _times(path: Path, names: list[str]) -> tuple[Any, Any]:
+    rows = _csv(path, ("from", "to", "seconds"))
+    place = {n: i for i, n in enumerate(names)}
+    seconds = np.full((len(names), len(names)), np.inf)
+    metres = np.zeros_like(seconds) if "metres" in rows[0] else None
+    for row in rows:
+        for end in ("from", "to"):
+            if row[end] not in place:
+                raise InputError(
+                    f"{path.name} names the stop {row[end]!r}, which the table of stops does not have"
+                )
+        pair = place[row["from"]], place[row["to"]]
+        seconds[pair] = _number(row, "seconds", path)
+        if metres is not None:
+            metres[pair] = _number(row, "metres", path)
+    return seconds, metres
+
+
+def _csv_lines(path: Path, city: City) -> list[Line]:
+    grouped: dict[str, list[Row]] = defaultdict(list)
+    for row in _csv(path, ("line", "stop", "headway")):
+        grouped[row["line"]].append(row)
+    made = []
+    for name, rows in grouped.items():
+        stops = [city.code(r["stop"]) for r in rows]
+        if "seconds" in rows[0] and all(r["seconds"] for r in rows[1:]):
+            run = [int(_number(r, "seconds", path)) for r in rows[1:]]
+        else:
+            run = [int(city.seconds[a, b]) for a, b in pairwise(stops)]
+        made.append(Line(name, tuple(stops), int(_number(rows[0], "headway", path)), tuple(run)))
+    return made
+
+
+def _clock(text: str) -> int | None:
+    """Seconds of the service day; GTFS counts past 24:00 and may leave times out."""
+    parts = text.split(":")
+    if len(parts) != 3 or not all(p.strip().isdigit() for p in parts):
+        return None
+    hours, minutes, seconds = map(int, parts)
+    return hours * 3600 + minutes * 60 + seconds
+
+
+def _visits(rows: list[Row]) -> dict[str, list[tuple[str, int | None]]]:
+    """Every trip's stops in order, with departure times."""
+    found: dict[str, list[tuple[int, str, int | None]]] = defaultdict(list)
+    for row in rows:
+        if not row["stop_sequence"].isdigit():
+            raise InputError(
+                f"stop_times.txt: {row['stop_sequence']!r} in 'stop_sequence' is not a whole number"
+            )
+        found[row["trip_id"]].append(
+            (int(row["stop_sequence"]), row["stop_id"], _clock(row["departure_time"]))
+        )
+    return {trip: [(s, t) for _, s, t in sorted(v, key=lambda e: e[0])] for trip, v in found.items()}
+
+
+def _trip(trips: Mapping[str, Row], trip: str) -> Row:
+    if trip not in trips:
+        raise InputError(f"stop_times.txt names the trip {trip!r}, which trips.txt does not have")
+    return trips[trip]
+
+
+def _frequencies(feed: _Feed) -> dict[str, int]:
+    rows = feed.read("frequencies.txt", ("trip_id", "headway_secs"), optional=True)
+    return {r["trip_id"]: int(_number(r, "headway_secs", "frequencies.txt")) for r in rows}
+
+
+def _gtfs_lines(
+    city: City,
+    trips: Mapping[str, Row],
+    visits: Mapping[str, list[tuple[str, int | None]]],
+    frequent: Mapping[str, int],
+    hours: tuple[int, int],
+) -> list[Line]:
+    """A one-way line per route and direction: its commonest pattern of stops, with the run of its first trip."""
+    patterns: dict[tuple[str, str], Counter[tuple[str, ...]]] = defaultdict(Counter)
+    members: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
+    for trip, visit in visits.items():
+        row = _trip(trips, trip)
+        key = row["route_id"], row.get("direction_id", "")
+        begins = visit[0][1]
+        if trip not in frequent and (begins is None or not hours[0] <= begins < hours[1]):
+            continue
+        pattern = tuple(dict.fromkeys(stop for stop, _ in visit))  # a loop ends before it meets itself
+        patterns[key][pattern] += 1
+        members[*key, pattern].append(trip)
+    made = []
+    for (route, direction), counted in sorted(patterns.items()):
+        stops, _ = max(counted.items(), key=lambda item: (item[1], len(item[0]), item[0]))
+        if len(stops) < 2:
+            continue
+        own = members[route, direction, stops]
+        starts = sorted({t for trip in own if (t := visits[trip][0][1]) is not None})
+        gaps = [b - a for a, b in pairwise(starts)]
+        known = [frequent[t] for t in own if t in frequent]
+        headway = min(known) if known else int(median(gaps)) if gaps else hours[1] - hours[0]
+        run = _run(city, stops, dict(reversed(visits[own[0]])))  # a loop's first visit counts
+        name = f"{route} {direction}".strip()
+        codes = tuple(city.code(s) for s in stops)
+        offset = starts[0] % headway if starts else 0
+        made.append(Line(name, codes, headway, run, both_ways=False, offset=offset))
+    return made
+
+
+def _run(city: City, stops: tuple[str, ...], at: Mapping[str, int | None]) -> tuple[int, ...]:
+    """Seconds between consecutive stops: by the timetable, or by the shuttles' time where it says nothing."""
+    made = []
+    for a, b in pairwise(stops):
+        leaves, arrives = at[a], at[b]
+        told = None if leaves is None or arrives is None else arrives - leaves
+        made.append(
+            told if told is not None and told > 0 else max(1, int(city.seconds[city.code(a), city.code(b)]))
+        )
+    return tuple(made)

@@ -1,0 +1,284 @@
+"""Fleet sizing F(D): the fewest shuttles of each zone with which riders wait at most so long on average.
+
+More shuttles can mean longer waits (another shuttle changes every later choice), so a size that fails proves nothing about
+smaller ones, and bisection alone is not a rule. Ours:
+
+1. A zone by itself, with the riders who come from other zones released at given seconds: bisect between a size that fails
+   and one that serves (no leg refused, mean wait at most the limit). Then try the next `window` smaller sizes, and go on from
+   any that serves, until `window` sizes in a row fail. With `window=None` every smaller size is tried.
+2. Size all zones so, at first roughly and with expected releases; run them together, take the releases that come out, and
+   size again. Sizes that repeat are the answer: run together, all zones serve.
+3. Sizes that do not repeat in a few rounds: run together, zones that fail get a shuttle until none fails; then a zone may
+   give up 1 to `window` shuttles if it serves by itself with the releases of the last run, and all zones do together.
+
+So the answer serves by a run of all zones together, and no zone serves with 1 to `window` shuttles fewer: by itself with the
+others' riders released as in that run, or together. Nothing is drawn at random: the same trips give the same fleet.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cbdp.errors import InputError
+from cbdp.transit.city import City, Ints
+from cbdp.transit.demand import Legs, arrivals
+from cbdp.transit.simulator import Fleet, Operations, Service, by_zone, restarted, run
+
+ENOUGH = 20  # legs of a zone in a period for their mean wait to say anything
+EXPECTED_WAIT = 120  # of a first leg, before anything was simulated
+ROUNDS = 2
+ROUGHLY = 25  # the first sizes, on expected releases, may be off by one in so many
+
+
+@dataclass(frozen=True, eq=False)
+class Sizing:
+    """A fleet that serves, with the run that proves it; or None, and why none was found."""
+
+    fleet: Fleet | None
+    service: Service | None = field(repr=False)
+    reason: str = ""
+    runs: int = 0
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return f"no fleet found: {self.reason}" if self.fleet is None else f"{self.fleet.total} shuttles"
+
+
+class _NoFleetError(Exception):
+    """The search met one of its limits."""
+
+
+@dataclass(frozen=True)
+class SearchSizer:
+    """The built-in fleet sizer (the protocol `FleetSizer`). Its limits are reported, as "no fleet found"."""
+
+    limit: int = 180  # seconds of mean wait
+    period: int | None = None  # seconds: the limit holds for each such part of the hours too
+    window: int | None = 3
+    most_legs: int = 100_000
+    most_shuttles: int = 2_000  # of one zone
+    time_limit: float = 600.0  # seconds of search, asked between runs
+    threads: int = 2
+
+    def __post_init__(self) -> None:
+        if self.limit < 0:
+            raise InputError(f"a mean wait of at most {self.limit} s: give 0 or more")
+        if self.period is not None and self.period < 1:
+            raise InputError(f"periods of {self.period} s: give a positive length, or None")
+        if self.window is not None and self.window < 1:
+            raise InputError(f"window {self.window}: at least the next smaller size must be tried")
+
+    def size(self, city: City, legs: Legs, operations: Operations) -> Sizing:
+        """The fewest shuttles, by the rule above."""
+        search = _Search(self, city, legs, operations)
+        begun = time.perf_counter()
+        try:
+            fleet = search.fleet()
+            service = run(city, fleet, legs, operations)
+        except _NoFleetError as limit:
+            return Sizing(None, None, str(limit), search.runs, time.perf_counter() - begun)
+        return Sizing(fleet, service, "", search.runs, time.perf_counter() - begun)
+
+
+def size_fleet(
+    city: City, legs: Legs, operations: Operations | None = None, sizer: SearchSizer | None = None
+) -> Sizing:
+    """F(D) with the built-in search."""
+    return (sizer or SearchSizer()).size(city, legs, operations or Operations())
+
+
+def serves(service: Service, zones: int, limit: int, period: int | None = None) -> list[bool]:
+    """Which zones refuse nobody and keep to the limit, on the whole and in every period that has legs enough."""
+    wait, served, unserved = by_zone(service, zones)
+    fine = (unserved == 0) & (wait <= limit * served)
+    if period is not None:
+        group, groups = _periods(service, zones, period)
+        done = service.served
+        legs = np.bincount(group[done], minlength=groups)
+        waits = np.bincount(group[done], weights=service.wait, minlength=groups)
+        late = (legs >= ENOUGH) & (waits > limit * legs)
+        fine &= ~late.reshape(zones, -1).any(axis=1)
+    return [bool(f) for f in fine]
+
+
+def _periods(service: Service, zones: int, period: int) -> tuple[Ints, int]:
+    """The zone and period of every leg's release, as one number; what comes after the hours belongs to their end."""
+    begin, end = service.legs.hours
+    count = max(1, -(-(end - begin) // period))
+    number = np.clip((service.release - begin) // period, 0, count - 1)
+    return service.legs.zone * count + number, zones * count
+
+
+def fewest(
+    good: Callable[[int], bool], start: int, most: int, window: int | None, *, step: int = 1, apart: int = 1
+) -> int | None:
+    """The smallest size that is good by rule 1; None where none was met up to `most`.
+
+    The search leaves `start` in steps that grow from `step`, and bisects until good and bad are `apart`.
+
+    >>> sizes = {5, 7, 8, 9, 10, 11, 12}  # 6 is not good
+    >>> fewest(lambda n: n in sizes or n > 12, start=20, most=100, window=3)
+    5
+    """
+    known: dict[int, bool] = {}
+
+    def ask(n: int) -> bool:
+        if n not in known:
+            known[n] = good(n)
+        return known[n]
+
+    low, high = 0, max(1, min(start, most))
+    while not ask(high):
+        if high >= most:
+            return None
+        low, high, step = high, min(most, high + step), step * 2
+    while low == 0 and high > 1:  # down in growing steps, since sizes far too small take longest to try
+        lower = max(1, high - step)
+        if ask(lower):
+            high, step = lower, step * 2
+        else:
+            low = lower
+    while high - low > apart:
+        middle = (low + high) // 2
+        if ask(middle):
+            high = middle
+        else:
+            low = middle
+    return _lowest(ask, high, 1, window)
+
+
+def _lowest(good: Callable[[int], bool], found: int, least: int, window: int | None) -> int:
+    """From a good size, the smallest below which `window` sizes in a row fail."""
+    below = found - 1
+    while below >= max(least, found - (found if window is None else window)):
+        if good(below):
+            found = below
+        below -= 1
+    return found
+
+
+class _Search:
+    def __init__(self, sizer: SearchSizer, city: City, legs: Legs, operations: Operations) -> None:
+        self.sizer, self.city, self.legs, self.operations = sizer, city, legs, operations
+        self.zones = len(city.zones)
+        self.budget = sizer.limit * np.bincount(legs.zone, minlength=self.zones).astype(np.int64)
+        self.end = time.perf_counter() + sizer.time_limit
+        self.runs = 0
+
+    def fleet(self) -> Fleet:
+        if len(self.legs) > self.sizer.most_legs:
+            raise _NoFleetError(f"{len(self.legs):,} shuttle legs, more than {self.sizer.most_legs:,}")
+        release = self.expected()
+        fleet = self.by_zone(release, None)
+        for _ in range(ROUNDS):
+            service = self.run(fleet)
+            release = np.where(service.release >= 0, service.release, release)
+            sized = self.by_zone(release, fleet)
+            if sized == fleet:
+                return fleet
+            fleet = sized
+        return self.shrink(self.grow(fleet))
+
+    def expected(self) -> Ints:
+        """When every leg would be released if the first ones waited for the expected time and rode straight."""
+        legs = self.legs
+        release = legs.release.copy()
+        later = np.flatnonzero(legs.follows >= 0)
+        before = legs.follows[later]
+        direct = self.operations.hop(self.city)[legs.origin[before], legs.destination[before]]
+        release[later] = arrivals(legs.timetable, legs.path[later], release[before] + EXPECTED_WAIT + direct)
+        return release
+
+    def by_zone(self, release: Ints, guess: Fleet | None) -> Fleet:
+        with ThreadPoolExecutor(self.sizer.threads) as pool:
+            tasks = [pool.submit(self.one_zone, z, release, guess) for z in range(self.zones)]
+            return Fleet(tuple(t.result() for t in tasks))
+
+    def one_zone(self, zone: int, release: Ints, guess: Fleet | None) -> int:
+        if not self.budget[zone] and not (self.legs.zone == zone).any():
+            return 0
+        good = self.alone(zone, release)
+        most = self.sizer.most_shuttles
+        if guess is None:
+            start = self.first_guess(zone)
+            found = fewest(good, start, most, 0, step=1 + start // 8, apart=1 + start // ROUGHLY)
+        else:
+            found = fewest(good, guess.shuttles[zone], most, self.sizer.window)
+        if found is None:
+            raise _NoFleetError(
+                f"zone {self.city.zones[zone]!r} is not served by {self.sizer.most_shuttles:,} shuttles"
+            )
+        return found
+
+    def alone(self, zone: int, release: Ints) -> Callable[[int], bool]:
+        """Whether a zone serves by itself with so many shuttles."""
+        mine = restarted(self.legs, self.legs.zone == zone, release)
+
+        def good(n: int) -> bool:
+            self.clock()
+            fleet = Fleet(tuple(n if z == zone else 0 for z in range(self.zones)))
+            found = run(self.city, fleet, mine, self.operations, wait_budget=self.budget)
+            return not found.stopped and self.serving(found)[zone]
+
+        return good
+
+    def first_guess(self, zone: int) -> int:
+        """Shuttles that would be busy all the time with three riders each: too many rather than too few."""
+        mine, hours = self.legs.zone == zone, self.legs.hours
+        direct = self.operations.hop(self.city)[self.legs.origin[mine], self.legs.destination[mine]]
+        return 1 + int(direct.sum()) // (3 * max(1, hours[1] - hours[0]))
+
+    def clock(self) -> None:
+        self.runs += 1
+        if time.perf_counter() > self.end:
+            raise _NoFleetError(f"not done in {self.sizer.time_limit:g} s")
+
+    def run(self, fleet: Fleet, *, strict: bool = False) -> Service:
+        self.clock()
+        return run(self.city, fleet, self.legs, self.operations, wait_budget=self.budget if strict else None)
+
+    def serving(self, service: Service) -> list[bool]:
+        return serves(service, self.zones, self.sizer.limit, self.sizer.period)
+
+    def good(self, fleet: Fleet) -> bool:
+        found = self.run(fleet, strict=True)
+        return not found.stopped and all(self.serving(found))
+
+    def grow(self, fleet: Fleet) -> Fleet:
+        """Shuttles for the zones that fail when all run together."""
+        while True:
+            ok = self.serving(self.run(fleet))
+            if all(ok):
+                return fleet
+            fleet = Fleet(tuple(n + (not fine) for n, fine in zip(fleet.shuttles, ok, strict=True)))
+            if max(fleet.shuttles) > self.sizer.most_shuttles:
+                raise _NoFleetError(f"a zone is not served by {self.sizer.most_shuttles:,} shuttles")
+
+    def shrink(self, fleet: Fleet) -> Fleet:
+        """Take shuttles away where all zones still serve, until no zone can give up any."""
+        zone = untouched = 0
+        release = self.run(fleet).release
+        while untouched < self.zones:
+            fewer = self.fewer(fleet, zone, release)
+            if fewer == fleet:
+                untouched += 1
+            else:
+                untouched, release = 0, self.run(fewer).release
+            fleet, zone = fewer, (zone + 1) % self.zones
+        return fleet
+
+    def fewer(self, fleet: Fleet, zone: int, release: Ints) -> Fleet:
+        alone, has = self.alone(zone, release), fleet.shuttles[zone]
+
+        def with_size(n: int) -> Fleet:
+            return Fleet(tuple(n if z == zone else m for z, m in enumerate(fleet.shuttles)))
+
+        def good(n: int) -> bool:
+            return alone(n) and self.good(with_size(n))
+
+        return with_size(_lowest(good, has, min(1, has), self.sizer.window))

@@ -1,0 +1,272 @@
+"""How every ⟨origin, destination, time⟩ is served: a public function of the city, which never reads demand.
+
+Every mode is a part of: a shuttle from the origin to a hub, buses, a shuttle from a hub to the destination. The rule:
+
+1. up to `walk` km (beeline) is walked;
+2. between two hubs that buses join, buses;
+3. inside a zone one shuttle, unless the trip is longer than `long` km, its ends have different nearest hubs, and buses
+   join those;
+4. up to `border` km across a zone border, one shuttle of the origin's zone;
+5. all else by the nearest hubs of the two ends' zones and the quickest buses between them. An end that is a hub needs no
+   shuttle.
+
+The quickest buses have the least sum of half headways and ride times over at most three rides; the fewer rides, the
+earlier lines win ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.features import Universe
+from cbdp.transit.city import City, Ints, Line
+
+MOST_RIDES = 3
+FAR = np.int64(2**40)
+
+
+@dataclass(frozen=True)
+class ModeRule:
+    """The distances (km, beeline) of the rule; the defaults are the built-in city's."""
+
+    walk: float = 0.5
+    border: float = 1.5
+    long: float = 4.0
+
+    def choose(self, city: City) -> Modes:
+        """The mode of every pair at every time (the protocol `ModeChoice`)."""
+        slots = sorted({0, *(line.hours[0] for line in city.lines), *(line.hours[1] for line in city.lines)})
+        slots = [s for s in slots if s == 0 or s < 24 * 3600]
+        made = [_pairs(city, self, [n for n in city.lines if n.hours[0] <= s < n.hours[1]]) for s in slots]
+        return _join(slots, made)
+
+
+@dataclass(frozen=True)
+class Ride:
+    """A part of a bus line: buses leave at `offset` + k · `headway` and are there `seconds` later."""
+
+    line: str
+    board: int
+    alight: int
+    offset: int
+    headway: int
+    seconds: int
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """Mode and itinerary of every ⟨slot, origin, destination⟩; a slot is a part of the day in which the same lines run.
+
+    `access` is where the shuttle from the origin ends and `egress` where the one to the destination begins (−1: no such
+    shuttle); `first_zone` and `last_zone` say whose shuttles. `path` is the buses between, a row of `paths` (−1: none).
+    """
+
+    slots: Ints  # second of the day at which each begins
+    labels: tuple[str, ...]
+    mode: Ints = field(repr=False)  # slot × origin × destination
+    access: Ints = field(repr=False)
+    egress: Ints = field(repr=False)
+    first_zone: Ints = field(repr=False)
+    last_zone: Ints = field(repr=False)
+    path: Ints = field(repr=False)
+    paths: tuple[tuple[Ride, ...], ...] = field(default=(), repr=False)
+
+    def slot(self, second: NDArray[Any]) -> Ints:
+        """The slot of each second of the day."""
+        return (
+            np.searchsorted(self.slots, np.asarray(second) % (24 * 3600), side="right").astype(np.int64) - 1
+        )
+
+    def timetable(self) -> Ints:
+        """Offset, headway and seconds of every ride of every path (path × ride × 3); a headway of 0 means no more."""
+        longest = max((len(p) for p in self.paths), default=1)
+        table = np.zeros((max(1, len(self.paths)), longest, 3), dtype=np.int64)
+        for row, path in enumerate(self.paths):
+            for k, ride in enumerate(path):
+                table[row, k] = ride.offset, ride.headway, ride.seconds
+        return table
+
+    def names(self, universe: Universe, city: City) -> NDArray[Any]:
+        """The modes as labels for the feature `mode`: of (origin, destination), or of the time too where it matters."""
+        o, d = (codes_of(city, universe, end) for end in ("origin", "destination"))
+        labels = np.array(self.labels, dtype=object)
+        if len(self.slots) == 1:
+            named: NDArray[Any] = labels[self.mode[0][np.ix_(o, d)]]
+            return named
+        starts = period_edges(universe)[:-1]
+        named = labels[self.mode[self.slot(starts)][:, o[:, None], d[None, :]]]
+        return np.moveaxis(named, 0, 2)
+
+
+def codes_of(city: City, universe: Universe, end: str) -> Ints:
+    """The city's stop of every value of a dimension."""
+    place = {n: i for i, n in enumerate(city.names)}
+    values = [str(v) for v in universe.dimension(end).values]
+    for value in values:
+        if value not in place:
+            raise InputError(
+                f"the {end} {value!r} of the universe is not a stop of the city: use the city's names"
+            )
+    return np.array([place[v] for v in values], dtype=np.int64)
+
+
+def period_edges(universe: Universe) -> Ints:
+    """The seconds of the day between which the periods lie."""
+    edges = universe.dimension("time").edges
+    if edges is None:
+        raise InputError("the universe's times are not periods of a day: make them with cbdp.periods")
+    return np.array(edges, dtype=np.int64)
+
+
+def _rides(lines: Sequence[Line]) -> Iterator[Ride]:
+    """Every ride on every line, in both directions where it runs so."""
+    for line in lines:
+        for stops, run in _directions(line):
+            since = np.concatenate([[0], np.cumsum(run)]).astype(int)
+            for i in range(len(stops)):
+                for j in range(i + 1, len(stops)):
+                    offset = int(line.offset + since[i]) % line.headway
+                    yield Ride(line.name, stops[i], stops[j], offset, line.headway, int(since[j] - since[i]))
+
+
+def _directions(line: Line) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    there = (line.stops, line.run)
+    return [there, (line.stops[::-1], line.run[::-1])] if line.both_ways else [there]
+
+
+@dataclass(frozen=True, eq=False)
+class _Buses:
+    """The quickest buses from every hub to every stop: the last ride, and how many rides; −1 where there are none."""
+
+    rides: tuple[Ride, ...]
+    hubs: Ints
+    last: tuple[Ints, ...]  # by number of rides − 1: hub × stop
+    count: Ints  # hub × stop
+
+    def path(self, hub: int, stop: int) -> tuple[Ride, ...]:
+        """The rides from a hub (by its place in `hubs`) to a stop."""
+        back: list[Ride] = []
+        for k in range(int(self.count[hub, stop]), 0, -1):
+            ride = self.rides[self.last[k - 1][hub, stop]]
+            back.append(ride)
+            stop = ride.board
+        return tuple(reversed(back))
+
+
+def _buses(city: City, lines: Sequence[Line]) -> _Buses:
+    rides = tuple(_rides(lines))
+    hubs, n = city.hubs, len(city)
+    cost = np.full((MOST_RIDES, len(hubs), n), FAR)
+    last = [np.full((len(hubs), n), -1, dtype=np.int64) for _ in range(MOST_RIDES)]
+    for k in range(MOST_RIDES):
+        for index, ride in enumerate(rides):
+            price = ride.headway + 2 * ride.seconds  # twice the expected time, to stay whole
+            before = np.where(hubs == ride.board, 0, FAR) if k == 0 else cost[k - 1, :, ride.board]
+            better = before + price < cost[k, :, ride.alight]
+            cost[k, better, ride.alight] = before[better] + price
+            last[k][better, ride.alight] = index
+    fewest = np.argmin(cost, axis=0) + 1
+    found = np.min(cost, axis=0) < FAR
+    return _Buses(rides, hubs, tuple(last), np.where(found, fewest, 0).astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    label: NDArray[Any]
+    access: Ints
+    egress: Ints
+    first_zone: Ints
+    last_zone: Ints
+    path: Ints
+    paths: tuple[tuple[Ride, ...], ...]
+
+
+def _pairs(city: City, rule: ModeRule, lines: Sequence[Line]) -> _Pairs:
+    n, hubs = len(city), city.hubs
+    buses = _buses(city, lines)
+    if not len(hubs):
+        return _one_zone(city, rule)
+    reach = np.where(city.zone[:, None] == city.zone[hubs], city.beeline[:, hubs], np.inf)
+    near = np.argmin(reach, axis=1)  # by place in hubs
+    rides = buses.count[:, hubs][near[:, None], near]  # between the nearest hubs of the two ends
+    same_zone = city.zone[:, None] == city.zone
+    other = near[:, None] != near
+    from_hub, to_hub = np.broadcast_arrays(city.hub[:, None], city.hub)
+    walk = city.beeline <= rule.walk
+    bus = ~walk & from_hub & to_hub & (rides > 0)
+    ridden = ~same_zone | (other & (city.beeline > rule.long) & (rides > 0))
+    shuttle = ~walk & ~bus & ~ridden
+    border = ~walk & ~bus & ~shuttle & ~same_zone & (city.beeline <= rule.border)
+    mixed = ~(walk | bus | shuttle | border)
+    _check_joined(city, near, mixed & (rides == 0))
+    access = np.where(shuttle | border, np.arange(n)[None, :], -1)
+    access = np.where(mixed & ~from_hub, hubs[near][:, None], access)
+    egress = np.where(mixed & ~to_hub, hubs[near][None, :], -1)
+    path, paths = _paths(buses, near, bus | mixed)
+    label = np.full((n, n), "walk", dtype=object)
+    label[shuttle], label[border] = "shuttle", "shuttle to next zone"
+    for count in np.unique(rides[bus | mixed]):
+        middle = "-".join(["bus"] * int(count))
+        for first in (False, True):
+            for second in (False, True):
+                here = (bus | mixed) & (rides == count) & ((access >= 0) == first) & ((egress >= 0) == second)
+                label[here] = "shuttle-" * first + middle + "-shuttle" * second
+    both = (access >= 0) & (egress >= 0) & same_zone
+    label[both] = label[both] + " in zone"
+    zone = np.broadcast_to(city.zone[:, None], (n, n))
+    first_zone = np.where(access >= 0, zone, -1)
+    last_zone = np.where(egress >= 0, city.zone[None, :], -1)
+    return _Pairs(label, access.astype(np.int64), egress.astype(np.int64), first_zone, last_zone, path, paths)
+
+
+def _one_zone(city: City, rule: ModeRule) -> _Pairs:
+    n = len(city)
+    walk = city.beeline <= rule.walk
+    access = np.where(walk, -1, np.arange(n)[None, :]).astype(np.int64)
+    none = np.full((n, n), -1, dtype=np.int64)
+    label = np.where(walk, "walk", "shuttle").astype(object)
+    return _Pairs(label, access, none, np.where(walk, -1, 0).astype(np.int64), none.copy(), none.copy(), ())
+
+
+def _check_joined(city: City, near: Ints, cut: NDArray[np.bool_]) -> None:
+    if cut.any():
+        o, d = (int(c) for c in np.argwhere(cut)[0])
+        a, b = (city.names[int(city.hubs[near[s]])] for s in (o, d))
+        raise InputError(
+            f"no buses lead from the hub {a!r} to {b!r} in {MOST_RIDES} rides, so {city.names[d]!r} cannot be reached from "
+            f"{city.names[o]!r}: add a line, or merge their zones"
+        )
+
+
+def _paths(buses: _Buses, near: Ints, used: NDArray[np.bool_]) -> tuple[Ints, tuple[tuple[Ride, ...], ...]]:
+    """A number for the buses between each two nearest hubs, and the rides behind each number."""
+    count = len(buses.hubs)
+    pair = near[:, None] * count + near
+    wanted = np.unique(pair[used])
+    number = np.full(count * count, -1, dtype=np.int64)
+    number[wanted] = np.arange(len(wanted))
+    paths = tuple(buses.path(int(p) // count, int(buses.hubs[int(p) % count])) for p in wanted)
+    return np.where(used, number[pair], -1), paths
+
+
+def _join(slots: Sequence[int], made: Sequence[_Pairs]) -> Modes:
+    """One table of all slots; the labels in alphabetical order."""
+    labels = tuple(sorted({str(v) for m in made for v in np.unique(m.label.astype(str))}))
+    place = {label: k for k, label in enumerate(labels)}
+    code = np.vectorize(place.__getitem__, otypes=[np.int64])
+    before = np.cumsum([0, *(len(m.paths) for m in made)])
+    path = [np.where(m.path >= 0, m.path + b, -1) for m, b in zip(made, before[:-1], strict=True)]
+    names = ("access", "egress", "first_zone", "last_zone")
+    tables = {name: np.stack([getattr(m, name) for m in made]) for name in names}
+    tables |= {"mode": np.stack([code(m.label) for m in made]), "path": np.stack(path)}
+    for array in tables.values():
+        array.setflags(write=False)
+    return Modes(
+        np.array(slots, dtype=np.int64), labels, **tables, paths=tuple(p for m in made for p in m.paths)
+    )

@@ -1,0 +1,270 @@
+"""Operations O(π, D): on-demand shuttles, event by event.
+
+THE RULES. Times are whole seconds. `hop(a, b)` is the drive from stop a to stop b plus `stop_seconds` (slowing down, doors,
+pulling out), and 0 from a stop to itself. Driving by way of a third stop never takes less.
+
+Shuttles. Zone z has its own shuttles; all have numbers, zone by zone. The j-th of a zone starts, parked, at the zone's depot
+number j mod (number of depots); `City.depots` spreads them, for the day began before. A parked shuttle stays where it is.
+
+Plans. A shuttle's plan is a list of tasks, each the pick-up or the drop-off of a leg at a stop. It goes from task to task by
+`hop`; tasks at one stop that follow each other happen at the same second. A shuttle is committed to its next stop: the
+first task of a plan stays the first until it is done.
+
+Events happen by time; at the same second releases come before arrivals; then by number of leg or shuttle.
+
+A release. The leg is offered to every shuttle of its zone, in every way to insert its pick-up before task p and its
+drop-off before task r ≥ p of the plan (p ≥ 1 where the plan has a first task; p, r may be its end). A way is allowed when
+ · no more than `capacity` riders are on board at any time,
+ · every rider is picked up at most `patience` seconds after the leg's release,
+ · every rider's time on board is at most direct · `ride_percent` // 100 + `ride_slack`, direct being hop(from, to),
+ · the plan has at most `max_tasks` tasks.
+Its cost is `drive_weight` × how much later the plan ends (a parked shuttle's plan ends now) + `wait_weight` × seconds of
+waiting + `ride_weight` × seconds on board that it adds, over the new rider and all others in the plan. The cheapest way is
+taken; ties go to the lowest shuttle, then p, then r. If no way is allowed, the leg is refused: its rider is unserved, and a
+leg that would follow is never released. A parked shuttle sets out at once (its arrival may be at the same second).
+
+An arrival. All first tasks at the stop are done, in order. The shuttle then sets out for the next task's stop, or parks. A
+leg that waited for one that ends now is released when the buses between them arrive: for each ride, the first departure
+not before now, plus its seconds.
+
+The end. Everyone who was not refused is served, however late; idle times are counted inside the hours of the trips.
+
+The log holds, in the order they happen: released, assigned, refused, departs (to a stop), arrives, picked up, dropped off. A
+shuttle that need not move neither departs nor arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.transit import kernel
+from cbdp.transit.city import City, Ints
+from cbdp.transit.demand import Legs
+
+RELEASED, ASSIGNED, REFUSED, DEPARTS, ARRIVES, PICKED_UP, DROPPED_OFF = range(7)
+KINDS = ("released", "assigned", "refused", "departs", "arrives", "picked up", "dropped off")
+NEVER = np.int64(2**60)
+
+
+@dataclass(frozen=True)
+class Operations:
+    """The rules' numbers. `capacity` is the case study's; the others are ours, and make its service with `Driving`.
+
+    A stop costs 30 s for slowing down, doors and pulling out. Rides are at most half as long again as the direct one,
+    and five minutes. A second of waiting weighs three of driving, as riders feel it, and one on board two.
+    """
+
+    capacity: int = 8
+    stop_seconds: int = 30
+    ride_percent: int = 150
+    ride_slack: int = 300
+    patience: int = 3600
+    max_tasks: int = 64
+    drive_weight: int = 1
+    wait_weight: int = 3
+    ride_weight: int = 2
+
+    def __post_init__(self) -> None:
+        for name, least in (("capacity", 1), ("patience", 0), ("max_tasks", 2), ("ride_percent", 100)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} is {getattr(self, name)}: it must be at least {least}")
+        for name in ("stop_seconds", "ride_slack", "drive_weight", "wait_weight", "ride_weight"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} is {getattr(self, name)}: it cannot be negative")
+
+    def hop(self, city: City) -> Ints:
+        made = city.seconds + self.stop_seconds
+        np.fill_diagonal(made, 0)
+        return made
+
+    def longest_ride(self, direct: Ints) -> Ints:
+        return direct * self.ride_percent // 100 + self.ride_slack
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Shuttles of each zone, in the order of the city's zones."""
+
+    shuttles: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for n in self.shuttles:
+            if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+                raise InputError(
+                    f"a fleet of {n!r} shuttles: give a whole number of at least 0 for every zone"
+                )
+
+    @property
+    def total(self) -> int:
+        return int(sum(self.shuttles))
+
+    @cached_property
+    def first(self) -> Ints:
+        """Where each zone's numbers begin, and the end."""
+        return np.concatenate([[0], np.cumsum(self.shuttles)]).astype(np.int64)
+
+    def starts(self, city: City) -> Ints:
+        """The stop at which each shuttle starts."""
+        if len(self.shuttles) != len(city.zones):
+            raise InputError(
+                f"the fleet has {len(self.shuttles)} zones, the city {len(city.zones)}: give one number each"
+            )
+        made = [np.resize(city.depots(z), n) for z, n in enumerate(self.shuttles)]
+        return np.concatenate(made).astype(np.int64) if made else np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Service:
+    """What happened: by leg, by shuttle, and the log if it was asked for. Seconds that never came are −1."""
+
+    fleet: Fleet
+    legs: Legs = field(repr=False)
+    release: Ints = field(repr=False)
+    pickup: Ints = field(repr=False)
+    drop: Ints = field(repr=False)
+    shuttle: Ints = field(repr=False)
+    metres: Ints = field(repr=False)  # by shuttle
+    empty: Ints = field(repr=False)  # seconds of the hours without a rider on board, by shuttle
+    parked: Ints = field(repr=False)  # seconds of the hours without a task, by shuttle
+    log: Ints | None = field(default=None, repr=False)  # second, kind, shuttle, leg, stop
+    stopped: bool = False  # the run was cut short because a limit was broken
+
+    @property
+    def served(self) -> NDArray[np.bool_]:
+        return self.drop >= 0
+
+    @property
+    def wait(self) -> Ints:
+        """Seconds from release to pick-up, of the legs that were served."""
+        return (self.pickup - self.release)[self.served]
+
+    def lines(self) -> list[str]:
+        """The log in words."""
+        rows = [] if self.log is None else self.log.tolist()
+        return [f"{s} {KINDS[k]} shuttle {v} leg {leg} stop {stop}" for s, k, v, leg, stop in rows]
+
+
+def simulate(
+    city: City,
+    fleet: Fleet | Sequence[int],
+    legs: Legs,
+    operations: Operations | None = None,
+    *,
+    log: bool = False,
+) -> Service:
+    """Run the shuttles on these legs by the rules above."""
+    chosen = fleet if isinstance(fleet, Fleet) else Fleet(tuple(fleet))
+    return run(city, chosen, legs, operations or Operations(), log=log)
+
+
+def run(
+    city: City,
+    fleet: Fleet,
+    legs: Legs,
+    operations: Operations,
+    *,
+    log: bool = False,
+    wait_budget: Ints | None = None,
+) -> Service:
+    """`simulate`; with a budget of waiting seconds by zone, it stops as soon as one is overdrawn or a leg refused."""
+    hop, direct = operations.hop(city), operations.hop(city)[legs.origin, legs.destination]
+    if len(direct) and not direct.all():
+        raise InputError("a shuttle leg ends where it begins: give such trips a mode without a shuttle")
+    starts = fleet.starts(city)
+    budget = np.full(len(city.zones), NEVER) if wait_budget is None else wait_budget
+    o = operations
+    made = kernel.run(
+        hop, city.metres, starts, fleet.first,
+        legs.origin, legs.destination, legs.zone, legs.release, legs.next, legs.path, legs.timetable,
+        o.longest_ride(direct), o.capacity, o.patience, o.max_tasks,
+        np.array([o.drive_weight, o.wait_weight, o.ride_weight], dtype=np.int64),
+        np.array(legs.hours, dtype=np.int64), budget, wait_budget is not None, log,
+    )  # fmt: skip
+    release, pickup, drop, shuttle, metres, empty, parked, rows, stopped = made
+    return Service(
+        fleet,
+        legs,
+        release,
+        pickup,
+        drop,
+        shuttle,
+        metres,
+        empty,
+        parked,
+        rows if log else None,
+        bool(stopped),
+    )
+
+
+def figures(service: Service, city: City) -> dict[str, dict[str, float]]:
+    """The metrics of every zone and in total: see `measures`."""
+    zone = service.legs.zone
+    of_shuttle = np.repeat(np.arange(len(city.zones)), service.fleet.shuttles)
+    made = {name: measures(service, zone == z, of_shuttle == z) for z, name in enumerate(city.zones)}
+    everything = np.ones(len(zone), dtype=bool), np.ones(len(of_shuttle), dtype=bool)
+    return {**made, "total": measures(service, *everything)}
+
+
+def measures(service: Service, legs: NDArray[np.bool_], shuttles: NDArray[np.bool_]) -> dict[str, float]:
+    """Metrics over some legs and shuttles. Waits are by leg, of those served; idle times are means by shuttle.
+
+    `idle` is the time without a rider on board (the case study's words), `parked` the time without a task. `occupancy` is
+    the mean number of riders in a shuttle that has any. NaN where there is nothing to take a mean of.
+    """
+    done = legs & service.served
+    wait = (service.pickup - service.release)[done].astype(float)
+    ride = (service.drop - service.pickup)[done]
+    carrying = _carrying(service, shuttles)
+    return {
+        "shuttles": float(shuttles.sum()),
+        "legs": float(legs.sum()),
+        "unserved": float(legs.sum() - done.sum()),
+        "wait": _mean(wait),
+        "wait95": float(np.percentile(wait, 95)) if len(wait) else float("nan"),
+        "ride": _mean(ride.astype(float)),
+        "idle": _mean(service.empty[shuttles].astype(float)),
+        "parked": _mean(service.parked[shuttles].astype(float)),
+        "km": float(service.metres[shuttles].sum()) / 1000,
+        "occupancy": float(ride.sum()) / carrying if carrying else float("nan"),
+    }
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _carrying(service: Service, shuttles: NDArray[np.bool_]) -> float:
+    """Seconds that shuttles had a rider on board, over the whole run."""
+    done = np.flatnonzero(service.served)
+    if not len(done):
+        return 0.0
+    done = done[np.lexsort((service.pickup[done], service.shuttle[done]))]
+    return float(kernel.covered(service.shuttle[done], service.pickup[done], service.drop[done], shuttles))
+
+
+def by_zone(service: Service, zones: int) -> tuple[Ints, Ints, Ints]:
+    """Total wait, legs served and legs unserved, by zone."""
+    zone, done = service.legs.zone, service.served
+    wait = np.bincount(zone[done], weights=service.wait, minlength=zones).astype(np.int64)
+    served = np.bincount(zone[done], minlength=zones).astype(np.int64)
+    return wait, served, np.bincount(zone[~done], minlength=zones).astype(np.int64)
+
+
+def restarted(legs: Legs, keep: NDArray[Any], release: Ints) -> Legs:
+    """Some of the legs; one that follows a leg that is not kept is released at the given second."""
+    kept = np.flatnonzero(keep)
+    place = np.full(len(legs) + 1, -1, dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    follows = place[legs.follows[kept]]  # −1 looks up the spare last place
+    begin = np.where((legs.follows[kept] >= 0) & (follows < 0), release[kept], legs.release[kept])
+    columns: Mapping[str, Any] = {
+        n: getattr(legs, n)[kept] for n in ("trip", "origin", "destination", "zone", "path")
+    }
+    return Legs(**columns, release=begin, follows=follows, timetable=legs.timetable, hours=legs.hours)
