@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; our own errors become one line on standard error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without an ε shows a question mark
     parser = _parser()
     options = parser.parse_args(argv)
     if not hasattr(options, "run"):
@@ -26,8 +30,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except CbdpError as error:
-        print(f"cbdp: {error}", file=sys.stderr)
-        return 2
+        return _refused(str(error))
+    except KeyboardInterrupt:
+        return _refused(
+            "stopped. If a charge was made it stays made: see cbdp ledger. The next run finds or clears the rest"
+        )
+    except OSError as error:
+        return _refused(f"{error.filename or 'a file'}: {error.strerror or error}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -86,6 +95,14 @@ def _parser() -> argparse.ArgumentParser:
         "solvers", help="list the solvers: installed or not, what each can do, how to get it"
     )
     solvers.set_defaults(run=_solvers)
+    fleet = commands.add_parser(
+        "fleet",
+        help="size shuttle fleets on a release, compare with the real trips",
+        add_help=False,
+        prefix_chars="\0",
+    )  # its own parser reads the rest, options too: it is loaded when it is asked for
+    fleet.add_argument("rest", nargs="*")
+    fleet.set_defaults(run=_fleet)
     return parser
 
 
@@ -195,6 +212,12 @@ def _export(options: argparse.Namespace) -> int:
     level = {"level": options.level} if options.level else {}
     print(export(options.release, options.out, format=options.format, **level))
     return 0
+
+
+def _fleet(options: argparse.Namespace) -> int:
+    from cbdp.transit.commands import main as fleet
+
+    return fleet(options.rest)
 
 
 def _ledger_lines(ledger: Ledger) -> Iterator[str]:

@@ -667,7 +667,7 @@ class Output:
     """What is written, and what is worth a warning."""
 
     path: Annotated[str, Setting(Text(), "the folder of the release; it must not exist yet")] = "release"
-    confidence: Annotated[float, Setting(Real(below=1), "of the intervals")] = 0.9
+    confidence: Annotated[float, Setting(Real(below=1), "of the intervals, at most 0.999")] = 0.9
     export: Annotated[
         tuple[str, ...], Setting(Many(Text(choices=EXPORTS)), "further formats to write the release in")
     ] = ()
@@ -698,6 +698,8 @@ class Config:
 
     def path(self, written: str) -> Path:
         """A path in the configuration, from its folder."""
+        if "\0" in written:
+            raise InputError(f"{written!r} is no path: it holds a zero byte")
         return (self.source.path.parent / written).absolute()
 
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # the mechanism is handed in: this module touches nothing pri
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+MOST_RUNS = 2000  # simulations that a confidence may ask for
 RUNS = 39  # two runs in each tail of 5 %, for a feature of one element
 POOL = 400  # errors that a range is read off: its ends are then off by about 1 % of probability
 STRATUM = 3  # so many pools are wanted of elements with similarly many trip types
@@ -297,6 +298,10 @@ def _risk(confidence: float) -> float:
 def _runs(runs: int | None, risk: float) -> int:
     """So many that each tail of a single element's errors holds at least one of them."""
     least = math.ceil(round(2 / risk, 6)) - 1
+    if least > MOST_RUNS:
+        raise InputError(
+            f"a confidence of {1 - risk:g} would take {least:,} simulations: ask for 0.999 at most"
+        )
     if runs is None:
         return max(RUNS, least)
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < least:

@@ -27,6 +27,11 @@ def shares(
     """What each measured feature gets of ε, coarse ones first."""
     measured = list(features.features) if only is None else list(only)
     for name in measured:
+        if measured.count(name) > 1:
+            raise InputError(
+                f"feature {name!r} is listed twice: a second answer would cost a second share of ε"
+            )
+    for name in measured:
         if name not in features:
             raise InputError(f"unknown feature {name!r}: there are {', '.join(features.features)}")
     measured.sort(key=lambda n: (features.size(n), list(features.features).index(n)))

@@ -46,6 +46,7 @@ MECHANISMS: Mapping[str, type[Mechanism]] = {
 SHARED = ("features", "epsilon", "unit", "budget", "delta")  # what [privacy] and the features decide
 NOT_ASKED = ("sparse",)  # changes the work and not the law
 PLACES = ("origin", "destination")
+MOST_CONFIDENT = 0.999
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,11 @@ def plan(config: Config) -> Plan:
 
 def _trips(config: Config) -> str | list[str]:
     found = [_located(config, written) for written in config.data.trips]
+    for path in found:
+        if found.count(path) > 1:
+            raise config.source.error(
+                ("data", "trips"), f"{path!r} is listed twice: its trips would count double"
+            )
     if len(found) > 1 and any("://" in written for written in found):
         raise config.source.error(("data", "trips"), "data.trips lists a URL among others: give it alone")
     return found[0] if len(found) == 1 else found
@@ -633,6 +639,11 @@ def _written(config: Config, account: Account) -> bool:
 def _output(config: Config, account: Account) -> Path:
     path = config.path(config.output.path)
     keys = ("output", "path")
+    if config.output.confidence > MOST_CONFIDENT:
+        raise config.source.error(
+            ("output", "confidence"),
+            f"confidence is {config.output.confidence}: ask for {MOST_CONFIDENT} at most, more takes too many simulations",
+        )
     if not path.parent.is_dir():
         raise config.source.error(
             keys, f"there is no folder {str(path.parent)!r} for the release: create it first"

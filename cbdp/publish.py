@@ -11,8 +11,9 @@ written beside its place and renamed into it as a whole. Then the ledger notes i
 from __future__ import annotations
 
 import hashlib
+import os
+import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,8 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cbdp.counts import Counts, count
-from cbdp.errors import InputError
-from cbdp.io.files import Saved, check, leftovers
+from cbdp.errors import InputError, SolverError
+from cbdp.io.files import PARTIAL, Saved, check, leftovers, load
 from cbdp.ledger import Charge, Ledger
 
 if TYPE_CHECKING:
@@ -51,26 +52,57 @@ def publish(plan: Plan, say: Say = lambda _: None) -> Published:
         raise InputError(
             f"{plan.mechanism.name} is {claim}. It is here to be studied, not to release real trips"
         )
+    if plan.output == plan.account.path:
+        raise InputError(f"the output {str(plan.output)!r} is the ledger's file: choose another path")
     check(plan.features)
-    cap = plan.account.cap
+    with _alone_in(plan.output.absolute().parent):
+        done = _found(plan) or _made(plan, say)
+    _export(plan, done, say)
+    return done
+
+
+def _found(plan: Plan) -> Published | None:
+    """The release that an identical request has made before."""
+    if not plan.account.path.exists():
+        return None
+    with Ledger.open(plan.account.path, dataset=plan.dataset) as ledger, ledger.lock(plan.request):
+        return _earlier(ledger, plan)
+
+
+def _made(plan: Plan, say: Say) -> Published:
+    """Everything that can fail is done before the ledger is asked, or created."""
+    counts = _count(plan, say)
+    _rehearse(plan, say)
+    claim, cap = plan.mechanism.claim(), plan.account.cap
     opened = Ledger.open(
         plan.account.path, dataset=plan.dataset, cap=cap.epsilon, cap_delta=cap.delta, create=True
     )
     with opened as ledger, ledger.lock(plan.request):
         earlier = _earlier(ledger, plan)
         if earlier is not None:
-            _export(plan, earlier, say)
             return earlier
-        counts = _count(plan, say)
-        _rehearse(plan, say)
         charge = ledger.reserve(plan.request, claim.cost.epsilon, claim.cost.delta, what=plan.mechanism.name)
         say(f"charged ε = {float(charge.epsilon):g} to the ledger")
         release = _measure(plan, counts, say)
         saved = _write(plan, release, charge, say)
         ledger.released(charge, saved.sha256, plan.output)
-    done = Published(plan.output, fresh=True)
-    _export(plan, done, say)
-    return done
+    return Published(plan.output, fresh=True)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """One release at a time is written to a folder, so that what lies there half written is of a run that died."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system: the ledger's own lock still keeps identical requests apart
+        yield
+        return
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(place)
 
 
 def _earlier(ledger: Ledger, plan: Plan) -> Published | None:
@@ -103,6 +135,7 @@ def _check_stored(folder: Path, sha256: str) -> None:
         raise InputError(
             f"the manifest in {str(folder)!r} is not the one that was released: restore the folder"
         )
+    load(folder)
 
 
 def _count(plan: Plan, say: Say) -> Counts:
@@ -112,25 +145,35 @@ def _count(plan: Plan, say: Say) -> Counts:
 
 def _rehearse(plan: Plan, say: Say) -> None:
     """All steps with no trips at all, so that what can fail fails before anything is spent."""
+    from cbdp.io.export import export
     from cbdp.report import build
 
     nothing = np.empty(0, dtype=np.int64)
-    with (
-        _stage(say, "rehearsing without trips"),
-        tempfile.TemporaryDirectory(
-            dir=plan.output.absolute().parent, prefix=f".{plan.output.name}."
-        ) as folder,
-    ):
-        release = plan.mechanism.simulate(Counts(plan.universe, nothing, nothing, plan.unit), seed=0)
-        release = replace(release, places=plan.stops)
-        release.save(Path(folder) / "rehearsal", extra={"report.html": build(release)}, simulation=True)
+    work = plan.output.absolute().with_name(f".{plan.output.name}.{secrets.token_hex(8)}{PARTIAL}")
+    with _stage(say, "rehearsing without trips"):
+        try:
+            work.mkdir()
+            release = plan.mechanism.simulate(Counts(plan.universe, nothing, nothing, plan.unit), seed=0)
+            release = replace(release, places=plan.stops)
+            release.save(work / "rehearsal", extra={"report.html": build(release)}, simulation=True)
+            for name in plan.exports:
+                export(release, work / f"rehearsal-{name}", format=name)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 def _measure(plan: Plan, counts: Counts, say: Say) -> Release:
     with _stage(say, "measuring, solving and rounding"):
         release = replace(plan.mechanism.release(counts), places=plan.stops)
     with _stage(say, "simulating intervals from the release"):
-        return release.with_intervals(plan.confidence)
+        try:
+            return release.with_intervals(plan.confidence)
+        except (
+            InputError,
+            SolverError,
+        ) as why:  # ε is spent: a release without intervals is better than none
+            say(f"there are no intervals: {why}")
+            return release
 
 
 def _write(plan: Plan, release: Release, charge: Charge, say: Say) -> Saved:
@@ -148,7 +191,7 @@ def _export(plan: Plan, done: Published, say: Say) -> None:
 
     for name in plan.exports:
         path = done.path.with_name(f"{done.path.name}-{name}")
-        if not any(path.parent.glob(f"{path.name}*")):
+        if not path.exists():
             with _stage(say, f"exporting {name}"):
                 export(done.path, path, format=name)
 

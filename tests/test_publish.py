@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 import shutil
@@ -177,8 +178,59 @@ def test_what_can_fail_fails_before_anything_is_spent(folder: Path, monkeypatch:
     monkeypatch.setattr("cbdp.report.build", broken)
     with pytest.raises(cbdp.CbdpError, match="no report today"):
         publish(planned(folder))
-    assert [event for event, _ in entries(folder)] == ["opened"]
+    assert not (folder / "ledger.sqlite").exists()
     assert not list(folder.glob(".release*"))
+
+
+def test_an_export_that_cannot_be_is_refused_before_anything_is_spent(folder: Path) -> None:
+    """Flows on a map need coordinates: without them nothing is charged and nothing written."""
+    (folder / "stops.csv").write_text("id,zone\n" + "".join(f"S{i},z\n" for i in range(6)))
+    (folder / "cbdp.toml").write_text(CONFIG + 'export = ["geojson"]\n')
+    with pytest.raises(cbdp.CbdpError, match="coordinates"):
+        publish(planned(folder))
+    assert not (folder / "ledger.sqlite").exists()
+    assert not (folder / "release").exists()
+
+
+def test_exports_lie_beside_the_release(folder: Path) -> None:
+    """What the configuration asks for is written once, and again only if it is gone."""
+    (folder / "cbdp.toml").write_text(CONFIG + 'export = ["csv"]\n')
+    publish(planned(folder))
+    assert (folder / "release-csv").exists()
+    shutil.rmtree(folder / "release-csv")
+    assert not publish(planned(folder)).fresh
+    assert (folder / "release-csv").exists()
+
+
+def test_tables_that_disagree_are_released_without_intervals(folder: Path) -> None:
+    """A histogram whose tables do not add up has no intervals to simulate; what was paid for is published."""
+    text = CONFIG.replace("epsilon = 1\n", "epsilon = 1\ndelta = 1e-6\ncap_delta = 1e-3\n")
+    (folder / "cbdp.toml").write_text(text.replace('"constraint-based"', '"stability-histogram"'))
+    assert publish(planned(folder)).fresh
+    assert [event for event, _ in entries(folder)] == ["opened", "reserved", "released"]
+    load(folder / "release")
+
+
+def test_two_requests_for_one_folder_pay_once(folder: Path) -> None:
+    """Of two configurations that name the same folder the second to come is refused before it is charged."""
+    other = folder / "other.toml"
+    other.write_text(CONFIG.replace("epsilon = 1\n", "epsilon = 2\n"))
+    commands = [[sys.executable, "-m", "cbdp", "release", str(f)] for f in (folder / "cbdp.toml", other)]
+    running = [subprocess.Popen(c, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for c in commands]
+    told = [process.communicate()[1].decode() for process in running]
+    assert sorted(process.returncode for process in running) == [0, 2], told
+    assert [event for event, _ in entries(folder)].count("reserved") == 1
+
+
+def test_a_manifest_that_contradicts_its_files_is_refused(folder: Path) -> None:
+    """A smaller ε written into the manifest alone is found out when the release is read."""
+    publish(planned(folder))
+    manifest = folder / "release" / "manifest.json"
+    said = json.loads(manifest.read_text())
+    said["universe"]["dimensions"][0]["size"] += 1
+    manifest.write_text(json.dumps(said))
+    with pytest.raises(cbdp.CbdpError, match="universe"):
+        load(folder / "release")
 
 
 def test_a_mechanism_that_promises_nothing_does_not_release(folder: Path) -> None:

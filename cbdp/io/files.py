@@ -461,13 +461,23 @@ def load(folder: str | Path, verify: bool = True) -> Release:
         said.check(manifest, f"{str(place / MANIFEST)!r}")
         _verify(place, manifest["files"])
     try:
-        return _release(place, manifest)
+        release = _release(place, manifest)
+        if verify:
+            _same(manifest, manifest_of(release))
+        return release  # noqa: TRY300 - what is read inside is what may fail
     except InputError as wrong:
         raise InputError(f"{str(place)!r} is damaged: {wrong}") from None
     except (KeyError, TypeError, ValueError, IndexError) as wrong:
         raise InputError(
             f"{str(place)!r} is damaged: its files do not fit its manifest ({type(wrong).__name__}: {wrong})"
         ) from None
+
+
+def _same(stated: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Refuse a manifest that says other things than its files do."""
+    for key in stated:
+        if key not in ("files", "ledger") and stated[key] != found.get(key):
+            raise InputError(f"what its manifest says of {key!r} is not what its files say")
 
 
 def _read_manifest(place: Path) -> dict[str, Any]:

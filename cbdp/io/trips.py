@@ -645,7 +645,7 @@ def _query(
             engine.register("made", made)
             engine.execute(f"CREATE TEMP TABLE {table} AS {_select('*', 'made')}")
             engine.unregister("made")
-            keys.append(f"{way.expression.format(v=f'v{place}')} AS k_{d}_{w}")
+            keys.append(f"{way.expression.replace('{v}', f'v{place}')} AS k_{d}_{w}")
             join = "JOIN" if len(ways) == 1 else "LEFT JOIN"
             joins.append(f"{join} {table} ON {table}.key = t.k_{d}_{w}")
         codes.append(f"COALESCE({', '.join(f'way_{d}_{w}.code' for w in range(len(ways)))}) AS c{d}")

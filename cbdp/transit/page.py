@@ -1,0 +1,258 @@
+"""A picture of a service: one self-contained page with the map, the shuttles' ways over time, and the figures of every zone."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from cbdp.errors import InputError
+from cbdp.report.internal import BANNER
+from cbdp.report.markup import Html, _hash, embedded, join, table, tag
+from cbdp.transit.city import City, Ints
+from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP, Operations, Service, figures
+
+MOST_HOPS = 120_000  # about 14 bytes each, so that the page stays below 3 MB
+MOST_WAYS = 600
+MINUTE = 60
+COLUMNS = {
+    "shuttles": "Shuttles", "legs": "Rides", "unserved": "Unserved", "wait": "Mean wait", "wait95": "95 % wait at most",
+    "ride": "Mean ride", "idle": "Empty, per shuttle", "parked": "Parked, per shuttle", "occupancy": "Riders on board", "km": "Driven",
+}  # fmt: skip
+Hop = tuple[int, int, int, int]  # departs, arrives, stop, riders on board
+
+
+def build(
+    city: City,
+    service: Service,
+    *,
+    about: str = "",
+    internal: bool = False,
+    operations: Operations | None = None,
+) -> str:
+    """The page of a run with a log, as HTML that opens offline and asks nothing of any server.
+
+    `internal` puts a banner on top: the riders are real ones. Large runs show a part of the shuttles, and say so.
+    """
+    if service.log is None:
+        raise InputError("the run has no log: simulate with log=True to draw it")
+    found = figures(service, city)
+    moved = hops(city, service, operations or Operations())
+    data = picture(city, service, moved)
+    banner = tag("div", tag("p", BANNER), class_="internal", role="alert") if internal else None
+    begin, end = (clock(s) for s in service.legs.hours)
+    lead = f"{service.fleet.total:,} shuttles, {len(service.legs):,} rides of riders who set out between {begin} and {end}."
+    body = join(
+        banner,
+        tag("header", tag("h1", "Shuttle service"), tag("p", lead, class_="lead"), tag("p", about) if about else None, _tiles(found["total"])),
+        tag(
+            "main",
+            tag("section", tag("h2", "On the map"), _map(city, data), id="map"),
+            tag("section", tag("h2", "By zone"), _table(city, found), id="zones"),
+        ),
+        tag("footer", tag("p", BANNER if internal else "Made by cbdp. Opening this page sends no request.")),
+    )  # fmt: skip
+    return _page("INTERNAL: shuttle service" if internal else "Shuttle service", body, data)
+
+
+def clock(second: int) -> str:
+    """A second of the day as hours and minutes.
+
+    >>> clock(30600)
+    '08:30'
+    """
+    return f"{second // 3600:02d}:{second // 60 % 60:02d}"
+
+
+# What is drawn
+
+
+def hops(city: City, service: Service, operations: Operations) -> list[list[Hop]]:
+    """Every shuttle's drives in order, from the log."""
+    takes, at = operations.hop(city), service.fleet.starts(city).tolist()
+    load = [0] * len(at)
+    made: list[list[Hop]] = [[] for _ in at]
+    rows: list[list[int]] = [] if service.log is None else service.log.tolist()
+    for second, kind, shuttle, _, stop in rows:
+        if kind == ARRIVES:
+            made[shuttle].append((second - int(takes[at[shuttle], stop]), second, stop, load[shuttle]))
+            at[shuttle] = stop
+        elif kind == PICKED_UP:
+            load[shuttle] += 1
+        elif kind == DROPPED_OFF:
+            load[shuttle] -= 1
+    return made
+
+
+def picture(city: City, service: Service, moved: list[list[Hop]]) -> dict[str, Any]:
+    """All that the page's script draws. Hops are told by seconds since the one before, for they are many."""
+    zone = np.repeat(np.arange(len(city.zones)), service.fleet.shuttles).tolist()
+    starts = service.fleet.starts(city).tolist()
+    begin = min([service.legs.hours[0], *(h[0][0] for h in moved if h)])
+    end = max([service.legs.hours[1], *(h[-1][1] for h in moved if h)])
+    every = max(1, math.ceil(sum(map(len, moved)) / MOST_HOPS))
+    riders = _riders(service, begin, end)
+    inside = riders["aboard"][: 1 + (service.legs.hours[1] - begin) // MINUTE]
+    return {
+        "begin": begin,
+        "end": end,
+        "start": begin
+        + MINUTE * int(np.argmax(inside)),  # where the page opens: the busiest minute of the hours
+        "stops": [
+            [n, round(float(x), 3), round(float(y), 3), int(z), int(h)]
+            for n, x, y, z, h in zip(city.names, city.x, city.y, city.zone, city.hub, strict=True)
+        ],
+        "zones": [[name, hull(city, z)] for z, name in enumerate(city.zones)],
+        "lines": [[line.name, list(line.stops), line.headway] for line in city.lines],
+        "every": every,
+        "shuttles": [[v, zone[v], starts[v], _told(moved[v], begin)] for v in range(0, len(moved), every)],
+        "ways": _ways(moved, starts),
+        "riders": riders,
+    }
+
+
+def _told(own: list[Hop], begin: int) -> list[int]:
+    made, since = [], begin
+    for departs, arrives, stop, load in own:
+        made += [departs - since, arrives - departs, stop, load]
+        since = arrives
+    return made
+
+
+def _ways(moved: list[list[Hop]], starts: list[int]) -> list[list[int]]:
+    """Between which stops shuttles drove most, and how often; either direction."""
+    often: Counter[tuple[int, int]] = Counter()
+    for own, start in zip(moved, starts, strict=True):
+        at = start
+        for _, _, stop, _ in own:
+            often[min(at, stop), max(at, stop)] += 1
+            at = stop
+    ranked = sorted(often.items(), key=lambda item: (-item[1], item[0]))
+    return [[a, b, n] for (a, b), n in ranked[:MOST_WAYS]]
+
+
+def _riders(service: Service, begin: int, end: int) -> dict[str, list[int]]:
+    """Riders who wait and riders on board, at every minute."""
+    minute = np.arange(begin, end + MINUTE, MINUTE)
+    done = service.served
+    release, pickup, drop = (v[done] for v in (service.release, service.pickup, service.drop))
+
+    def by(seconds: Ints) -> Ints:
+        return np.searchsorted(np.sort(seconds), minute, side="right")
+
+    came, boarded, left = by(release), by(pickup), by(drop)
+    return {"waiting": (came - boarded).tolist(), "aboard": (boarded - left).tolist()}
+
+
+def hull(city: City, zone: int) -> list[list[float]]:
+    """The corners of the smallest convex shape around a zone's stops (Andrew's chain)."""
+    own = np.flatnonzero(city.zone == zone)
+    points = sorted({(round(float(city.x[s]), 3), round(float(city.y[s]), 3)) for s in own})
+    if len(points) < 3:
+        return [list(p) for p in points]
+    return [list(p) for p in (*_chain(points)[:-1], *_chain(points[::-1])[:-1])]
+
+
+def _chain(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    made: list[tuple[float, float]] = []
+    for x, y in points:
+        while len(made) > 1:
+            (ax, ay), (bx, by) = made[-2:]
+            if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0:
+                break
+            made.pop()
+        made.append((x, y))
+    return made
+
+
+# What is written
+
+
+def _tiles(total: Mapping[str, float]) -> Html:
+    shown = [
+        ("Shuttles", _said("shuttles", total), f"{_said('km', total)} in all"),
+        ("Mean wait", _said("wait", total), f"95 % wait {_said('wait95', total)} at most"),
+        ("Unserved", _said("unserved", total), f"of {_said('legs', total)} rides"),
+        ("Riders on board", _said("occupancy", total), "in a shuttle that has any"),
+    ]
+    tiles = [
+        tag("div", tag("span", head, class_="head"), tag("span", value, class_="value"), tag("span", about, class_="about"), class_="tile")
+        for head, value, about in shown
+    ]  # fmt: skip
+    return tag("div", tiles, class_="tiles")
+
+
+def _said(name: str, row: Mapping[str, float]) -> str:
+    value = row[name]
+    if not math.isfinite(value):
+        return "–"
+    if name in ("wait", "wait95", "ride"):
+        return f"{value:,.0f} s"
+    if name in ("idle", "parked"):
+        return f"{value / 60:,.0f} min"
+    if name == "km":
+        return f"{value:,.0f} km"
+    return f"{value:,.1f}" if name == "occupancy" else f"{value:,.0f}"
+
+
+def _table(city: City, found: Mapping[str, Mapping[str, float]]) -> Html:
+    rows = [[zone, *(_said(name, found[zone]) for name in COLUMNS)] for zone in (*city.zones, "total")]
+    words = (
+        "A rider with a bus between two shuttles makes two rides. Waits run from a rider's call to the pick-up. "
+        "Empty is the time without a rider on board, parked the time without a task, both inside the hours."
+    )
+    return join(tag("div", table(["Zone", *COLUMNS.values()], rows, class_="figures"), class_="scroll"), tag("p", words, class_="note"))  # fmt: skip
+
+
+def _map(city: City, data: Mapping[str, Any]) -> Html:
+    zones = [tag("option", "all zones", value="-1"), *(tag("option", z, value=str(k)) for k, z in enumerate(city.zones))]  # fmt: skip
+    speeds = [(30, "30 s"), (60, "1 min"), (180, "3 min"), (600, "10 min")]
+    pace = [tag("option", f"{words} a second", value=str(n), selected=n == 60) for n, words in speeds]
+    part = f" One shuttle in {data['every']} is drawn." if data["every"] > 1 else ""
+    return join(
+        tag(
+            "div",
+            tag("button", "Play", id="play", type="button"),
+            tag("input", id="time", type="range", min=data["begin"], max=data["end"], step="10", value=data["begin"], aria_label="Time of day"),
+            tag("output", "", id="now", for_="time"),
+            class_="controls time",
+        ),
+        tag("p", "", id="said", aria_live="off"),
+        tag("div", "", id="chart-map", class_="chart"),
+        tag("div", "", id="chart-riders", class_="chart"),
+        tag(
+            "div",
+            tag("label", "Shuttles of ", tag("select", zones, id="zone")),
+            tag("label", "Play ", tag("select", pace, id="pace")),
+            tag("label", tag("input", id="ways", type="checkbox"), " the ways driven most, over the whole run"),
+            class_="choices",
+        ),
+        tag("ul", "", id="legend", class_="legend"),
+        tag(
+            "p",
+            "Shuttles are drawn on the straight line between stops, with their ways of the last five minutes behind them. Choose one to see its "
+            f"whole way so far.{part} A zone's outline is the hull of its stops.",
+            class_="note",
+        ),
+    )  # fmt: skip
+
+
+def _page(title: str, body: Html, data: Any) -> str:
+    """The report's shell and style with this page's own added; its policy forbids every request."""
+    report, here = files("cbdp.report"), files("cbdp.transit")
+    style = "".join(f.joinpath("page.css").read_text(encoding="utf-8") for f in (report, here))
+    script = here.joinpath("page.js").read_text(encoding="utf-8")
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    shell = Template(report.joinpath("page.html").read_text(encoding="utf-8"))
+    return shell.substitute(
+        title=escape(title), policy=escape(policy), style=style, script=script, body=body, data=embedded(data)
+    )
