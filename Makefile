@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint lowest clean
+.PHONY: demo test lint lowest clean bench-smoke
 
 demo: $(VENV)/.installed          ## the whole job on a built-in synthetic city
 	$(BIN)/cbdp demo
@@ -12,7 +12,7 @@ test: $(VENV)/.installed-test     ## lint, types, doctests, tests with coverage
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 lint: $(VENV)/.installed-test     ## mend what can be mended
 	$(BIN)/ruff format .
@@ -23,6 +23,9 @@ lowest:                           ## the suite with the oldest supported version
 	.venv-lowest/bin/pip install --quiet --upgrade pip
 	.venv-lowest/bin/pip install --quiet -e '.[test]' -c requirements/lowest.txt
 	.venv-lowest/bin/python -m pytest -q -W default  # old packages warn about newer ones
+
+bench-smoke: $(VENV)/.installed-test  ## the paper's page, small, in about a minute
+	$(BIN)/python -m benchmarks paper --smoke --out build/paper
 
 bench-%: $(VENV)/.installed-test  ## one benchmark: bench-solvers, bench-scaling, bench-noise, …
 	$(BIN)/python -m benchmarks $*

@@ -78,9 +78,11 @@ class City:
         counts[types] = 1 + rng.multinomial(extra, likely / likely.sum())
         return counts
 
-    def insecure_measurements(self, epsilon: float, *, rounded: bool = False) -> dict[str, NDArray[Any]]:
+    def insecure_measurements(
+        self, epsilon: float, *, rounded: bool = False, draw: int = 0
+    ) -> dict[str, NDArray[Any]]:
         """Noisy counts of every feature, Laplace of scale 5/ε (five features share ε). Insecure: see above."""
-        rng = np.random.default_rng(self.seed + 2)
+        rng = np.random.default_rng(self.seed + 2 + draw)
         measured: dict[str, NDArray[Any]] = {}
         for name in self.features.features:
             held = self.trips if name == SINGLETON else self._sums(name)

@@ -30,7 +30,11 @@ class Measured:
 
 
 def measure(
-    prepare: Callable[..., Callable[[], Any]], *args: Any, limit: float, repeats: int = 1
+    prepare: Callable[..., Callable[[], Any]],
+    *args: Any,
+    limit: float,
+    repeats: int = 1,
+    enough: float = ENOUGH,
 ) -> Measured:
     """`prepare(*args)` returns the work to measure; both happen in a fresh process that has `limit` seconds.
 
@@ -39,7 +43,7 @@ def measure(
     """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(theirs, prepare, args, repeats), daemon=True)
+    process = context.Process(target=_child, args=(theirs, prepare, args, repeats, enough), daemon=True)
     process.start()
     theirs.close()
     try:
@@ -57,22 +61,26 @@ def measure(
 
 
 def _child(
-    answer: Connection, prepare: Callable[..., Callable[[], Any]], args: tuple[Any, ...], repeats: int
+    answer: Connection,
+    prepare: Callable[..., Callable[[], Any]],
+    args: tuple[Any, ...],
+    repeats: int,
+    enough: float,
 ) -> None:
     most = int(SHARE_OF_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     try:
-        answer.send(_run(prepare(*args), repeats))
+        answer.send(_run(prepare(*args), repeats, enough))
     except Exception as failure:  # noqa: BLE001 - whatever it is, it is what the table shall say
         answer.send(Measured(failure=f"{type(failure).__name__}: {failure}"))
 
 
-def _run(work: Callable[[], Any], repeats: int) -> Measured:
+def _run(work: Callable[[], Any], repeats: int, enough: float) -> Measured:
     before = _reset_peak()
     best, value = float("inf"), None
     begun = time.perf_counter()
     for run in range(repeats):
-        if run and time.perf_counter() - begun > ENOUGH:
+        if run and time.perf_counter() - begun > enough:
             break
         value = None  # so that two answers are never held at once
         start = time.perf_counter()

@@ -41,7 +41,7 @@ HEAD = (
     "trips",
     "weights",
     *(f"{s} s" for s in STAGES),
-    "in all s",
+    "release s",
     "peak MB",
     "revealed",
     "published",
@@ -73,7 +73,8 @@ class Row:
 
     @property
     def seconds(self) -> float:
-        return sum(self.stages.values())
+        """Of the release; the public universe is made once for many."""
+        return sum(seconds for stage, seconds in self.stages.items() if stage != "universe")
 
 
 class Timed:

@@ -71,6 +71,22 @@ def candidates(
     return np.concatenate(kept), np.concatenate(kept_slack) if step else slack, np.concatenate(kept_cell)
 
 
+def slope_along(
+    target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Floats, change: Floats, t: float
+) -> tuple[float, float]:
+    """What the leaves have added to the slope of Φ(shift + t·change) since t = 0, and its own slope at t.
+
+    The change is summed and not the slope itself, which would be lost in the rounding of large sums.
+    """
+    step = 0 if len(slack) == 1 else 1
+
+    def work(start: int, stop: int) -> tuple[float, float]:
+        return _slope_along(target, slack, step, cell, shift, change, t, start, stop)  # type: ignore[no-any-return]
+
+    parts = in_chunks(len(target), work)
+    return sum(p[0] for p in parts), sum(p[1] for p in parts)
+
+
 def primal(target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Floats) -> Floats:
     """x_u = max(0, c_u − s_k/w_u) for every leaf."""
     step = 0 if len(slack) == 1 else 1
@@ -84,19 +100,20 @@ def check(
 ) -> tuple[Floats, Floats, Floats]:
     """By cell, the sums of x and of the slack of leaves above zero; over all leaves, the worst of each condition.
 
-    The conditions are [stationarity, feasibility, complementarity]; then the primal and the dual cost are summed up.
+    The conditions are [stationarity, feasibility, complementarity]; then the primal and the dual cost are summed up,
+    and the largest magnitude of a noisy count.
     """
     step = 0 if len(slack) == 1 else 1
     cells = len(shift)
 
     def work(start: int, stop: int) -> tuple[Floats, Floats, Floats]:
-        sums, active, worst = np.zeros(cells), np.zeros(cells), np.zeros(5)
+        sums, active, worst = np.zeros(cells), np.zeros(cells), np.zeros(6)
         _check(target, slack, step, cell, shift, x, start, stop, sums, active, worst)
         return sums, active, worst
 
     parts = in_chunks(len(target), work, most=None if cells < len(target) // 16 else 1)
     sums, active, worst = (np.array(column) for column in zip(*parts, strict=True))
-    ends = np.concatenate([worst[:, :3].max(axis=0), worst[:, 3:].sum(axis=0)])
+    ends = np.concatenate([worst[:, :3].max(axis=0), worst[:, 3:5].sum(axis=0), worst[:, 5:].max(axis=0)])
     return sums.sum(axis=0), active.sum(axis=0), ends
 
 
@@ -147,6 +164,22 @@ def _keep_above(target, slack, step, cell, floor, start, stop, kept, kept_slack,
 
 
 @njit(cache=True, nogil=True)
+def _slope_along(target, slack, step, cell, shift, change, t, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    slope = steep = 0.0
+    for u in range(start, stop):
+        k = cell[u]
+        r = slack[u] if step else slack[0]
+        before = max(0.0, target[u] - shift[k] * r)
+        now = target[u] - (shift[k] + t * change[k]) * r
+        if now > 0:
+            slope += (before - now) * change[k]
+            steep += r * change[k] ** 2
+        else:
+            slope += before * change[k]
+    return slope, steep
+
+
+@njit(cache=True, nogil=True)
 def _primal(target, slack, step, cell, shift, start, stop, x):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for u in range(start, stop):
         x[u] = max(0.0, target[u] - shift[cell[u]] * slack[u * step])
@@ -154,11 +187,12 @@ def _primal(target, slack, step, cell, shift, start, stop, x):  # type: ignore[n
 
 @njit(cache=True, nogil=True)
 def _check(target, slack, step, cell, shift, x, start, stop, sums, active, worst):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    stationarity = feasibility = complementarity = cost = dual = 0.0
+    stationarity = feasibility = complementarity = cost = dual = largest = 0.0
     for u in range(start, stop):
         k = cell[u]
         r = slack[u * step]
         wanted = float(target[u])
+        largest = max(largest, abs(wanted))
         ideal = wanted - shift[k] * r
         g = x[u] - ideal  # the reduced gradient in trips: ≥ 0, and 0 where x > 0
         stationarity = max(stationarity, -g)
@@ -173,4 +207,5 @@ def _check(target, slack, step, cell, shift, x, start, stop, sums, active, worst
         dual += (best**2 - wanted**2) * w
     if not step:
         cost, dual = cost / slack[0], dual / slack[0]
-    worst[0], worst[1], worst[2], worst[3], worst[4] = stationarity, feasibility, complementarity, cost, dual
+    worst[0], worst[1], worst[2] = stationarity, feasibility, complementarity
+    worst[3], worst[4], worst[5] = cost, dual, largest

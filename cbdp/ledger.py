@@ -228,6 +228,19 @@ class Ledger:
             raise
         return ledger
 
+    @classmethod
+    def started(cls, path: str | os.PathLike[str]) -> bool:
+        """Whether there is a ledger; a file that a killed run has left empty is none yet."""
+        file = _place(path)
+        if not file.exists():
+            return False
+        with _clear_errors(file):
+            view = cls(file, _snapshot(file), writable=False)
+        try:
+            return view._recognise(create=True)
+        finally:
+            view.close()
+
     def __enter__(self) -> Self:
         return self
 

@@ -588,7 +588,9 @@ def _account(config: Config, dataset: str, mechanism: Mechanism, request: str) -
     path = config.path(privacy.ledger)
     cost = mechanism.claim().cost
     charge = Amount.charge(cost.epsilon, cost.delta)
-    if path.exists():
+    with config.source.at("privacy", "ledger"):
+        started = path.parent.is_dir() and Ledger.started(path)
+    if started:
         account = _existing(config, path, dataset, charge, request)
     else:
         with config.source.at("privacy", "cap"):

@@ -63,7 +63,7 @@ def publish(plan: Plan, say: Say = lambda _: None) -> Published:
 
 def _found(plan: Plan) -> Published | None:
     """The release that an identical request has made before."""
-    if not plan.account.path.exists():
+    if not Ledger.started(plan.account.path):
         return None
     with Ledger.open(plan.account.path, dataset=plan.dataset) as ledger, ledger.lock(plan.request):
         return _earlier(ledger, plan)

@@ -82,7 +82,7 @@ def certify(
         worst[0] = max(worst[0], float(np.max(problem.floor - shift * slack[0])))
     # the sums are of numbers as large as these: what rounding can do to them is nobody's fault
     handled = np.abs(sums) + active * magnitude
-    scale = 1.0 + _largest(problem.target)
+    scale = 1.0 + float(worst[5])
     consistency = 0.0
     cost, dual = float(worst[3]), -float(worst[4])
     for term in problem.terms:

@@ -22,7 +22,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cbdp.errors import SolverError
-from cbdp.leaves import above_shift, candidates, primal
+from cbdp.leaves import above_shift, candidates, primal, slope_along
 from cbdp.problem import Problem, bincount
 from cbdp.solution import ROUNDING as ERROR
 from cbdp.solution import Solution
@@ -31,8 +31,8 @@ from cbdp.solvers.basis import Basis, basis
 from cbdp.solvers.linear import LinearSolver, Sparse, linear_solver
 
 MANY = 1 << 20  # leaves from which a sample is solved first
-SAMPLED = 60  # leaves a cell should have in that sample
-PRIMES = (127, 89, 61, 43, 31, 29, 23, 19, 17, 13, 11, 7, 5, 3)
+SAMPLED = 100  # leaves a cell should have in that sample
+PRIMES = (127, 113, 101, 89, 79, 71, 61, 53, 47, 43, 37, 31, 29, 23, 19, 17, 13, 11, 7, 5, 3)
 FEW = 1 << 13  # leaves that are not worth dropping
 SPARE = 24  # times as many leaves as lie above their shifts: when there are more, those below the floors are dropped
 RAISES = 4  # times that this is done
@@ -103,13 +103,26 @@ class Leaves:
             (y, d, squares) if self.copies == 1 else (y * self.copies, d * self.copies, squares * self.copies)
         )
 
-    def least_along(self, shift: Floats, to: Floats, slope: float, growth: float) -> float:
-        """How far to go from these shifts to those, which are too far: to where Φ is least, about."""
+    def least_along(self, shift: Floats, to: Floats, slope: float, growth: float, end: float) -> float:
+        """How far to go from these shifts to those, which are too far: to where Φ is least, about.
+
+        Its slope along the way, `slope` < 0 at first and `end` > 0 in the end, increases, piecewise linearly.
+        """
         # a leaf's excess is linear on the way, so that one which is below its shift at both ends does not matter
         near = self.only(np.minimum(shift, to))
-        each = 0 if len(near.slack) == 1 else 1
-        way = near.target, near.slack, each, near.cell, near.copies, shift, to - shift
-        return float(_least_along(*way, slope, growth))
+        low, high, t = 0.0, 1.0, slope / (slope - end)
+        for _ in range(60):
+            of_leaves, steep = slope_along(near.target, near.slack, near.cell, shift, to - shift, t)
+            here = slope + t * growth + self.copies * of_leaves
+            if abs(here) <= CLOSE * abs(slope):
+                break
+            low, high = (t, high) if here < 0 else (low, t)
+            # Newton's step on the linear piece at hand if that stays inside, else halve
+            steep = growth + self.copies * steep
+            t = t - here / steep if steep > 0 else low
+            if not low < t < high:
+                t = 0.5 * (low + high)
+        return t
 
     def only(self, floor: Floats) -> Leaves:
         """Those above their cell's floor."""
@@ -253,7 +266,7 @@ class _Search:
         self.searched = not (end <= 1e-6 * abs(slope) or tried.value < now.value + 0.1 * slope)
         if not self.searched:
             return tried
-        t = leaves.least_along(now.shift, tried.shift, slope, self.dual.growth(direction))
+        t = leaves.least_along(now.shift, tried.shift, slope, self.dual.growth(direction), end)
         return self.dual.point(leaves, now.lam + t * direction)
 
 
@@ -433,33 +446,3 @@ def _gradient(indptr, indices, room, target, scale, lam, size, y, d, squares):  
     for j in range(len(lam)):
         residual = max(residual, (abs(gradient[j]) - ERROR * handled[j]) / scale[j])
     return value, gradient, residual
-
-
-@njit(cache=True)
-def _least_along(target, slack, each, cell, copies, shift, change, slope, growth):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """The t in (0, 1) at which the slope of Φ(λ + t·step), below 0 at first, is zero, nearly: it increases with t."""
-    low, high, t = 0.0, 1.0, 0.5
-    for _ in range(60):
-        # what the leaves have changed since t = 0: the slope itself would be lost in the rounding of large sums
-        here, steep = slope + t * growth, growth
-        for u in range(len(target)):
-            k = cell[u]
-            r = slack[u * each]
-            before = max(0.0, target[u] - shift[k] * r)
-            now = target[u] - (shift[k] + t * change[k]) * r
-            if now > 0:
-                here += copies * (before - now) * change[k]
-                steep += copies * r * change[k] ** 2
-            else:
-                here += copies * before * change[k]
-        if abs(here) <= CLOSE * abs(slope):
-            return t
-        if here < 0:
-            low = t
-        else:
-            high = t
-        # Newton's step on the linear piece at hand if that stays inside, else halve
-        t = t - here / steep if steep > 0 else low
-        if not low < t < high:
-            t = 0.5 * (low + high)
-    return t

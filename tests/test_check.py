@@ -573,7 +573,7 @@ def test_the_text_says_what_matters(city: Path) -> None:
         "graph TD",
         "cap 2, spent 0, this release 1, left after it 1",
         "features/zone.parquet",
-        "exported as omx",
+        "and beside it release-omx",
         "Nothing was spent, nothing was written, and no row of the trips was read.",
     ):
         assert part in " ".join(told.text.split())

@@ -353,7 +353,7 @@ def test_a_run_beyond_its_limits_is_a_result(tmp_path: Path) -> None:
     """Time, memory, death, errors and wrong shapes are told apart; they stop neither the others nor a second start."""
     setup, log = _plugin(tmp_path)
     prepare(setup)
-    store, limits = Store(tmp_path / "store"), Limits(5.0, 200 * 2**20)
+    store, limits = Store(tmp_path / "store"), Limits(20.0, 200 * 2**20)
     names = ("Quick", "Sleeper", "Hog", "Crash", "Raises", "Shape", "O5")
     specs = Experiment("limits", ("tiny",), names, ("1",), 2).specs()
     rows, absent = runner.run(specs, store, setup, limits, 2)

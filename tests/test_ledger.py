@@ -27,7 +27,7 @@ from cbdp.errors import InputError
 from cbdp.ledger import Amount, BudgetError, Charge, Finished, Ledger, LedgerError
 
 SHA = hashlib.sha256(b"a manifest").hexdigest()
-KILLS = int(os.environ.get("CBDP_KILLS", "60"))  # CBDP_KILLS=200 pytest tests/test_ledger.py -k killed
+KILLS = int(os.environ.get("CBDP_KILLS", "25"))  # CBDP_KILLS=200 pytest tests/test_ledger.py -k killed
 TRIGGERS = [sql for sql in ledger._SCHEMA.values() if sql.startswith("CREATE TRIGGER")]
 Row = tuple[int, str, str, str]
 

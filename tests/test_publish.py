@@ -28,7 +28,7 @@ from cbdp.mechanisms.base import Mechanism
 from cbdp.planning import plan
 from cbdp.publish import publish
 
-KILLS = int(os.environ.get("CBDP_KILLS", "30"))  # 200 for the long run
+KILLS = int(os.environ.get("CBDP_KILLS", "12"))  # 200 for the long run
 WATCHED = tuple(str(Path("cbdp") / name) for name in ("publish.py", "ledger.py", "io/files.py"))
 
 CONFIG = """
@@ -96,7 +96,7 @@ def planned(folder: Path):
 
 def entries(folder: Path) -> list[tuple[str, dict]]:
     """The ledger's events, verified; none before it exists."""
-    if not (folder / "ledger.sqlite").exists():
+    if not Ledger.started(folder / "ledger.sqlite"):
         return []
     with Ledger.view(folder / "ledger.sqlite") as ledger:
         try:
