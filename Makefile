@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint lowest clean bench-smoke
+.PHONY: demo test lint lowest clean bench-smoke bench-paper
 
 demo: $(VENV)/.installed          ## the whole job on a built-in synthetic city
 	$(BIN)/cbdp demo
@@ -26,6 +26,9 @@ lowest:                           ## the suite with the oldest supported version
 
 bench-smoke: $(VENV)/.installed-test  ## the paper's page, small, in about a minute
 	$(BIN)/python -m benchmarks paper --smoke --out build/paper
+
+bench-paper: $(VENV)/.installed-test  ## docs/benchmarks.md and its figures, 50 runs: a quarter of an hour
+	$(BIN)/python -m benchmarks paper --runs 50 --out docs
 
 bench-%: $(VENV)/.installed-test  ## one benchmark: bench-solvers, bench-scaling, bench-noise, …
 	$(BIN)/python -m benchmarks $*

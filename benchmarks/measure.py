@@ -76,7 +76,7 @@ def _child(
 
 
 def _run(work: Callable[[], Any], repeats: int, enough: float) -> Measured:
-    before = _reset_peak()
+    before = reset_peak()
     best, value = float("inf"), None
     begun = time.perf_counter()
     for run in range(repeats):
@@ -86,26 +86,26 @@ def _run(work: Callable[[], Any], repeats: int, enough: float) -> Measured:
         start = time.perf_counter()
         value = work()
         best = min(best, time.perf_counter() - start)
-    return Measured(best, max(0, _peak() - before), value)
+    return Measured(best, max(0, peak() - before), value)
 
 
-def _reset_peak() -> int:
+def reset_peak() -> int:
     """Start the high-water mark afresh; what is resident now."""
     gc.collect()
     if not CLEAR.exists():
-        return _peak()  # not Linux: no reset, so memory that preparing took hides some of the work's
+        return peak()  # not Linux: no reset, so memory that preparing took hides some of the work's
     # glibc keeps freed blocks of up to 32 MB resident, and the work would reuse them unseen
     getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)(0)
     CLEAR.write_text("5")
-    return _kilobytes("VmRSS") * 1024
+    return kilobytes("VmRSS") * 1024
 
 
-def _peak() -> int:
+def peak() -> int:
     if not STATUS.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return _kilobytes("VmHWM") * 1024
+    return kilobytes("VmHWM") * 1024
 
 
-def _kilobytes(field: str) -> int:
+def kilobytes(field: str) -> int:
     line = next(text for text in STATUS.read_text().splitlines() if text.startswith(field + ":"))
     return int(line.split()[1])

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.harness.keep import keepable, told
 from benchmarks.harness.page import Block, Heading, Text, as_html, as_markdown, machine, versions
 from benchmarks.harness.registry import DATA, MECHANISMS, ROOT, Setup, code_version, prepare
 from benchmarks.harness.runner import run
@@ -24,8 +25,16 @@ from benchmarks.harness.store import Store
 from benchmarks.harness.tables import Table, csv_text, failures, summarise
 from cbdp.errors import InputError
 
-TITLE = "The paper's evidence, measured again"
+TITLE = "Benchmarks: the paper's evidence, measured again"
 NAME = "paper"
+PAGE = "benchmarks"
+OTHERS = (
+    "- [accuracy](accuracy.md): every mechanism beside the posterior estimator, on sparse and dense demand\n"
+    "- [fleets](transit.md): services sized on private demand, Table 1 and Figure 5(c), (d)\n"
+    "- [the engine](engine-benchmarks.md): solvers, scaling, universes to 10¹² types, noise, intervals, 100 million trips\n"
+    "- [Table 2 and what explains the differences](ablation.md)\n"
+    "- [Opal's tables](opal.md)"
+)
 
 
 def options_of(argv: Sequence[str]) -> argparse.Namespace:
@@ -57,6 +66,11 @@ def options_of(argv: Sequence[str]) -> argparse.Namespace:
         "--mechanisms", help="only these, separated by commas (H5 and O5(a), say: 'H5,O5(a)')"
     )
     parser.add_argument("--sections", help=f"only these, separated by commas: {','.join(SECTIONS)}")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="take results of earlier versions of the code, after repeating one run of each mechanism",
+    )
     parser.add_argument("--seconds", type=float, default=120.0, help="limit of one run (120)")
     parser.add_argument("--memory", type=float, default=4.0, help="limit of one run in GiB (4)")
     return parser.parse_args(argv)
@@ -84,12 +98,12 @@ def evidence(options: argparse.Namespace) -> int:
     extra = [d.name for d in DATA.values() if d.origin or d.private or d.name.endswith(".tntp")]
     experiments = plan(size, chosen, needed, extra)
     limits = Limits(options.seconds, int(options.memory * 2**30))
-    most = most_runs(size)
-    rows, absent = run(
-        [s for e in experiments for s in e.specs(most)], Store(options.store), setup, limits, options.jobs
-    )
+    most, store = most_runs(size), Store(options.store)
+    specs = [s for e in experiments for s in e.specs(most)]
+    kept = keepable(specs, store, setup, limits, options.jobs) if options.keep else {}
+    rows, absent = run(specs, store, setup, limits, options.jobs, kept)
     results = Results(summarise(rows), size, options.out.absolute(), chosen)
-    write(results, sections, absent, options)
+    write(results, sections, absent, options, told(rows, kept))
     return 0
 
 
@@ -117,17 +131,21 @@ def named(
 
 
 def write(
-    results: Results, sections: Sequence[str], absent: Mapping[str, str], options: argparse.Namespace
+    results: Results,
+    sections: Sequence[str],
+    absent: Mapping[str, str],
+    options: argparse.Namespace,
+    earlier: str = "",
 ) -> None:
     """The page as Markdown and HTML, its figures, and its numbers as CSV."""
-    told = [block for name in sections for block in SECTIONS[name](results)]
-    blocks = [*head(results, options), *told, *tail(results, absent)]
+    said = [block for name in sections for block in SECTIONS[name](results)]
+    blocks = [*head(results, options, earlier), *said, *tail(results, absent)]
     out = results.out
     out.mkdir(parents=True, exist_ok=True)
-    (out / f"{NAME}.md").write_text(as_markdown(blocks, out), encoding="utf-8")
-    (out / f"{NAME}.html").write_text(as_html(blocks, TITLE), encoding="utf-8")
-    (out / f"{NAME}.csv").write_text(csv_text(results.found), encoding="utf-8")
-    print(f"{out / NAME}.md, .html and .csv are written", file=sys.stderr)
+    (out / f"{PAGE}.md").write_text(as_markdown(blocks, out), encoding="utf-8")
+    (out / f"{PAGE}.html").write_text(as_html(blocks, TITLE), encoding="utf-8")
+    (out / f"{PAGE}.csv").write_text(csv_text(results.found), encoding="utf-8")
+    print(f"{out / PAGE}.md, .html and .csv are written", file=sys.stderr)
     for claim, holds, figures in results.checks:
         print(f"- {claim}: {verdict(holds)} ({figures})")
 
@@ -136,7 +154,7 @@ def verdict(holds: bool) -> str:
     return "yes" if holds else "NO"
 
 
-def head(results: Results, options: argparse.Namespace) -> list[Block]:
+def head(results: Results, options: argparse.Namespace, earlier: str = "") -> list[Block]:
     size = results.size
     command = f"python -m benchmarks {NAME}" + (" --smoke" if options.smoke else f" --runs {options.runs}")
     said: list[Block] = [
@@ -155,9 +173,8 @@ def head(results: Results, options: argparse.Namespace) -> list[Block]:
         )
     if any(DATA[d].private for d in results.cases):
         said.append(Text("**This page holds errors on private trips: do not publish it.**"))
-    said.append(
-        Text(f"Machine: {machine()}. Packages: {versions()}. Version of the code: `{code_version()}`.")
-    )
+    made = f"Machine: {machine()}. Packages: {versions()}. Version of the code: `{code_version()}`."
+    said += [Text(f"{made} {earlier}".strip()), Text("Other pages:"), Text(OTHERS)]
     if results.checks:
         said += [
             Heading("What holds"),
@@ -172,7 +189,8 @@ def tail(results: Results, absent: Mapping[str, str]) -> list[Block]:
         Heading("The mechanisms"),
         Table(["mechanism", "what it is"], [[m, MECHANISMS[m].what] for m in used], words=True),
         Text(
-            "Fleets sized on private demand (Table 1, Figure 5(c), (d)) are measured by `python -m benchmarks transit`."
+            "Fleets sized on private demand (Table 1, Figure 5(c), (d)) are on [a page of their own](transit.md), written by "
+            "`python -m benchmarks transit`."
         ),
     ]
     wrong = failures(results.found)

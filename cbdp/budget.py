@@ -60,7 +60,8 @@ def split(levels: Sequence[str], epsilon: Fraction, budget: Budget = "uniform") 
         parts = [GEOMETRIC_RATIO**depth for depth in range(len(levels))]
         return {name: epsilon * part / sum(parts) for name, part in zip(levels, parts, strict=True)}
     raise InputError(
-        f"unknown budget {budget!r}: use 'uniform', 'geometric', or a mapping that sums to epsilon"
+        f"unknown budget {budget!r}: use 'leaves', 'balanced', 'tables', 'uniform', 'geometric', "
+        "or a mapping that sums to epsilon"
     )
 
 

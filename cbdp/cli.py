@@ -103,6 +103,12 @@ def _parser() -> argparse.ArgumentParser:
     )  # its own parser reads the rest, options too: it is loaded when it is asked for
     fleet.add_argument("rest", nargs="*")
     fleet.set_defaults(run=_fleet)
+    audit = commands.add_parser(
+        "audit", help="attack a release before others do; exit 1 if it is not what it claims",
+        add_help=False, prefix_chars="\0",
+    )  # fmt: skip
+    audit.add_argument("rest", nargs="*")
+    audit.set_defaults(run=_audit)
     return parser
 
 
@@ -218,6 +224,12 @@ def _fleet(options: argparse.Namespace) -> int:
     from cbdp.transit.commands import main as fleet
 
     return fleet(options.rest)
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from cbdp.audit.command import main as audit
+
+    return audit(options.rest)
 
 
 def _ledger_lines(ledger: Ledger) -> Iterator[str]:

@@ -23,6 +23,9 @@ from cbdp.solvers import Solver, get
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Expected = Callable[[Ints], Floats]
+Progress = Callable[[str, float], None]  # which stage, and how much of it is done
+
+ESTIMATORS = ("projection", "posterior")
 
 TOLERANCE = 1e-6
 LISTED = 2**28  # trip types up to which counts of all of them may be asked for at once
@@ -85,6 +88,9 @@ def post_process(
     solver: str | Solver | Any = "newton",
     tolerance: float = TOLERANCE,
     warm_start: Estimate | None = None,
+    estimator: str = "projection",
+    prior: Floats | None = None,
+    progress: Progress | None = None,
 ) -> Estimate:
     """The consistent non-negative counts closest to noisy ones, wherever those come from.
 
@@ -92,6 +98,9 @@ def post_process(
     or lists `Measurement`s. `weights` is "size" (the paper's), "uniform", "inverse-variance", or a mapping from
     features to one of these, a number, a number per element, or infinity for exact public counts. The answer is
     certified: if its optimality conditions are off by more than `tolerance`, this raises `CertificateError`.
+
+    With `estimator="posterior"` the noisy leaves are first replaced by what is to be expected of them given every noisy
+    answer, and leaves and features weigh by inverse variance; `prior` may give public weights, one for each trip type.
 
     >>> import cbdp
     >>> dag = cbdp.FeatureDag(cbdp.Universe(origin=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by="time")])
@@ -104,6 +113,13 @@ def post_process(
     if warm_start is not None and not isinstance(warm_start, Estimate):
         raise InputError(f"warm_start is of type {type(warm_start).__name__}: give an earlier Estimate")
     chosen = get(solver)
+    if check_estimator(estimator) == "posterior":
+        from cbdp.posterior import expected_leaves
+
+        given = compiler.read(features, measurements)
+        leaves = expected_leaves(features, given, prior=prior, progress=progress)
+        measurements = [*(m for m in given if m.feature != SINGLETON), leaves]
+        weights = "inverse-variance"
     problem = compiler.compile(features, measurements, weights)
     solution = chosen.solve(problem, None if warm_start is None else warm_start.solution)
     return _certified(features, problem, solution, chosen, tolerance)
@@ -225,6 +241,13 @@ def _merged(types: Floats, share: Floats) -> Ints:
         into[start[end] : end] = start[end]
         end = start[end]
     return into
+
+
+def check_estimator(estimator: str) -> str:
+    """The estimator's name, if there is one of it."""
+    if estimator not in ESTIMATORS:
+        raise InputError(f"unknown estimator {estimator!r}: use {' or '.join(map(repr, ESTIMATORS))}")
+    return estimator
 
 
 def _check_tolerance(tolerance: float) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.allocation import LEAVES, named
 from cbdp.budget import Budget, Number, Sequential, Spend, positive, split
 from cbdp.counts import Counts
 from cbdp.errors import InputError
@@ -35,6 +36,8 @@ def shares(
         if name not in features:
             raise InputError(f"unknown feature {name!r}: there are {', '.join(features.features)}")
     measured.sort(key=lambda n: (features.size(n), list(features.features).index(n)))
+    if isinstance(budget, str) and budget in LEAVES:
+        return named(measured, positive(epsilon), budget)
     return split(measured, positive(epsilon), budget)
 
 

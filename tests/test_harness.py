@@ -19,7 +19,7 @@ import pytest
 
 import cbdp
 from benchmarks import paper
-from benchmarks.harness import data, figures, page, registry, runner, sections, tables
+from benchmarks.harness import data, figures, page, registry, runner, sections, tables, worker
 from benchmarks.harness.metrics import emd
 from benchmarks.harness.registry import DATA, MECHANISMS, Answer, Setup, answer, prepare
 from benchmarks.harness.specs import ERRORS, Experiment, Limits, Spec
@@ -118,7 +118,7 @@ def test_earth_movers_distance_of_zone_flows(tiny: registry.Case) -> None:
 # Mechanisms
 
 
-@pytest.mark.parametrize("name", [n for n, m in MECHANISMS.items() if m.group != "peers"])
+@pytest.mark.parametrize("name", [n for n, m in MECHANISMS.items() if not m.needs and not m.absent])
 def test_every_mechanism_runs_and_states_what_it_had_before_rounding(name: str, tiny: registry.Case) -> None:
     """The same seed gives the same answer; where rounding is type by type, the numbers before it round to it."""
     run = MECHANISMS[name].make(tiny, "1")
@@ -173,6 +173,33 @@ def test_private_pgm_solves_the_same_problem(tiny: registry.Case) -> None:
         float(((matrix(m.feature) @ found - m.values) ** 2).sum()) / float(m.variance[0]) for m in measured
     )
     assert best * (1 - 1e-6) <= reached <= 1.02 * best
+
+
+def test_both_lists_of_trips_are_the_same(tiny: registry.Case, tmp_path: Path) -> None:
+    """Written by columns or trip by trip: a row for each trip, with the labels of its type."""
+    found = answer(tiny, tiny.truth)
+    worker.write_list(tiny, found, tmp_path / "columns.csv")
+    worker.write_loop(tiny, found, tmp_path / "loop.csv")
+    columns, loop = (
+        list(csv.reader((tmp_path / name).read_text("utf-8").splitlines()))
+        for name in ("columns.csv", "loop.csv")
+    )
+    assert columns == loop
+    assert columns[0] == ["origin", "destination", "time"]
+    counted = Counter(map(tuple, columns[1:]))
+    assert sum(counted.values()) == tiny.trips
+    busiest = int(tiny.truth.argmax())
+    codes = tiny.features.universe.unrank_codes(np.array([busiest]))
+    label = [
+        str(d.values[c[0]]) for d, c in zip(tiny.features.universe.dimensions.values(), codes, strict=True)
+    ]
+    assert counted[tuple(label)] == tiny.truth[busiest]
+
+
+def test_stages_are_told_for_projections_only(tiny: registry.Case) -> None:
+    """The program and the rounding of O5 are timed once more; Lap has neither."""
+    assert set(worker._stages(MECHANISMS["O5"].make(tiny, "1")(0))) == {"solve", "round"}
+    assert worker._stages(MECHANISMS["Lap"].make(tiny, "1")(0)) == {}
 
 
 # Data
@@ -463,7 +490,7 @@ from benchmarks.harness import data, registry, worker
 registry.prepare(registry.Setup())
 case = data.dense_city(30, stations=5, half_hours=2)
 for name, entry in registry.MECHANISMS.items():
-    if entry.group != "peers":
+    if not entry.needs and not entry.absent:
         made = entry.make(case, "1")(0)
         worker.scores(case, registry.answer(case, made))
         worker._written(case, made)
@@ -558,10 +585,10 @@ def test_a_mechanism_in_a_few_lines_is_in_tables_and_figures(
     asked = ["--smoke", "--sections", "errors,overview", "--mechanisms", "Lap,H5,O5,Halves"]
     places = ["--out", str(out), "--store", str(tmp_path / "store"), "--with", str(tmp_path / "added.py")]
     assert paper.main([*asked, *places]) == 0
-    text = (out / "paper.md").read_text()
+    text = (out / "benchmarks.md").read_text()
     assert re.search(r"^\| Halves \| \d", text, flags=re.MULTILINE)
     assert "half of every count, and no privacy" in text
-    rows = list(csv.DictReader(io.StringIO((out / "paper.csv").read_text())))
+    rows = list(csv.DictReader(io.StringIO((out / "benchmarks.csv").read_text())))
     mine = {
         r["metric"]: r
         for r in rows
@@ -575,7 +602,7 @@ def test_a_mechanism_in_a_few_lines_is_in_tables_and_figures(
     assert float(mine["trips"]["mean"]) == pytest.approx(expected, rel=1e-5)
     assert "Halves" in drawn["errors-others"]
     assert drawn["errors"] == ["Lap", "H5", "O5", "all zeros"]
-    whole = (out / "paper.html").read_text()
+    whole = (out / "benchmarks.html").read_text()
     assert "<td>Halves</td>" in whole
     assert set(re.findall(r'src="([^:"]+):', whole)) == {"data"}
     assert not re.findall(r'(?:src|href)="https?:', whole)

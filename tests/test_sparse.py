@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from epsilon import DAG, MEASURED, PARTS, attack, lower_bound
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -28,11 +27,12 @@ from test_engine import paper, size_of
 
 import cbdp
 from cbdp import Feature, FeatureDag, Measurement, Universe, compiler, engine
+from cbdp.audit.epsilon import Parts, epsilon_lower_bound
 from cbdp.errors import InputError
 from cbdp.features import Dimension
 from cbdp.measurement import geometric_variance
 from cbdp.measuring import measure_above
-from cbdp.mechanisms import ConstraintBased, Mechanism
+from cbdp.mechanisms import ConstraintBased
 from cbdp.noise import DiscreteLaplace, InsecureSeededEntropy
 from cbdp.problem import Problem
 from cbdp.release import Release
@@ -822,49 +822,9 @@ def test_vast_universe_with_emptied_elements() -> None:
 
 # --- ε through the sparse path ----------------------------------------------------------------------------------------
 
-
-class Published(ConstraintBased):
-    """The sparse path, with what it publishes of the leaves written out: a count that is not known stands at its floor."""
-
-    def run(self, counts: Any, entropy: Any) -> Release:
-        release = replace(self, sparse=True)._run(counts, entropy)
-        *others, leaves = release.measurements
-        assert leaves.floor is not None
-        values = leaves.floor[self.features.cell_of_leaf]
-        values[leaves.elements] = leaves.values
-        return replace(
-            release,
-            measurements=[*others, replace(leaves, values=values, elements=None, floor=None, variance=None)],
-        )
-
-    def _run(self, counts: Any, entropy: Any) -> Release:
-        return super().run(counts, entropy)
-
-
-def shown_or_not(mechanism: Mechanism, one: list[int], two: list[int], seed: int, runs: int) -> float:
-    """A lower bound on ε by whether the first type is revealed, and what its part's count is."""
-    entropy = InsecureSeededEntropy(seed)
-    found = []
-    for stops in (one, two):
-        counts = cbdp.count(np.tile(stops, PARTS), DAG.universe)
-        events = []
-        for _ in range(runs):
-            part, leaves = mechanism.run(counts, entropy).measurements
-            assert leaves.elements is not None
-            here = np.isin(2 * np.arange(PARTS), leaves.elements)
-            few, many = part.values <= 0, part.values >= 1
-            events.append([here, ~here, here & many, ~here & few, here & few, ~here & many])
-        found.append(np.concatenate(events, axis=1).T)
-    return lower_bound(found[0], found[1])
-
-
-SPARSE = ConstraintBased(DAG, 1, measured=MEASURED, sparse=True)
-
-
-def test_epsilon_is_not_exceeded_by_the_sparse_path() -> None:
-    """The lower bound on ε from all that is published stays below the claim, and comes near it."""
-    assert 0.85 < attack(Published(DAG, 1, measured=MEASURED), [("x", "A")], [], seed=21, runs=20) <= 1
-    assert shown_or_not(SPARSE, [1, 0], [0, 0], 23, runs=6) <= 1
+# (the path itself is attacked with the other honest mechanisms, in test_audit_epsilon)
+PARTS = Parts(4000, {"stop": ["A", "B"]})
+SPARSE = ConstraintBased(PARTS.features, 1, measured=PARTS.measured, sparse=True)
 
 
 @pytest.mark.parametrize("mutant", [Unperturbed, Overwritten, AllWithTrips])
@@ -873,7 +833,9 @@ def test_mutant_of_the_sparse_path_exceeds_epsilon(
 ) -> None:
     """Zeros without noise, hits on types with trips kept, trips shown whatever the floor: each proves more than ε."""
     monkeypatch.setattr("cbdp.measuring.Answer", mutant)
-    assert shown_or_not(SPARSE, [1, 0], [0, 0], 24, runs=6) > 1.2
+    one, none = {"stop": ["A"]}, {"stop": []}
+    bound = epsilon_lower_bound(SPARSE, one, none, parts=PARTS, trials=120_000, seed=24)
+    assert bound.epsilon > 1.2, bound
 
 
 # --- types by element and place ---------------------------------------------------------------------------------------

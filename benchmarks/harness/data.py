@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -147,9 +148,17 @@ dataset(
 
 # Bike trips
 
+BIKES = "bayarea_bike_2014"
 
-def bikes(folder: str, *, pooled: bool) -> Case:
-    """Real trips of a bike share: zones are cities, modes are bands of distance."""
+BUSIEST, POOLED = "busiest day", "all weekdays"
+
+
+def bike_name(which: str) -> str:
+    return f"bikes, {which}"
+
+
+def bikes(folder: str, which: str) -> Case:
+    """Real trips of a bike share, on its busiest day, all weekdays or a date: zones are cities, modes distance bands."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
@@ -160,14 +169,25 @@ def bikes(folder: str, *, pooled: bool) -> Case:
     features = odmts(universe, modes=distance_bands(places))
     table = pq.read_table(f"{folder}/trips.parquet", columns=["origin", "destination", "start_time"])
     date = pc.cast(table["start_time"], "date32")
-    if pooled:
+    if which == POOLED:
         table = table.filter(pc.less(pc.day_of_week(table["start_time"]), 5))
-    else:
+    elif which == BUSIEST:
         days = pc.value_counts(date).to_pylist()
         table = table.filter(pc.equal(date, max(days, key=lambda d: (d["counts"], d["values"]))["values"]))
+    else:
+        table = table.filter(pc.equal(date, dt.date.fromisoformat(which)))
     counts = cbdp.count(table, universe, columns={"time": "start_time"})
     flows = zone_flows(universe, centres(np.array(places.zone), plane_km(places)))
-    return Case("bikes, all weekdays" if pooled else "bikes, busiest day", features, counts.dense(), flows)
+    return Case(bike_name(which), features, counts.dense(), flows)
+
+
+def bike_days(folder: str) -> list[str]:
+    """The dates on which there are trips."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    starts = pq.read_table(f"{folder}/{BIKES}/trips.parquet", columns=["start_time"])["start_time"]
+    return sorted(str(day) for day in pc.unique(pc.cast(starts, "date32")).to_pylist())
 
 
 # Matrices in the format of the transportation networks test problems
@@ -246,11 +266,11 @@ def _own_files(path: str) -> tuple[str, ...]:
 
 def register_files(setup: Setup) -> Iterator[Data]:
     """The data sets that come from files."""
-    bike = f"{setup.folder}/bayarea_bike_2014"
+    bike = f"{setup.folder}/{BIKES}"
     files = (f"{bike}/trips.parquet", f"{bike}/stations.csv")
-    for pooled, name in ((False, "bikes, busiest day"), (True, "bikes, all weekdays")):
+    for which in (BUSIEST, POOLED, *setup.days):
         what = "Bay Area bike share 2014 by half hour, zones = cities, modes = distance bands"
-        yield Data(name, partial(bikes, bike, pooled=pooled), what, files)
+        yield Data(bike_name(which), partial(bikes, bike, which), what, files)
     for path in setup.tntp:
         yield Data(Path(path).name, partial(tntp, path), "trip table (TNTP), rounded to whole trips", (path,))
     for path in setup.configs:

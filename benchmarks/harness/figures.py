@@ -18,6 +18,7 @@ OURS = "O5"
 MARKERS = "sD^vPX*<>hp"
 LINES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)))
 GREY = "#767676"
+ZEROS = "all zeros"
 WIDTH, HEIGHT, DPI = 9.6, 3.3, 130
 
 
@@ -158,6 +159,40 @@ def grid(
                 said, level = reference[column]
                 handles[said] = axis.axhline(level, color=GREY, linewidth=1, linestyle=(0, (2, 2)), zorder=1)
         _beside(axes[r, -1], list(handles.values()), list(handles))
+    return _save(figure, path)
+
+
+def panels(
+    shown: Mapping[str, Sequence[Series]],
+    path: Path,
+    *,
+    x: str,
+    y: str,
+    reference: Mapping[str, float],
+    across: int = 3,
+) -> Path:
+    """A panel for each data set, each with an axis of its own and a dashed level; one legend for all, in the last place."""
+    plt = plotting()
+    down = -(-(len(shown) + 1) // across)
+    figure, axes = plt.subplots(
+        down, across, figsize=(WIDTH, HEIGHT * 0.85 * down), squeeze=False, layout="constrained"
+    )
+    names = list(dict.fromkeys(line.label for lines in shown.values() for line in lines))
+    handles: dict[str, Any] = {}
+    places = list(axes.flat)
+    for n, (axis, (title, lines)) in enumerate(zip(places, shown.items(), strict=False)):
+        _axes(axis, x=x if n + across >= len(shown) else "", y=y if n % across == 0 else "", title=title)
+        for line in lines:
+            handles.setdefault(line.label, axis.plot(line.x, line.y, **style(line.label, names))[0])
+        _ticks(axis, sorted({v for line in lines for v in line.x}) or [1.0])
+        if title in reference:
+            level = axis.axhline(reference[title], color=GREY, linewidth=1, linestyle=(0, (2, 2)), zorder=1)
+            handles.setdefault(ZEROS, level)
+    for axis in places[len(shown) :]:
+        axis.axis("off")
+    places[len(shown)].legend(
+        list(handles.values()), list(handles), loc="center left", frameon=False, fontsize=9, handlelength=3.2
+    )
     return _save(figure, path)
 
 

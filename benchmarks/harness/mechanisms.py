@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 import cbdp
 from benchmarks.ablation.case import TREE_ROWS, weights
-from benchmarks.harness.registry import Case, Run, mechanism
-from cbdp.features import SINGLETON, TOTAL
+from benchmarks.harness.registry import Answer, Case, Run, mechanism
+from cbdp.budget import Budget
+from cbdp.features import SINGLETON, TOTAL, FeatureDag
 from cbdp.mechanisms import (
     ConstraintBased,
     Hierarchical,
@@ -59,15 +60,21 @@ def _register_trees() -> None:
         )(partial(tree, level=level, budget=budget, prune=prune))
 
 
+def papers(features: FeatureDag, epsilon: str, unit: Any, weights: str = "size") -> ConstraintBased:
+    """The paper's configuration: ε in equal parts, and the closest consistent counts to the noisy ones themselves."""
+    asked: Any = {"estimator": "projection"} if "estimator" in ConstraintBased.__dataclass_fields__ else {}
+    return ConstraintBased(features, epsilon, unit, budget="uniform", weights=weights, **asked)
+
+
 def flat(case: Case, epsilon: str, *, level: int) -> Run:
-    return simulated(ConstraintBased(case.level(level), epsilon, case.unit), case)
+    return simulated(papers(case.level(level), epsilon, case.unit), case)
 
 
 def ablated(case: Case, epsilon: str, *, row: str) -> Run:
     """The rows of Table 2 as benchmarks.ablation reads them: QP on a tree or flat, uniform weights or by size."""
     given = case.level(5)
     chosen = nested(given) if row in TREE_ROWS else given
-    return simulated(ConstraintBased(chosen, epsilon, case.unit, weights=weights(row)), case)
+    return simulated(papers(chosen, epsilon, case.unit, weights(row)), case)
 
 
 def _register_programs() -> None:
@@ -119,19 +126,21 @@ def threshold_skip(case: Case, epsilon: str) -> Run:
 )
 def private_pgm(case: Case, epsilon: str) -> Run:
     estimate = pgm_estimate(case, epsilon)
-
-    def run(seed: int) -> NDArray[Any]:
-        values = estimate(seed)
-        here = np.flatnonzero(values > 0)
-        whole = round_trips(case.features, here, values[here])
-        made = np.zeros(len(values), dtype=np.int64)
-        made[whole.index] = whole.value
-        return made
-
-    return run
+    return lambda seed: rounded(case, estimate(seed))
 
 
-def pgm_estimate(case: Case, epsilon: str) -> Callable[[int], NDArray[np.float64]]:
+def rounded(case: Case, values: NDArray[np.float64]) -> Answer:
+    """An estimate that is not negative, made whole as O5's is: every table's counts rounded down or up."""
+    here = np.flatnonzero(values > 0)
+    whole = round_trips(case.features, here, values[here])
+    made = np.zeros(len(values), dtype=np.int64)
+    made[whole.index] = whole.value
+    return Answer(made, values)
+
+
+def pgm_estimate(
+    case: Case, epsilon: str, budget: Budget = "uniform"
+) -> Callable[[int], NDArray[np.float64]]:
     """One attribute with a value per trip type: the features are linear queries of it, as they are for us."""
     jax = import_module("jax")
     jax.config.update("jax_enable_x64", True)
@@ -142,7 +151,7 @@ def pgm_estimate(case: Case, epsilon: str) -> Callable[[int], NDArray[np.float64
     queries = {name: _query(case, name) for name in dag.features}
 
     def estimate(seed: int) -> NDArray[np.float64]:
-        measured = cbdp.measure(case.counts, dag, epsilon, entropy=InsecureSeededEntropy(seed))
+        measured = cbdp.measure(case.counts, dag, epsilon, budget, entropy=InsecureSeededEntropy(seed))
         answers = [
             mbi.LinearMeasurement(
                 m.values.astype(float),

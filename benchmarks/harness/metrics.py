@@ -22,6 +22,14 @@ def root_mean_square(case: Case, answer: Answer) -> dict[str, float]:
     return {n: float(np.sqrt(np.mean(e**2))) for n, e in errors(case, answer).items()}
 
 
+@metric("before", unit="trips", what="root mean square error before clipping and rounding, types added up")
+def before_rounding(case: Case, answer: Answer) -> dict[str, float]:
+    return {
+        n: float(np.sqrt(np.mean((case.added(n, answer.raw) - truth) ** 2)))
+        for n, truth in case.by_feature.items()
+    }
+
+
 @metric("mae", unit="trips", what="mean absolute error over a feature's elements")
 def mean_absolute(case: Case, answer: Answer) -> dict[str, float]:
     return {n: float(np.mean(np.abs(e))) for n, e in errors(case, answer).items()}
@@ -50,6 +58,11 @@ def negative(case: Case, answer: Answer) -> float:  # noqa: ARG001
 @metric("false", unit="types", what="types that are published and have no trip")
 def false_types(case: Case, answer: Answer) -> float:
     return float(((answer.leaves > 0) & (case.truth == 0)).sum())
+
+
+@metric("covered", unit="share", what="share of the true trips that are published at their own type")
+def covered(case: Case, answer: Answer) -> float:
+    return float(np.minimum(answer.leaves, case.truth).sum() / max(case.trips, 1))
 
 
 @metric("missed", unit="types", what="types that have trips and are not published")

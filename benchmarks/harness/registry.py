@@ -27,8 +27,8 @@ Floats = NDArray[np.float64]
 ROOT = Path(__file__).parents[2]
 LISTED = 2**24  # trip types up to which a case is compared type by type
 SLOW = 2  # runs: a mechanism that gets no more is left out where time is short
-GROUPS = ("paper", "trees", "ablation", "others", "peers")
-BUILT_IN = ("data", "mechanisms", "metrics")
+GROUPS = ("paper", "trees", "ablation", "others", "peers", "simple", "ours")
+BUILT_IN = ("data", "mechanisms", "rivals", "metrics")
 # what decides a result: the page and its figures may change without running anything again
 ASIDE = (
     "__main__",
@@ -103,6 +103,15 @@ class Case:
         np.add.at(made, dag.cells.element_of_cell[name], cells)
         return made
 
+    def added(self, name: str, leaves: NDArray[Any]) -> Floats:
+        """The same for numbers that need not be whole."""
+        if name == SINGLETON:
+            return np.asarray(leaves, dtype=float)
+        dag = self.features
+        cells = np.bincount(dag.cell_of_leaf, weights=leaves, minlength=dag.cells.size)
+        held = dag.cells.element_of_cell[name]
+        return np.asarray(np.bincount(held, weights=cells, minlength=dag.size(name)), dtype=float)
+
     @cached_property
     def _flow(self) -> Any:
         assert self.flows is not None
@@ -129,12 +138,12 @@ class Answer:
     """What a mechanism published, as whole numbers, and what it had before clipping and rounding."""
 
     leaves: Ints
-    raw: NDArray[Any]
+    raw: NDArray[Any]  # a number per trip type
     tables: Mapping[str, Ints] = field(default_factory=dict)  # published beside the trips
     release: Release | None = None
 
 
-Run = Callable[[int], Any]  # a seed → a release, or a number per trip type
+Run = Callable[[int], Any]  # a seed → a release, an answer, or a number per trip type
 
 
 @dataclass(frozen=True)
@@ -165,6 +174,7 @@ class Mechanism:
     needs: str = ""  # a package that may not be installed
     most_runs: int = 10**9  # of one group of runs: fewer for slow ones
     origin: str = ""
+    lacks: str = ""  # why it cannot be, if it cannot
 
     @property
     def slow(self) -> bool:
@@ -173,7 +183,7 @@ class Mechanism:
     @property
     def absent(self) -> str:
         lost = self.needs and importlib.util.find_spec(self.needs) is None
-        return f"pip install {self.needs}" if lost else ""
+        return f"pip install {self.needs}" if lost else self.lacks
 
 
 @dataclass(frozen=True)
@@ -215,14 +225,20 @@ def dataset(
 
 
 def mechanism(
-    name: str, *, group: str = "others", what: str = "", needs: str = "", most_runs: int = 10**9
+    name: str,
+    *,
+    group: str = "others",
+    what: str = "",
+    needs: str = "",
+    most_runs: int = 10**9,
+    lacks: str = "",
 ) -> Callable[..., Any]:
     """Register a function that makes a mechanism of a case and ε; its `group` decides which figure shows it."""
     if group not in GROUPS:
         raise InputError(f"unknown group {group!r} of {name!r}: use one of {', '.join(GROUPS)}")
 
     def register(make: Callable[[Case, str], Run]) -> Callable[[Case, str], Run]:
-        _add(MECHANISMS, Mechanism(name, make, group, what, needs, most_runs, _origin()))
+        _add(MECHANISMS, Mechanism(name, make, group, what, needs, most_runs, _origin(), lacks))
         return make
 
     return register
@@ -246,6 +262,7 @@ class Setup:
     plugins: tuple[str, ...] = ()
     configs: tuple[str, ...] = ()
     tntp: tuple[str, ...] = ()
+    days: tuple[str, ...] = ()  # single days of the bike trips, as 2014-05-06
 
 
 _done: list[Setup] = []
@@ -315,11 +332,18 @@ def version(data_name: str, mechanism_name: str) -> str:
     return code_version() + (f"-{_files_version(files)}" if files else "")
 
 
+def files_of(stated: str) -> str:
+    """The part of a version that is of files, not of the code."""
+    return stated.partition("-")[2]
+
+
 # Answers
 
 
 def answer(case: Case, result: Any) -> Answer:
     """What a run returned, in the form that metrics take."""
+    if isinstance(result, Answer):
+        return result
     if not isinstance(result, Release):
         values = np.asarray(result)
         if values.shape != case.truth.shape:

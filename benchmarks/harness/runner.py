@@ -11,12 +11,12 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from benchmarks.harness.registry import DATA, MECHANISMS, Setup, version
+from benchmarks.harness.registry import DATA, MECHANISMS, Setup, files_of, version
 from benchmarks.harness.specs import Limits, Spec
 from benchmarks.harness.store import DIED, MEMORY, NOT_POSSIBLE, OK, TIME, Row, Store
 from benchmarks.harness.worker import Job, work
@@ -39,13 +39,19 @@ def possible(specs: Iterable[Spec]) -> tuple[list[Spec], dict[str, str]]:
     return kept, absent
 
 
-def finished(specs: Sequence[Spec], store: Store, limits: Limits) -> tuple[list[Row], list[Spec]]:
+def finished(
+    specs: Sequence[Spec], store: Store, limits: Limits, keep: Collection[str] = ()
+) -> tuple[list[Row], list[Spec]]:
     """What is stored for this version of the code, and what is left to do.
 
-    A run that once exceeded its limits is done for limits that are no larger.
+    A run that once exceeded its limits is done for limits that are no larger. Of mechanisms in `keep` the last result of
+    an earlier version does as well, if the files of the data are the same.
     """
-    stored = {row.key: row for row in store.rows()}
-    found = [stored.get((s, version(s.data, s.mechanism))) for s in specs]
+    every = store.rows()
+    stored = {row.key: row for row in every}
+    earlier = {(r.spec, files_of(r.version)): r for r in every if r.spec.mechanism in keep}
+    versions = {s: version(s.data, s.mechanism) for s in specs}
+    found = [stored.get((s, v)) or earlier.get((s, files_of(v))) for s, v in versions.items()]
     over = (TIME, MEMORY)
     rows = [r for r in found if r is not None and (r.status not in over or r.limits.covers(limits))]
     done, failed = {r.spec for r in rows}, {r.spec.group for r in rows if r.status != OK}
@@ -99,17 +105,27 @@ class _Progress:
 
 
 def run(
-    specs: Iterable[Spec], store: Store, setup: Setup, limits: Limits | None = None, jobs: int | None = None
+    specs: Iterable[Spec],
+    store: Store,
+    setup: Setup,
+    limits: Limits | None = None,
+    jobs: int | None = None,
+    keep: Collection[str] = (),
 ) -> tuple[list[Row], dict[str, str]]:
     """The result of every run that can be made, and why others cannot: stored ones are not run again."""
     limits = limits or Limits()
     jobs = jobs or os.cpu_count() or 1
+    specs = list(specs)
     wanted, absent = possible(specs)
-    rows, todo = finished(wanted, store, limits)
+    rows, todo = finished(wanted, store, limits, keep)
     store.merge()
     if todo:
         _Pool(store, setup, limits, jobs).run(todo)
-        rows, _ = finished(wanted, store, limits)
+        rows, _ = finished(wanted, store, limits, keep)
+    lost = [s for s in specs if s.mechanism in keep and s.mechanism in absent]
+    if lost:  # its package is gone, its results are not
+        rows += finished(lost, store, limits, keep)[0]
+        absent = {name: why for name, why in absent.items() if name not in keep}
     return rows, absent
 
 

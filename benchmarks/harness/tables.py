@@ -127,7 +127,8 @@ def by_metric(
     return Table([f"{data}, ε = {epsilon}", *metrics.values(), "runs"], rows)
 
 
-MEDIANS = ("cpu", "wall", "memory", "save", "list")  # of which one slow run shall not decide
+# of which one slow run shall not decide
+MEDIANS = ("cpu", "wall", "memory", "save", "list", "loop", "solve", "round")
 
 
 def failures(found: Mapping[Group, Summary]) -> Table:

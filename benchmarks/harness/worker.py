@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import ctypes
 import gc
 import resource
@@ -35,8 +36,10 @@ from benchmarks.harness.registry import (
 )
 from benchmarks.harness.specs import TIMES, Limits, Spec
 from benchmarks.harness.store import FAILED, MEMORY, NOT_POSSIBLE, OK, Row, Store
-from benchmarks.measure import STATUS, _kilobytes, _peak, _reset_peak
+from benchmarks.measure import STATUS, kilobytes, peak, reset_peak
+from cbdp.mechanisms import ConstraintBased
 from cbdp.release import Release
+from cbdp.rounding import round_trips
 
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
@@ -115,15 +118,15 @@ class _Memory:
         self.most, self.peak = most, 0
 
     def __enter__(self) -> _Memory:
-        self._before = _reset_peak()
+        self._before = reset_peak()
         self._hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        held = _kilobytes("VmData") * 1024 if STATUS.exists() else self._before
+        held = kilobytes("VmData") * 1024 if STATUS.exists() else self._before
         resource.setrlimit(resource.RLIMIT_DATA, (held + self.most, self._hard))
         return self
 
     def __exit__(self, *_: object) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (self._hard, self._hard))
-        self.peak = max(0, _peak() - self._before)
+        self.peak = max(0, peak() - self._before)
 
 
 def scores(case: Case, found: Answer) -> dict[str, float]:
@@ -148,9 +151,26 @@ def _written(case: Case, result: Any) -> dict[str, float]:
         seconds = {"trips": float(trips)}
         if release is not None:
             seconds["save"] = _cpu(lambda: release.save(Path(folder) / "release", simulation=True))
+            seconds |= _stages(release)
         found = answer(case, result)
         seconds["list"] = _cpu(lambda: write_list(case, found, Path(folder) / "trips.csv"))
+        seconds["loop"] = _cpu(lambda: write_loop(case, found, Path(folder) / "loop.csv"))
     return seconds
+
+
+def _stages(release: Release) -> dict[str, float]:
+    """The parts of making a release that is a projection: the program and the rounding, done once more."""
+    made, estimate = release.source, release.estimate
+    known = all(m.elements is None for m in release.measurements)
+    if estimate is None or not known or not isinstance(made, ConstraintBased):
+        return {}
+    if getattr(made, "estimator", "projection") != "projection":
+        return {}
+    how: Any = {"weights": made.weights, "solver": made.solver}
+    return {
+        "solve": _cpu(lambda: cbdp.post_process(release.features, release.measurements, **how)),
+        "round": _cpu(lambda: round_trips(release.features, *estimate.trips())),
+    }
 
 
 def _cpu(do: Any) -> float:
@@ -162,7 +182,7 @@ def _cpu(do: Any) -> float:
 def write_list(case: Case, found: Answer, path: Path) -> None:
     """A row per trip: the data set as the case study means it, a multiset of trip types."""
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import csv as arrow_csv
 
     universe, here = case.features.universe, np.flatnonzero(found.leaves)
     times = found.leaves[here]
@@ -172,7 +192,23 @@ def write_list(case: Case, found: Answer, path: Path) -> None:
             universe.dimensions.items(), universe.unrank_codes(here), strict=True
         )
     }
-    csv.write_csv(pa.table(columns), path)
+    arrow_csv.write_csv(pa.table(columns), path)
+
+
+def write_loop(case: Case, found: Answer, path: Path) -> None:
+    """The same list, written as a Python program without a library for columns would: trip by trip."""
+    universe, here = case.features.universe, np.flatnonzero(found.leaves)
+    dimensions = universe.dimensions.values()
+    columns = [
+        [str(dimension.values[c]) for c in codes]
+        for dimension, codes in zip(dimensions, universe.unrank_codes(here), strict=True)
+    ]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(universe.dimensions)
+        for row, times in zip(zip(*columns, strict=True), found.leaves[here].tolist(), strict=True):
+            for _ in range(times):
+                writer.writerow(row)
 
 
 def warm() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cbdp.budget import Budget, Sequential, Spend
 from cbdp.compiler import Weights
 from cbdp.counts import Counts
-from cbdp.engine import TOLERANCE, post_process, post_process_above
+from cbdp.engine import TOLERANCE, check_estimator, post_process, post_process_above
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.measuring import measure, measure_above, shares
@@ -21,33 +24,81 @@ from cbdp.rounding import round_trips
 from cbdp.solvers import get
 
 DENSE = 2**20  # trip types up to which all are noised at once
+PRESETS: dict[str, dict[str, Any]] = {
+    "best": {"budget": "balanced"},
+    "paper": {"budget": "uniform", "weights": "size", "estimator": "projection"},
+}
+
+
+def check_prior(prior: Any, size: int) -> NDArray[np.float64]:
+    """Public weights for every trip type: above 0 somewhere, never negative."""
+    try:
+        given = np.asarray(prior, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"the prior is {prior!r}: give a weight for each trip type") from None
+    if given.shape != (size,):
+        raise InputError(f"the prior has shape {given.shape}: give a weight for each of {size:,} trip types")
+    if not np.isfinite(given).all() or (given < 0).any() or not (given > 0).any():
+        raise InputError("the prior's weights must be finite, not negative, and above 0 somewhere")
+    return given
 
 
 @dataclass(frozen=True)
 class ConstraintBased(Mechanism):
-    """Constraint-based differential privacy over any feature DAG; the paper's O3, O4 and O5 with the preset `odmts`.
+    """Constraint-based differential privacy over any feature DAG; the paper's O3, O4 and O5 with `preset="paper"`.
 
     All features are measured, or those that `measured` names (`singleton` among them); all are published. In a universe
     of more than `DENSE` trip types noise is drawn only where it can matter: the law of the release is the same.
+
+    The estimate is the expected value of every count given all noisy answers, reconciled by the quadratic program
+    (`estimator="posterior"`), or the program alone on the noisy answers ("projection"). The preset "paper" is the published
+    configuration: ε split evenly, projection, weights by size.
     """
 
     name: ClassVar[str] = "constraint-based"
 
     measured: Sequence[str] | None = None
-    budget: Budget = "uniform"
-    weights: Weights = "size"
+    budget: Budget | None = None
+    weights: Weights | None = None
     solver: Any = "newton"
     tolerance: float = TOLERANCE
     sparse: bool | None = None  # None: by the size of the universe
+    estimator: str | None = None
+    preset: str = "best"
+    prior: Any = field(default=None, repr=False)  # public weights, one for each trip type
 
     def check(self) -> None:
+        if self.preset not in PRESETS:
+            raise InputError(f"unknown preset {self.preset!r}: use {' or '.join(map(repr, PRESETS))}")
+        for name, value in PRESETS[self.preset].items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+        self._check_estimator()
         if SINGLETON not in self._shares():
             raise InputError(
                 "'singleton' is not among the measured features: every trip type needs a noisy count"
             )
         get(self.solver)
 
+    def _check_estimator(self) -> None:
+        """Weights belong to the projection; with the posterior they follow from the variances."""
+        large = self.features.universe.size > DENSE if self.sparse is None else self.sparse
+        wanted = self.estimator or ("projection" if large or self.weights is not None else "posterior")
+        object.__setattr__(self, "estimator", check_estimator(wanted))
+        if wanted == "posterior" and self.weights not in (None, "inverse-variance"):
+            raise InputError(
+                f"weights {self.weights!r} with estimator 'posterior', which weighs by inverse variance: "
+                "leave weights out, or use estimator 'projection'"
+            )
+        if wanted == "projection" and self.prior is not None:
+            raise InputError("a prior with estimator 'projection', which has no use for it: use 'posterior'")
+        default = "inverse-variance" if wanted == "posterior" else "size"
+        object.__setattr__(self, "weights", self.weights or default)
+        if self.prior is not None:
+            object.__setattr__(self, "prior", check_prior(self.prior, self.features.universe.size))
+
     def _shares(self) -> dict[str, Fraction]:
+        assert self.budget is not None
         return shares(self.features, self.spent, self.budget, self.measured)
 
     def claim(self) -> Claim:
@@ -65,7 +116,9 @@ class ConstraintBased(Mechanism):
             measured.append(answer.measurement())
         else:
             measured = measure(counts, self.features, self.spent, **budget)
-            estimate = post_process(self.features, measured, **how)
+            estimate = post_process(
+                self.features, measured, estimator=self.estimator or "", prior=self.prior, **how
+            )
         whole = round_trips(self.features, *estimate.trips())
         return Release(
             self.features,

@@ -114,15 +114,17 @@ class CheapestInsertion:
         longest = rules.longest_ride(state.hop[o, d])
         weight = np.array([rules.drive_weight, rules.wait_weight, rules.ride_weight])
         slot, best, chosen = np.zeros(len(known), np.int64), 2**60, None
+        back = np.ascontiguousarray(state.hop.T)
         for v, shuttle in enumerate(state.shuttles):
             if shuttle.zone != state.legs[leg].zone:
                 continue
             task = np.array([2 * number[q] + drops for q, drops in shuttle.plan], dtype=np.int64)
             due = np.array(due_times(state, shuttle, shuttle.plan), dtype=np.int64)
             load = sum(drops for _, drops in shuttle.plan) - sum(not drops for _, drops in shuttle.plan)
+            stop = np.array([stop_of(state, t) for t in shuttle.plan], dtype=np.int64)
             best, p, r = cheapest(
-                state.hop, task, due, len(task), shuttle.stop, load, state.now, number[leg], o, d, release, pickup,
-                longest, rules.capacity, rules.patience, rules.max_tasks, weight, slot, best,
+                state.hop, back, task[None], stop[None], due[None], 0, len(task), shuttle.stop, load, state.now, number[leg],
+                o, d, release, pickup, longest, rules.capacity, rules.patience, rules.max_tasks, weight, slot, best,
             )  # fmt: skip
             if p >= 0:
                 chosen = v, int(p), int(r)

@@ -70,8 +70,11 @@ def _bus(timetable: Any, path: Any, now: Any) -> Any:
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def cheapest(  # noqa: PLR0915 - split, its loops could not stop each other
     hop: Any,
+    back: Any,
     task: Any,
+    stop: Any,
     due: Any,
+    v: Any,
     count: Any,
     place: Any,
     load: Any,
@@ -89,8 +92,9 @@ def cheapest(  # noqa: PLR0915 - split, its loops could not stop each other
     slot: Any,
     best: Any,
 ) -> Any:
-    """The cheapest way to insert a leg into one plan that costs less than `best`: cost, p, r (p = −1: none).
+    """The cheapest way to insert a leg into the plan of row `v` that costs less than `best`: cost, p, r (p = −1: none).
 
+    `back` is `hop` the other way round, so that all drives to one stop lie side by side; `stop` is where the tasks are;
     `slot` is scratch, a place for every leg. Tasks from p on become `shift` later and those from r on `late`, and by the
     triangle inequality 0 ≤ shift ≤ late. So what others wait and ride longer is a matter of counting their pick-ups and
     drop-offs, and only a way that would be cheaper is looked at rider by rider.
@@ -99,7 +103,7 @@ def cheapest(  # noqa: PLR0915 - split, its loops could not stop each other
     found_p, found_r = -1, -1
     if count + 2 > max_tasks:
         return best, found_p, found_r
-    ends = due[count - 1] if count else now
+    ends = due[v, count - 1] if count else now
     drive, wait, ride, straight = weight[0], weight[1], weight[2], hop[s, d]
     picks_left, on_board = (count - load) // 2, load  # from p on; before p
     slotted = False
@@ -107,10 +111,10 @@ def cheapest(  # noqa: PLR0915 - split, its loops could not stop each other
         if p == 0:
             picks = now + hop[place, s]
         else:
-            i = task[p - 1]
-            picks = due[p - 1] + hop[origin[i // 2] if i % 2 == 0 else destination[i // 2], s]
-            on_board += 1 if i % 2 == 0 else -1
-            picks_left -= 1 if i % 2 == 0 else 0
+            picks = due[v, p - 1] + back[s, stop[v, p - 1]]
+            drops_here = task[v, p - 1] & 1
+            on_board += 1 - 2 * drops_here
+            picks_left -= 1 - drops_here
         waits = picks - release[leg]
         if waits > patience or wait * waits + ride * straight >= best:
             break
@@ -118,8 +122,7 @@ def cheapest(  # noqa: PLR0915 - split, its loops could not stop each other
             continue
         shift, least = np.int64(0), picks + straight - ends
         if p < count:
-            i = task[p]
-            shift = picks + hop[s, origin[i // 2] if i % 2 == 0 else destination[i // 2]] - due[p]
+            shift = picks + hop[s, stop[v, p]] - due[v, p]
             least = shift
         if drive * least + wait * (waits + shift * picks_left) + ride * (straight + shift * on_board) >= best:
             continue
@@ -128,21 +131,19 @@ def cheapest(  # noqa: PLR0915 - split, its loops could not stop each other
             if r == p:
                 drops = picks + straight
             else:
-                i = task[r - 1]
-                if i % 2 == 0:
+                if task[v, r - 1] & 1 == 0:
                     riders, moved_picks, picks_after = riders + 1, moved_picks + 1, picks_after - 1
                     if riders > capacity:
                         break
                 else:
                     riders, moved_drops = riders - 1, moved_drops + 1
-                drops = due[r - 1] + shift + hop[origin[i // 2] if i % 2 == 0 else destination[i // 2], d]
+                drops = due[v, r - 1] + shift + back[d, stop[v, r - 1]]
             rides = drops - picks
             if rides > longest[leg]:
                 break
             late, later = np.int64(0), drops - ends
             if r < count:
-                i = task[r]
-                late = drops + hop[d, origin[i // 2] if i % 2 == 0 else destination[i // 2]] - due[r]
+                late = drops + hop[d, stop[v, r]] - due[v, r]
                 later = late
             drops_after = count - r - picks_after
             longer_wait = shift * moved_picks + late * picks_after
@@ -153,20 +154,20 @@ def cheapest(  # noqa: PLR0915 - split, its loops could not stop each other
             if not slotted:
                 slotted = True
                 for j in range(count):
-                    if task[j] % 2 == 0:
-                        slot[task[j] // 2] = j
+                    if task[v, j] & 1 == 0:
+                        slot[task[v, j] >> 1] = j
             fits = True
             for j in range(p, count):
                 move = shift if j < r else late
-                other = task[j] // 2
-                if task[j] % 2 == 0:
-                    fits = due[j] + move - release[other] <= patience
+                other = task[v, j] >> 1
+                if task[v, j] & 1 == 0:
+                    fits = due[v, j] + move - release[other] <= patience
                 else:
                     began = pickup[other]
                     if began < 0:
                         k = slot[other]
-                        began = due[k] + (0 if k < p else (shift if k < r else late))
-                    fits = due[j] + move - began <= longest[other]
+                        began = due[v, k] + (0 if k < p else (shift if k < r else late))
+                    fits = due[v, j] + move - began <= longest[other]
                 if not fits:
                     break
             if fits:
@@ -176,27 +177,21 @@ def cheapest(  # noqa: PLR0915 - split, its loops could not stop each other
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _nearest(
-    hop: Any,
-    task: Any,
+    back: Any,
+    stop: Any,
     due: Any,
     count: Any,
     place: Any,
     begin: Any,
     end: Any,
     now: Any,
-    leg: Any,
-    origin: Any,
-    destination: Any,
+    to: Any,
     soon: Any,
 ) -> Any:
-    """When each shuttle could be at a leg's origin at the soonest; the first of them (−1: there is no shuttle)."""
+    """When each shuttle could be at a stop at the soonest; the first of them (−1: there is no shuttle)."""
     found, soonest = -1, np.int64(1) << 60
     for v in range(begin, end):
-        at, since = place[v], now
-        if count[v]:
-            i = task[v, 0]
-            at, since = origin[i // 2] if i % 2 == 0 else destination[i // 2], due[v, 0]
-        soon[v] = since + hop[at, origin[leg]]
+        soon[v] = due[v, 0] + back[to, stop[v, 0]] if count[v] else now + back[to, place[v]]
         if soon[v] < soonest:
             found, soonest = v, soon[v]
     return found
@@ -206,7 +201,9 @@ def _nearest(
 def _insert(
     hop: Any,
     task: Any,
+    stop: Any,
     due: Any,
+    v: Any,
     count: Any,
     place: Any,
     now: Any,
@@ -216,21 +213,19 @@ def _insert(
     origin: Any,
     destination: Any,
 ) -> Any:
-    """Put a leg into a plan and bring the times up to date; the new number of tasks."""
+    """Put a leg into the plan of row `v` and bring the times up to date; the new number of tasks."""
     for j in range(count - 1, r - 1, -1):
-        task[j + 2] = task[j]
-    task[r + 1] = 2 * leg + 1
+        task[v, j + 2], stop[v, j + 2] = task[v, j], stop[v, j]
+    task[v, r + 1], stop[v, r + 1] = 2 * leg + 1, destination[leg]
     for j in range(r - 1, p - 1, -1):
-        task[j + 1] = task[j]
-    task[p] = 2 * leg
+        task[v, j + 1], stop[v, j + 1] = task[v, j], stop[v, j]
+    task[v, p], stop[v, p] = 2 * leg, origin[leg]
     count += 2
     for j in range(p, count):
-        at = origin[task[j] // 2] if task[j] % 2 == 0 else destination[task[j] // 2]
         if j == 0:
-            due[j] = now + hop[place, at]
+            due[v, j] = now + hop[place, stop[v, j]]
         else:
-            i = task[j - 1]
-            due[j] = due[j - 1] + hop[origin[i // 2] if i % 2 == 0 else destination[i // 2], at]
+            due[v, j] = due[v, j - 1] + hop[stop[v, j - 1], stop[v, j]]
     return count
 
 
@@ -273,6 +268,7 @@ def run(  # noqa: PLR0915 - one loop over events; its parts would share two doze
     place, load, count = starts.copy(), np.zeros(shuttles, np.int64), np.zeros(shuttles, np.int64)
     boarded, set_out = np.zeros(shuttles, np.int64), np.zeros(shuttles, np.int64)
     task, due = np.zeros((shuttles, max_tasks), np.int64), np.zeros((shuttles, max_tasks), np.int64)
+    stop, back = np.zeros((shuttles, max_tasks), np.int64), hop.T.copy()
     slot, soon = np.zeros(legs, np.int64), np.zeros(shuttles, np.int64)
     waited = np.zeros(len(budget), np.int64)
     rows = np.zeros((8 * legs if logging else 1, 5), np.int64)
@@ -293,16 +289,15 @@ def run(  # noqa: PLR0915 - one loop over events; its parts would share two doze
                 n += 1
             best, chosen, p, r = np.int64(1) << 60, -1, -1, -1
             z = zone[leg]
-            near = _nearest(
-                hop, task, due, count, place, first[z], first[z + 1], now, leg, origin, destination, soon
-            )
+            near = _nearest(back, stop, due, count, place, first[z], first[z + 1], now, origin[leg], soon)
             # A good price early on spares the others most of the work; one more than it, so that ties stay ties.
             if near >= 0:
-                best = cheapest(hop, task[near], due[near], count[near], place[near], load[near], now, leg, origin, destination, release, pickup, longest, capacity, patience, max_tasks, weight, slot, best)[0] + 1  # fmt: skip
+                best = cheapest(hop, back, task, stop, due, near, count[near], place[near], load[near], now, leg, origin, destination, release, pickup, longest, capacity, patience, max_tasks, weight, slot, best)[0] + 1  # fmt: skip
+            spent = weight[2] * hop[origin[leg], destination[leg]] - weight[1] * now
             for v in range(first[z], first[z + 1]):
-                if weight[1] * (soon[v] - now) >= best:
+                if weight[1] * soon[v] + spent >= best:
                     continue
-                cost, vp, vr = cheapest(hop, task[v], due[v], count[v], place[v], load[v], now, leg, origin, destination, release, pickup, longest, capacity, patience, max_tasks, weight, slot, best)  # fmt: skip
+                cost, vp, vr = cheapest(hop, back, task, stop, due, v, count[v], place[v], load[v], now, leg, origin, destination, release, pickup, longest, capacity, patience, max_tasks, weight, slot, best)  # fmt: skip
                 if vp >= 0:
                     best, chosen, p, r = cost, v, vp, vr
             if logging:
@@ -314,7 +309,9 @@ def run(  # noqa: PLR0915 - one loop over events; its parts would share two doze
             v = chosen
             shuttle[leg] = v
             fresh = count[v] == 0
-            count[v] = _insert(hop, task[v], due[v], count[v], place[v], now, leg, p, r, origin, destination)
+            count[v] = _insert(
+                hop, task, stop, due, v, count[v], place[v], now, leg, p, r, origin, destination
+            )
             waited[z] += due[v, p] - now  # the least it can become: inserting never makes a task earlier
             stopped = stopped or waited[z] > budget[z]
             if fresh:
@@ -328,18 +325,17 @@ def run(  # noqa: PLR0915 - one loop over events; its parts would share two doze
                 size = _push(heap, size, due[v, 0] << 32 | 0x80000000 | v)
             continue
         v = who
-        i = task[v, 0]
-        here = origin[i // 2] if i % 2 == 0 else destination[i // 2]
+        here = stop[v, 0]
         if logging and here != place[v]:
             rows[n] = now, 4, v, -1, here
             n += 1
         place[v] = here
         done = 0
         while done < count[v]:
+            if stop[v, done] != here:
+                break
             i = task[v, done]
             leg = i // 2
-            if (origin[leg] if i % 2 == 0 else destination[leg]) != here:
-                break
             done += 1
             if logging:
                 rows[n] = now, 5 if i % 2 == 0 else 6, v, leg, here
@@ -359,12 +355,11 @@ def run(  # noqa: PLR0915 - one loop over events; its parts would share two doze
                     size = _push(heap, size, _bus(timetable, path[later], now) << 32 | later)
         count[v] -= done
         for j in range(count[v]):
-            task[v, j], due[v, j] = task[v, j + done], due[v, j + done]
+            task[v, j], stop[v, j], due[v, j] = task[v, j + done], stop[v, j + done], due[v, j + done]
         if count[v] == 0:
             working[v] += _overlap(set_out[v], now, hours)
             continue
-        i = task[v, 0]
-        to = origin[i // 2] if i % 2 == 0 else destination[i // 2]
+        to = stop[v, 0]
         way[v] += metres[here, to]
         if logging:
             rows[n] = now, 3, v, -1, to

@@ -1,0 +1,249 @@
+"""How far every mechanism is off, table by table, on sparse and dense demand, and how ours stands to the best other.
+
+python -m benchmarks accuracy [--runs 5] [--data weekday,metro] [--mechanisms "P leaves,O5,zeros"] [--epsilon 1,0.1] --out DIR
+
+Data: weekday, weekend (the synthetic city), metro (generated, 60 % full), pooled and busiest (bike trips), and day 1, day 2,
+day 3: every run of these takes a day of the bike trips drawn afresh, unless --days-seed repeats a draw. Results are kept
+(benchmarks/results) for the version of the code that made them; --keep also takes those of earlier versions, of mechanisms that
+are not ours, after repeating one run of each. The page is DIR/accuracy.md, where text around the marks stays; every table is in
+DIR/accuracy-tables.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness.comparison import OURS, Found, checked, overview, picture, tables
+from benchmarks.harness.data import BIKES, BUSIEST, POOLED, bike_days, bike_name, dense_name
+from benchmarks.harness.keep import keepable, told
+from benchmarks.harness.page import Block, Heading, Text, as_markdown, machine, versions
+from benchmarks.harness.registry import MECHANISMS, ROOT, Setup, code_version, prepare
+from benchmarks.harness.runner import run
+from benchmarks.harness.specs import ERRORS, Limits, Spec
+from benchmarks.harness.store import Row, Store
+from benchmarks.harness.tables import Table, csv_text, failures, summarise
+from cbdp.errors import InputError
+
+NAME = "accuracy"
+DAY = "day "
+ROWS = {
+    "weekday": "weekday",
+    "weekend": "weekend",
+    "metro": dense_name(60),
+    "pooled": bike_name(POOLED),
+    "busiest": bike_name(BUSIEST),
+} | {f"{DAY}{n}": f"bikes, random day {n}" for n in (1, 2, 3)}
+PAPERS = ("Lap", "H3", "H4", "H5", "O3", "O4", "O5")
+PEERS = ("TopDown 4", "TopDown 5", "TopDown 80 % leaves", "OpenDP tree", "mbi", "mbi 80 % leaves")
+SIMPLE = ("zeros", "uniform in zone", "total only")
+COMPARED = (*OURS, *PAPERS, *PEERS, *SIMPLE)
+DENSE = ("metro", "pooled")
+HEAD = 3  # blocks of the verdicts that are a list of them
+BEGIN, END = "<!-- made by the command: begin -->", "<!-- made by the command: end -->"
+
+
+def options_of(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="benchmarks accuracy", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--runs", type=int, default=5, help="runs of each mechanism at each ε (5)")
+    add("--data", default=",".join(ROWS), help="the rows, separated by commas (all)")
+    add("--mechanisms", default=",".join(COMPARED), help="separated by commas (all)")
+    add("--epsilon", default="1,0.1,0.01", help="separated by commas (1,0.1,0.01)")
+    add("--days-seed", type=int, help="draw the random days by this number instead of afresh")
+    add(
+        "--keep", action="store_true", help="take results of earlier versions of mechanisms that are not ours"
+    )
+    add("--jobs", type=int, default=os.cpu_count(), help="processes at once (one per core)")
+    add("--out", type=Path, default=Path("docs"), help="folder of the page (docs)")
+    add("--store", type=Path, default=ROOT / "benchmarks" / "results", help="folder of the results")
+    add("--folder", help="folder of real data (CBDP_DATA, or ../shared/data beside the project)")
+    add("--with", nargs="*", default=[], dest="plugins", help="Python files that register more")
+    add("--seconds", type=float, default=300.0, help="limit of one run (300)")
+    add("--memory", type=float, default=4.0, help="limit of one run in GiB (4)")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str]) -> int:
+    options = options_of(argv)
+    try:
+        return compare(options)
+    except InputError as wrong:
+        print(f"benchmarks accuracy: {wrong}", file=sys.stderr)
+        return 2
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What shall be compared; `dates` are the days of the rows of random days, one for each run."""
+
+    rows: tuple[str, ...]
+    mechanisms: tuple[str, ...]
+    epsilons: tuple[str, ...]
+    runs: int
+    dates: Mapping[str, Sequence[str]]
+
+    def data(self, row: str, seed: int) -> str:
+        return bike_name(self.dates[row][seed]) if row in self.dates else ROWS[row]
+
+    def specs(self) -> dict[Spec, str]:
+        """Every run, and the row it belongs to; slow mechanisms last and with fewer runs."""
+        made = {}
+        for name in sorted(self.mechanisms, key=lambda m: MECHANISMS[m].slow):
+            runs = min(self.runs, MECHANISMS[name].most_runs)
+            for row in self.rows:
+                for epsilon in self.epsilons:
+                    for seed in range(runs):
+                        made[Spec(ERRORS, self.data(row, seed), name, epsilon, seed)] = row
+        return made
+
+
+def asked_of(options: argparse.Namespace, folder: str) -> Asked:
+    rows, epsilons = listed(options.data), listed(options.epsilon)
+    for row in rows:
+        if row not in ROWS:
+            raise InputError(f"unknown data {row!r}: there are {', '.join(ROWS)}")
+    for epsilon in epsilons:
+        if not epsilon.replace(".", "", 1).isdigit() or float(epsilon) <= 0:
+            raise InputError(f"ε is {epsilon!r}: give numbers above 0, separated by commas")
+    if options.runs < 1 or (options.jobs or 1) < 1:
+        raise InputError(f"--runs {options.runs} --jobs {options.jobs}: both are at least 1")
+    drawn = [row for row in ROWS if row.startswith(DAY)]
+    dates = days(folder, drawn, options.runs, options.days_seed) if set(drawn) & set(rows) else {}
+    return Asked(rows, listed(options.mechanisms), epsilons, options.runs, dates)
+
+
+def listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(","))
+
+
+def days(folder: str, rows: Sequence[str], runs: int, seed: int | None) -> dict[str, list[str]]:
+    """A day for each run of each row, no day twice, from the operating system's entropy or by a number."""
+    if not (Path(folder) / BIKES / "trips.parquet").is_file():
+        return {
+            row: ["1970-01-01"] * runs for row in rows
+        }  # left out as every row of these data is, with the reason
+    every = bike_days(folder)
+    if len(rows) * runs > len(every):
+        raise InputError(f"--runs {runs}: there are {len(every)} days to draw {len(rows)} × {runs} of")
+    rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
+    # in the order of runs, so that with the same number fewer runs take the first of the same days
+    chosen = [every[i] for i in rng.permutation(len(every))[: len(rows) * runs]]
+    return {row: chosen[n :: len(rows)] for n, row in enumerate(rows)}
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Run what is missing, and write the page."""
+    folder = str(Path(options.folder or os.environ.get("CBDP_DATA") or Setup.folder).absolute())
+    asked = asked_of(options, folder)
+    page = options.out / f"{NAME}.md"
+    between(page.read_text("utf-8") if page.exists() else None, "")  # before anything is run
+    plugins = tuple(str(Path(f).absolute()) for f in options.plugins)
+    every = tuple(sorted({d for own in asked.dates.values() for d in own}))
+    setup = Setup(folder, plugins, days=every)
+    prepare(setup)
+    for name in asked.mechanisms:
+        if name not in MECHANISMS:
+            raise InputError(f"unknown mechanism {name!r}: there are {', '.join(MECHANISMS)}")
+    limits = Limits(options.seconds, int(options.memory * 2**30))
+    store = Store(options.store)
+    specs = asked.specs()
+    kept = keepable(specs, store, setup, limits, options.jobs) if options.keep else {}
+    rows, absent = run(specs, store, setup, limits, options.jobs, kept)
+    named = [replace(r, spec=r.spec._replace(data=ROWS[specs[r.spec]])) for r in rows]
+    write(asked, named, absent, kept, options)
+    return 0
+
+
+# The page
+
+
+def write(
+    asked: Asked,
+    rows: Sequence[Row],
+    absent: Mapping[str, str],
+    kept: Mapping[str, str],
+    options: argparse.Namespace,
+) -> None:
+    """The tables, between the marks of a page that is there or as a page of their own; and the numbers as CSV."""
+    found = Found(rows, [ROWS[r] for r in asked.rows], asked.epsilons, asked.mechanisms)
+    verdicts = checked(found, [ROWS[r] for r in asked.rows if r not in DENSE])
+    out: Path = options.out.absolute()
+    drawn = [*picture(found, out), *overview(found)]
+    short = [
+        *head(asked, rows, kept, options),
+        *verdicts[:HEAD],
+        *drawn,
+        *verdicts[HEAD:],
+        *tail(found, absent),
+    ]
+    out.mkdir(parents=True, exist_ok=True)
+    page = out / f"{NAME}.md"
+    text = between(page.read_text("utf-8") if page.exists() else None, as_markdown(short, out))
+    page.write_text(text, encoding="utf-8")
+    whole = [Heading("Accuracy, table by table", 1), *head(asked, rows, kept, options), *tables(found)]
+    (out / f"{NAME}-tables.md").write_text(as_markdown(whole, out), encoding="utf-8")
+    (out / f"{NAME}.csv").write_text(csv_text(summarise(rows)), encoding="utf-8")
+    print(as_markdown(verdicts[:HEAD], out), end="")
+    print(f"{page}, {NAME}-tables.md and {NAME}.csv are written", file=sys.stderr)
+
+
+def between(page: str | None, made: str) -> str:
+    """The page with what is made between its marks.
+
+    >>> print(between("# Mine\\n" + BEGIN + "\\nold\\n" + END + "\\nend\\n", "new\\n").replace(BEGIN, "(").replace(END, ")"))
+    # Mine
+    (
+    new
+    )
+    end
+    <BLANKLINE>
+    """
+    if page is None:
+        return f"# Accuracy\n\n{BEGIN}\n{made}{END}\n"
+    if BEGIN not in page or END not in page:
+        raise InputError(
+            f"the page that is there has no line {BEGIN!r} and {END!r}: add them, or write elsewhere"
+        )
+    return page.partition(BEGIN)[0] + f"{BEGIN}\n{made}{END}" + page.partition(END)[2]
+
+
+def head(
+    asked: Asked, rows: Sequence[Row], kept: Mapping[str, str], options: argparse.Namespace
+) -> list[Block]:
+    seed = "" if options.days_seed is None else f" --days-seed {options.days_seed}"
+    command = f"python -m benchmarks {NAME} --runs {asked.runs}{seed}"
+    first = (
+        f"Written by `{command}`: means over runs ± standard errors, the same seeds for every mechanism. "
+        "Errors are root mean squares over a table's elements, in trips."
+    )
+    lines = [first]
+    if asked.dates:
+        lines.append(f"{len({d for own in asked.dates.values() for d in own})} random days were drawn.")
+    if told(rows, kept):
+        lines.append(told(rows, kept))
+    lines.append(f"Machine: {machine()}. Packages: {versions()}. Version of the code: `{code_version()}`.")
+    return [Text(" ".join(lines))]
+
+
+def tail(found: Found, absent: Mapping[str, str]) -> list[Block]:
+    said: list[Block] = [
+        Heading("The mechanisms"),
+        Table(["mechanism", "what it is"], [[m, MECHANISMS[m].what] for m in found.mechanisms], words=True),
+    ]
+    wrong = failures(summarise(found.rows))
+    if wrong.rows:
+        said += [Heading("Runs that did not end well"), wrong]
+    if absent:
+        lines = "\n".join(f"- {name}: {why}" for name, why in absent.items())
+        said += [Heading("Left out"), Text(lines)]
+    return said

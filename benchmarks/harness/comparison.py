@@ -1,0 +1,277 @@
+"""Mechanisms beside each other on the same seeds: tables of errors, ratios to the best other, and whether limits hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness.figures import panels, series
+from benchmarks.harness.page import Block, Heading, Picture, Text
+from benchmarks.harness.specs import ERRORS
+from benchmarks.harness.store import OK, Row
+from benchmarks.harness.tables import NONE, Group, Summary, Table, cell, summarise, value
+from benchmarks.tables import figure
+from cbdp.features import SINGLETON
+
+TABLES = ("zone", "mode", "time", "total")
+LEVELS = (SINGLETON, *TABLES)
+BEFORE, AFTER = "before", "rmse"  # the metrics of errors: of the estimate, and of the published whole numbers
+SAID = {BEFORE: "before rounding", AFTER: "after rounding"}
+O5 = "O5"
+ONE_TABLE = ("uniform in zone", "total only")  # all of ε for one question
+LEAVES, FITTED, BALANCED = "P leaves", "P tables", "P balanced"
+OURS = (LEAVES, FITTED, BALANCED)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A mean over another's, on the same seeds; the standard error is that of paired differences."""
+
+    to: str
+    ratio: float
+    error: float
+
+    @property
+    def text(self) -> str:
+        spread = f" ± {self.error:.2g}" if math.isfinite(self.error) else ""
+        return f"{self.ratio:.3g}{spread}"
+
+    def verdict(self, most: float) -> str:
+        """Whether it is within the limit; "near" where two standard errors less would be."""
+        if self.ratio <= most:
+            return "yes"
+        return "near" if self.ratio - 2 * self.error <= most else "NO"
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Results of runs, by data, ε and mechanism."""
+
+    rows: Sequence[Row]
+    data: Sequence[str]
+    epsilons: Sequence[str]
+    mechanisms: Sequence[str]
+
+    @cached_property
+    def summaries(self) -> dict[Group, Summary]:
+        return summarise(self.rows)
+
+    @cached_property
+    def _values(self) -> dict[tuple[str, str, str], dict[int, Row]]:
+        made: dict[tuple[str, str, str], dict[int, Row]] = {}
+        for row in self.rows:
+            if row.status == OK:
+                made.setdefault(row.spec[1:4], {})[row.spec.seed] = row
+        return made
+
+    def at(self, data: str, mechanism: str, epsilon: str) -> Summary | None:
+        return self.summaries.get((ERRORS, data, mechanism, epsilon))
+
+    @property
+    def cases(self) -> Iterator[tuple[str, str]]:
+        return ((d, e) for d in self.data for e in self.epsilons)
+
+    def ratio(self, data: str, epsilon: str, one: str, other: str, metric: str) -> Ratio | None:
+        """None where they share no seed for which both have the metric."""
+        mine, theirs = (self._values.get((data, m, epsilon), {}) for m in (one, other))
+        seeds = [s for s in mine if s in theirs and metric in mine[s].metrics and metric in theirs[s].metrics]
+        if not seeds:
+            return None
+        a, b = (np.array([rows[s].metrics[metric] for s in seeds]) for rows in (mine, theirs))
+        if not b.mean():
+            return Ratio(other, math.inf if a.mean() else 1.0, math.nan)
+        ratio = float(a.mean() / b.mean())
+        left = (
+            a - ratio * b
+        )  # its mean is 0; the spread of its mean over b's is that of the ratio, to first order
+        spread = left.std(ddof=1) / math.sqrt(len(seeds)) / b.mean() if len(seeds) > 1 else math.nan
+        return Ratio(other, ratio, float(spread))
+
+    def worst(
+        self, data: str, epsilon: str, one: str, metric: str, *, aside: Sequence[str] = ()
+    ) -> Ratio | None:
+        """The ratio to the best other mechanism: the largest there is."""
+        others = [m for m in self.mechanisms if m not in OURS and m not in aside]
+        ratios = [r for m in others if (r := self.ratio(data, epsilon, one, m, metric))]
+        return max(ratios, key=lambda r: r.ratio, default=None)
+
+
+# Tables of errors
+
+
+def tables(found: Found) -> Iterator[Block]:
+    """For each data set and ε, the errors by table before and after rounding."""
+    for data in found.data:
+        yield Heading(data)
+        for epsilon in found.epsilons:
+            for kind in (BEFORE, AFTER):
+                yield errors(found, data, epsilon, kind)
+
+
+def errors(found: Found, data: str, epsilon: str, kind: str) -> Table:
+    more = {"false": "false types", "covered": "trips covered", "wall": "seconds"} if kind == AFTER else {}
+    heading = {f"{kind}/{level}": level for level in LEVELS} | more
+    rows = [
+        [name, *(cell(s, m, median=m == "wall", error=m != "wall") for m in heading), str(s.runs)]
+        for name in found.mechanisms
+        if (s := found.at(data, name, epsilon))
+    ]
+    return Table([f"ε = {epsilon}, {SAID[kind]}", *heading.values(), "runs"], rows)
+
+
+def overview(found: Found) -> Iterator[Block]:
+    """The error per type of every mechanism on every data set."""
+    said = " / ".join(found.epsilons)
+    for kind in (BEFORE, AFTER):
+        rows = [
+            [name, *(" / ".join(_short(found, d, name, e, kind) for e in found.epsilons) for d in found.data)]
+            for name in found.mechanisms
+            if any(found.at(d, name, e) for d, e in found.cases)
+        ]
+        yield Text(f"Error per trip type {SAID[kind]}, ε = {said}:")
+        yield Table(["mechanism", *found.data], rows)
+
+
+def _short(found: Found, data: str, name: str, epsilon: str, kind: str) -> str:
+    return cell(found.at(data, name, epsilon), f"{kind}/{SINGLETON}")
+
+
+DRAWN = ("Lap", "H5", O5, "TopDown 80 % leaves", "mbi 80 % leaves", LEAVES, BALANCED)
+
+
+def picture(found: Found, folder: Path) -> Iterator[Block]:
+    """The error per type by ε of the mechanisms that say most, a panel for each data set."""
+    metric = f"{AFTER}/{SINGLETON}"
+    shown, level = {}, {}
+    for data in found.data:
+        lines = [series(found.summaries, ERRORS, data, m, found.epsilons, metric) for m in DRAWN]
+        shown[data] = [line for line in lines if line and line.y]
+        zero = value(found.at(data, "zeros", found.epsilons[0]), metric)
+        if not math.isnan(zero):
+            level[data] = zero
+    if any(shown.values()):
+        path = folder / "figures" / "accuracy.png"
+        panels(shown, path, x="privacy budget ε", y="RMSE per type (trips)", reference=level)
+        yield Picture(
+            path, "Error per trip type of the published whole numbers by ε; both axes are logarithmic."
+        )
+
+
+# What shall hold
+
+
+@dataclass
+class Tally:
+    """How many rows keep a limit."""
+
+    claim: str
+    held: int = 0
+    near: int = 0
+    rows: int = 0
+    worst: float = 0.0
+
+    def add(self, ratio: Ratio | None, most: float) -> str:
+        """Count it, and the cell that tells it."""
+        if ratio is None:
+            return NONE
+        if not math.isfinite(most):
+            return ratio.text
+        told = ratio.verdict(most)
+        self.rows += 1
+        self.held += told == "yes"
+        self.near += told == "near"
+        self.worst = max(self.worst, ratio.ratio)
+        return f"{ratio.text} {told}"
+
+    def line(self) -> str:
+        close = f", {self.near} more within two standard errors" if self.near else ""
+        return f"- {self.claim}: {self.held} of {self.rows}{close}; worst {figure(self.worst)}"
+
+
+def checked(found: Found, sparse: Sequence[str]) -> list[Block]:
+    """The ratios by target, after a list of how many rows keep each limit."""
+    tallies: list[Tally] = []
+    blocks: list[Block] = []
+    for kind in (BEFORE, AFTER):
+        blocks += [Heading(f"Ratios to the best other mechanism, {SAID[kind]}")]
+        blocks += [b for made in (leaves(found, kind, tallies), fitted(found, kind, tallies)) for b in made]
+    blocks += rounded(found, sparse, tallies)
+    lines = "\n".join(t.line() for t in tallies if t.rows)
+    head: list[Block] = [
+        Heading("What holds"),
+        Text("Rows (data × ε) that keep each limit; `near`: within two standard errors of it."),
+        Text(lines or "- none of ours was run"),
+    ]
+    return [*head, *blocks]
+
+
+def leaves(found: Found, kind: str, tallies: list[Tally]) -> Iterator[Block]:
+    """Error per type: ours over the best other's, and over O5's."""
+    metric = f"{kind}/{SINGLETON}"
+    limits = {LEAVES: (1.02, 0.75), FITTED: (math.inf, 1.0), BALANCED: (1.15, math.inf)}
+    for name, (best, papers) in limits.items():
+        if not any(found.at(d, name, e) for d, e in found.cases):
+            continue
+        beside = Tally(f"{name}, {SAID[kind]}: error per type at most {best:g} × the best other's")
+        to_o5 = Tally(f"{name}, {SAID[kind]}: error per type at most {papers:g} × O5's")
+        rows = []
+        for data, epsilon in found.cases:
+            worst = found.worst(data, epsilon, name, metric)
+            old = found.ratio(data, epsilon, name, O5, metric)
+            rows.append(
+                [
+                    f"{data}, ε = {epsilon}",
+                    cell(found.at(data, name, epsilon), metric, error=True),
+                    cell(found.at(data, worst.to, epsilon), metric, error=True) if worst else NONE,
+                    worst.to if worst else NONE,
+                    beside.add(worst, best),
+                    to_o5.add(old, papers),
+                ]
+            )
+        yield Table([f"{name}: per type", "ours", "best other", "which", "ratio", "÷ O5"], rows)
+        tallies += [t for t, most in ((beside, best), (to_o5, papers)) if math.isfinite(most)]
+
+
+def fitted(found: Found, kind: str, tallies: list[Tally]) -> Iterator[Block]:
+    """Error per table: ours over the best other's that answers more than one question, and over any other's."""
+    for name, most in ((FITTED, 1.05), (BALANCED, 1.5)):
+        if not any(found.at(d, name, e) for d, e in found.cases):
+            continue
+        for aside, said in ((ONE_TABLE, "the best other that answers every table"), ((), "the best other")):
+            tally = Tally(
+                f"{name}, {SAID[kind]}: error of zone, mode, time, total at most {most:g} × that of {said}"
+            )
+            rows = []
+            for data, epsilon in found.cases:
+                cells = []
+                for level in TABLES:
+                    worst = found.worst(data, epsilon, name, f"{kind}/{level}", aside=aside)
+                    cells.append(f"{tally.add(worst, most)} ({worst.to})" if worst else NONE)
+                rows.append([f"{data}, ε = {epsilon}", *cells])
+            yield Table([f"{name} ÷ {said}", *TABLES], rows)
+            tallies.append(tally)
+
+
+def rounded(found: Found, sparse: Sequence[str], tallies: list[Tally]) -> list[Block]:
+    """On sparse data: trips covered and false types of the published whole numbers beside O5's."""
+    used = [m for m in OURS if any(found.at(d, m, e) for d, e in found.cases)]
+    made: list[Block] = [Heading("Published trips on sparse data, beside O5's")] if used else []
+    for name in used:
+        more = Tally(f"{name}: covers at least as many true trips as O5 (O5's ÷ ours)")
+        fewer = Tally(f"{name}: at most as many false types as O5")
+        rows = []
+        for data, epsilon in (c for c in found.cases if c[0] in sparse):
+            pair = [found.at(data, m, epsilon) for m in (name, O5)]
+            covers = found.ratio(data, epsilon, O5, name, "covered")
+            false = found.ratio(data, epsilon, name, O5, "false")
+            cells = [cell(s, metric, error=True) for metric in ("covered", "false") for s in pair]
+            rows.append([f"{data}, ε = {epsilon}", *cells, more.add(covers, 1.0), fewer.add(false, 1.0)])
+        header = ["covered", "O5's", "false types", "O5's", "covered: O5 ÷ ours", "false: ours ÷ O5"]
+        made.append(Table([name, *header], rows))
+        tallies += [more, fewer]
+    return made

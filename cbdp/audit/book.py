@@ -1,0 +1,163 @@
+"""The release's entry in the ledger: charged before it was drawn, for the ε it claims, under the hash it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cbdp.audit.finding import Finding
+from cbdp.audit.ours import Ours
+from cbdp.errors import CbdpError
+from cbdp.io import manifest as said
+from cbdp.io.files import MANIFEST
+from cbdp.ledger import Amount, Entry, Ledger, LedgerError
+
+if TYPE_CHECKING:
+    from cbdp.planning import Plan
+
+UNPAID = "Releases that no ledger counts add up: enough of them average the noise away."
+REWRITTEN = (
+    "A ledger that can be rewritten lets ε be spent again and again; every release looks like the first."
+)
+TRUSTED = "Go back to a copy of the ledger that you trust, and keep the heads of manifests elsewhere too."
+
+
+def attack(ledger: str | Path, ours: Ours, *, plan: Plan | None = None) -> list[Finding]:
+    """What the ledger says of this release; `plan` is that of the configuration it is said to come from.
+
+    A file that is no ledger is bad input (`InputError`); a ledger whose chain is broken is a finding.
+    """
+    with Ledger.view(ledger) as book:
+        broken = [*_broken(book)]
+        if broken:
+            return broken
+        found = [*_entry(book, ours, plan), *_account(book, plan)]
+        if found:
+            return found
+        return [
+            Finding(
+                "ledger",
+                "clear",
+                "The ledger is whole, and holds this release",
+                f"{len(book.entries())} entries; {book.spent} of {book.cap} spent; the manifest's hash and ε are in it.",
+                figures={"spent": float(book.spent.epsilon), "cap": float(book.cap.epsilon)},
+            )
+        ]
+
+
+def _wrong(title: str, evidence: str, attack: str = UNPAID, cure: str = TRUSTED) -> Finding:
+    return Finding("ledger", "contradicts", title, evidence, attack, cure)
+
+
+def _broken(book: Ledger) -> Iterator[Finding]:
+    """A ledger may be broken in its schema and in an entry: both are named."""
+    said_so: list[str] = []
+    for look in (book.verify, lambda: book.head):
+        try:
+            look()
+        except LedgerError as wrong:
+            if str(wrong) not in said_so:
+                said_so.append(str(wrong))
+    for words in said_so:
+        short = words.replace(str(book.path), book.path.name)
+        yield _wrong(f"The ledger was tampered with: {short.partition(';')[0]}", words + ".", REWRITTEN)
+
+
+def _entry(book: Ledger, ours: Ours, plan: Plan | None) -> Iterator[Finding]:
+    head = ours.manifest["ledger"]["head"]
+    if head is None:
+        yield _wrong(
+            f"{MANIFEST}: ledger/head names no charge",
+            f"The manifest does not say under which charge the release was made; {book.path.name} cannot hold it.",
+        )
+        return
+    entries = book.entries()
+    at = next((e for e in entries if e.hash == head), None)
+    if at is None:
+        yield _wrong(
+            f"The ledger does not hold the charge {head[:12]}… of {MANIFEST}: it is another, or it was cut",
+            f"ledger/head is {head}; none of the {len(entries)} entries of {book.path.name} has that hash.",
+            REWRITTEN,
+        )
+        return
+    if at.event != "reserved":
+        yield _wrong(
+            f"{MANIFEST}: ledger/head is entry {at.sequence}, which is no charge",
+            f"Entry {at.sequence} of {book.path.name} is {at.event!r}.",
+        )
+        return
+    yield from _charged(at, ours.manifest)
+    yield from _settled(entries, at, ours)
+    if plan is not None and at.fields["request"] != plan.request:
+        yield _wrong(
+            f"Entry {at.sequence} of the ledger is the charge of another request than the configuration's",
+            "The configuration asks for another release than the one that was charged: universe, features, unit, mechanism or ε differ.",
+            "What was announced is not what was released.",
+            "Audit with the configuration that the release was made from.",
+        )
+
+
+def _account(book: Ledger, plan: Plan | None) -> Iterator[Finding]:
+    """Data set and cap, as the configuration has them."""
+    if plan is None:
+        return
+    if book.dataset != plan.dataset:
+        yield _wrong(
+            f"The ledger is of data set {book.dataset!r}, the configuration's is {plan.dataset!r}",
+            "Every data set has its own ledger; the charges of another say nothing about this one.",
+            REWRITTEN,
+            "Audit with the data set's own ledger.",
+        )
+    privacy = plan.config.privacy
+    if privacy.cap is None:
+        return
+    asked = Amount.limit(privacy.cap, book.cap.delta if privacy.cap_delta is None else privacy.cap_delta)
+    if asked != book.cap:
+        yield _wrong(
+            f"The ledger's cap is {book.cap}, the configuration's {asked}",
+            f"Entry 1 of {book.path.name} opens it with a cap of {book.cap}. A cap is fixed when a ledger is created.",
+            "A ledger begun anew with a higher cap lets more be spent than was announced.",
+        )
+
+
+def _charged(at: Entry, manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    paid = Amount(at.fields["nano"], at.fields["atto"])
+    try:
+        cost = said.claim_of(manifest["privacy"]).cost
+        due = Amount.charge(cost.epsilon, cost.delta)
+    except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError):
+        return  # what cannot be understood is a finding of its own
+    if paid != due:
+        yield _wrong(
+            f"Entry {at.sequence} of the ledger charges {paid}, the release claims {due}",
+            f"Charged were {paid}; privacy/spent of {MANIFEST} comes to {due}.",
+            "A release that was charged too little leaves room for more than the cap allows.",
+            "Find out which of the two was changed; the ledger's chain protects the charge.",
+        )
+
+
+def _settled(entries: tuple[Entry, ...], at: Entry, ours: Ours) -> Iterator[Finding]:
+    """The entry that notes the release, after its charge."""
+    after = [e for e in entries if e.fields.get("charge") == at.fields["charge"] and e is not at]
+    if not after:
+        yield _wrong(
+            f"The ledger does not note that the charge of entry {at.sequence} was released",
+            "The release is published and its ledger ends before the note of its hash: cut off, or the run died just then.",
+            REWRITTEN,
+            "If the run died, run cbdp release again, which notes it; otherwise "
+            + TRUSTED[0].lower()
+            + TRUSTED[1:],
+        )
+    elif after[0].event == "abandoned":
+        yield _wrong(
+            f"Entry {after[0].sequence} of the ledger abandoned this release, and here it is",
+            f"Note: {after[0].fields['note']!r}.",
+        )
+    elif after[0].fields["sha256"] != ours.sha256:
+        yield _wrong(
+            f"{MANIFEST} is not the one that was released",
+            f"Its SHA-256 is {ours.sha256}; entry {after[0].sequence} of the ledger notes {after[0].fields['sha256']}.",
+            "Whoever changes a file and corrects the hashes in the manifest cannot change this one.",
+            "Restore the folder from a copy whose manifest has the SHA-256 that the ledger notes.",
+        )

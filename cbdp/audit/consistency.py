@@ -1,0 +1,275 @@
+"""Consistency: tables that disagree beyond their declared noise, and rows that a sound table cannot have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.audit.finding import Finding
+from cbdp.audit.laws import law_of
+from cbdp.audit.tables import Noise, Published, Sum, Table, joint_codes
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CHECK = "consistency"
+RISK = 1e-6  # of calling sound tables inconsistent, over all comparisons together
+NAMED = 3  # cells that a finding names
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A published count that its relation to others makes impossible, or all but impossible."""
+
+    cell: str
+    against: str
+    by: float
+    chance: float  # for all comparisons together
+
+
+def attack(published: Published) -> list[Finding]:
+    """What is wrong with the tables taken together, and with each on its own; one clear finding if nothing is."""
+    compared = list(_comparisons(published))
+    findings = list(_disagreements(compared))
+    for table in published.tables:
+        findings += _table(table)
+    findings += _outside(published)
+    if findings:
+        return findings
+    return [
+        Finding(
+            CHECK, "clear", "The tables agree within their declared noise",
+            f"{sum(len(c.off) for c in compared)} sums and pairs were compared; cells, counts and order are in order.",
+            figures={"comparisons": sum(len(c.off) for c in compared), "tables": len(published.tables)},
+        )
+    ]  # fmt: skip
+
+
+# Sums and pairs
+
+
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """Differences that should be 0 up to noise, each with its chance and the name of its cell."""
+
+    first: Table
+    rows: Ints
+    against: str
+    off: Floats
+    chance: Floats
+    exact: bool
+
+
+def disagreements(published: Published) -> list[Disagreement]:
+    """Every comparison that noise does not explain, at a risk of 1e-6 for all together; the worst first."""
+    found = list(_comparisons(published))
+    many = max(1, sum(len(c.off) for c in found))
+    made = [
+        Disagreement(
+            c.first.label(int(c.rows[i])), c.against, float(c.off[i]), min(1.0, float(c.chance[i]) * many)
+        )
+        for c in found
+        for i in np.flatnonzero(c.chance * many <= RISK)
+    ]
+    return sorted(made, key=lambda d: (d.chance, -abs(d.by)))
+
+
+def _disagreements(found: list[_Comparison]) -> Iterator[Finding]:
+    many = max(1, sum(len(c.off) for c in found))
+    for c in found:
+        wrong = np.flatnonzero(c.chance * many <= RISK)
+        if not len(wrong):
+            continue
+        worst = wrong[np.lexsort((-np.abs(c.off[wrong]), c.chance[wrong]))]
+        named = "; ".join(f"{c.first.label(int(c.rows[i]))} by {c.off[i]:+.6g}" for i in worst[:NAMED])
+        more = f" and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
+        least = float(c.chance[worst[0]]) * many
+        why = (
+            "They are said to agree exactly."
+            if c.exact
+            else f"By declared noise: probability {least:.1g} at most."
+        )
+        yield Finding(
+            CHECK, "contradicts", f"{c.first.name!r} disagrees with {c.against} in {len(wrong)} of {len(c.off)} counts",
+            f"{named}{more}. {why}",
+            "Counts that noise does not explain were changed, or the noise is not what is declared.",
+            "Publish the tables as they were made, with the law and scale of their noise.",
+            {"disagree": len(wrong), "compared": len(c.off), "largest": float(np.abs(c.off[wrong]).max()), "chance": least},
+        )  # fmt: skip
+
+
+def _comparisons(published: Published) -> Iterator[_Comparison]:
+    for p in published.equal:
+        one, other = published[p.first], published[p.second]
+        if one.noise is not None and other.noise is not None:
+            both = one.shown[p.first_rows] & other.shown[p.second_rows]
+            rows = p.first_rows[both]
+            off = one.counts[rows] - other.counts[p.second_rows[both]]
+            chance = law_of([(one.noise, 1.0, 1), (other.noise, 1.0, 1)]).tail(off)
+            yield _Comparison(one, rows, f"its equal in {other.name!r}", off, chance, False)
+    for s in published.relations:
+        compared = _sum(published[s.total], published[s.part], s)
+        if compared is not None:
+            yield compared
+
+
+def _sum(total: Table, part: Table, s: Sum) -> _Comparison | None:
+    """A total less its shown parts. Hidden parts are at least 0, and each is at most the threshold but for its noise."""
+    at = np.asarray(s.rows)
+    inside = at >= 0
+    shown = part.shown & inside
+    added = np.bincount(at[shown], weights=part.counts[shown], minlength=len(total))
+    hidden = np.bincount(at[inside & ~part.shown], minlength=len(total))
+    many = np.bincount(at[shown], minlength=len(total))
+    rows = np.flatnonzero(total.shown)
+    off = (total.counts - added)[rows]
+    against = f"the sums of {part.name!r}"
+    if s.exact:
+        wrong = (
+            off < -1e-6 if not part.closed else np.where(hidden[rows] > 0, off < -1e-6, np.abs(off) > 1e-6)
+        )
+        return _Comparison(total, rows, against, off, np.where(wrong, 0.0, 1.0), True)
+    if total.noise is None or part.noise is None:
+        return None
+    chance = np.ones(len(rows))
+    for k, h in np.unique(np.stack([many[rows], hidden[rows]]), axis=1).T:
+        here = (many[rows] == k) & (hidden[rows] == h)
+        chance[here] = _chance(off[here], total.noise, part, int(k), int(h))
+    return _Comparison(total, rows, against, off, chance, False)
+
+
+def _chance(off: Floats, noise: Noise, part: Table, shown: int, hidden: int) -> Floats:
+    """The chance of so large a difference: two-sided if all parts are shown, else on the sides that are bounded."""
+    assert part.noise is not None
+    law = law_of([(noise, 1.0, 1), (part.noise, 1.0, shown)])
+    if part.closed and not hidden:
+        return law.tail(off)
+    below = np.where(off < 0, law.tail(off) / 2, 1.0)
+    if not part.closed or part.threshold is None:
+        return below
+    over = off - hidden * part.threshold
+    wide = law_of([(noise, 1.0, 1), (part.noise, 1.0, shown + hidden)])
+    return np.minimum(below, np.where(over > 0, np.minimum(1.0, wide.tail(over)), 1.0))
+
+
+def _outside(published: Published) -> Iterator[Finding]:
+    """Parts that belong to no row of a total that lists all."""
+    for s in published.relations:
+        total, part = published[s.total], published[s.part]
+        lost = np.flatnonzero((np.asarray(s.rows) < 0) & part.shown)
+        if total.closed and len(lost):
+            yield Finding(
+                CHECK, "contradicts", f"{len(lost)} counts of {part.name!r} belong to no row of {total.name!r}",
+                f"The first is {part.label(int(lost[0]))}; {total.name!r} is said to list all cells.",
+                "Types outside the declared universe come from the data: that they exist is news.",
+                "Publish a fixed list of cells that does not depend on the data.", {"outside": len(lost)},
+            )  # fmt: skip
+
+
+# One table
+
+
+def _table(table: Table) -> Iterator[Finding]:
+    yield from _cells(table)
+    yield from _numbers(table)
+    if order(table) is None:
+        yield Finding(
+            CHECK, "weakness", f"The rows of {table.name!r} are in no recognisable order",
+            "They follow neither their keys nor their counts. An order in which rows were first met says which came first.",
+            "If rows stand as they were inserted, the first row of a group tells who was there first, and one trip less "
+            "would have moved it.",
+            "Sort the rows by their keys before publication.",
+        )  # fmt: skip
+
+
+def _cells(table: Table) -> Iterator[Finding]:
+    if table.keys:
+        codes, _ = joint_codes(table.keys, table.keys)
+        _, first, many = np.unique(codes, return_index=True, return_counts=True)
+        twice = first[many > 1]
+        if len(twice):
+            yield Finding(
+                CHECK, "contradicts", f"{len(twice)} cells of {table.name!r} are listed more than once",
+                f"The first is {table.label(int(twice.min()))}.",
+                "Two noisy answers about one count are averaged: each further one costs privacy that was not counted.",
+                "Publish every cell once.", {"duplicates": len(twice)},
+            )  # fmt: skip
+    if table.universe is not None and len(table) > table.universe:
+        yield Finding(
+            CHECK, "contradicts", f"{table.name!r} lists {len(table)} cells of a universe of {table.universe}",
+            "There are more rows than types that can be counted.",
+            "Types outside the declared universe come from the data: that they exist is news.",
+            "Publish a fixed list of cells that does not depend on the data.", {"cells": len(table)},
+        )  # fmt: skip
+
+
+def _numbers(table: Table) -> Iterator[Finding]:
+    counts = table.counts
+    finite = counts[np.isfinite(counts)]
+    broken = np.flatnonzero(np.isfinite(counts) & (counts != np.round(counts)))
+    whole = table.noise.whole if table.noise is not None else 0 < len(broken) < len(finite)
+    if whole and len(broken):
+        yield Finding(
+            CHECK, "contradicts" if table.noise is not None else "weakness",
+            f"{len(broken)} counts of {table.name!r} are not whole numbers",
+            f"{table.label(int(broken[0]))} is {counts[broken[0]]:g}, though noise and counts are whole.",
+            "Digits behind the point can show how a number was made, and from which true count.",
+            "Add whole noise to whole counts, or round before publication.", {"broken": len(broken)},
+        )  # fmt: skip
+    negative = np.flatnonzero(np.isfinite(counts) & (counts < 0))
+    if len(negative) and table.noise is None:
+        yield Finding(
+            CHECK, "contradicts", f"{len(negative)} counts of {table.name!r} are negative",
+            f"{table.label(int(negative[0]))} is {counts[negative[0]]:g}; no noise is declared that could explain it.",
+            "", "Declare the noise, or publish counts of at least 0.", {"negative": len(negative)},
+        )  # fmt: skip
+    if np.isinf(counts).any():
+        yield Finding(
+            CHECK, "contradicts", f"{int(np.isinf(counts).sum())} counts of {table.name!r} are infinite",
+            f"The first is {table.label(int(np.flatnonzero(np.isinf(counts))[0]))}.", "", "Publish finite numbers.",
+        )  # fmt: skip
+
+
+def order(table: Table) -> str | None:
+    """How a table's rows are ordered, in words; None if they follow nothing that is public.
+
+    >>> order(Table("t", {"day": ["1", "1", "2"], "stop": ["B", "A", "A"]}, [3, 2, 9]))
+    'by day, stop (descending)'
+    >>> order(Table("t", {"stop": ["B", "C", "A", "D"]}, [3, 2, 9, 4])) is None
+    True
+    """
+    if len(table) < 3 or table.canonical:
+        return "as listed"
+    listed = np.isfinite(
+        table.counts
+    )  # rows without a count may have been added by whoever describes the table
+    counts = table.counts[listed]
+    if (np.diff(counts) >= 0).all() or (np.diff(counts) <= 0).all():
+        return "by count"
+    left = {name: _rank(column[listed]) for name, column in table.keys.items()}
+    same = np.ones(max(0, len(counts) - 1), dtype=bool)  # neighbours that all keys so far leave equal
+    said = []
+    while left and same.any():
+        step = {name: np.diff(code)[same] for name, code in left.items()}
+        up = next((n for n, d in step.items() if (d >= 0).all()), None)
+        down = next((n for n, d in step.items() if (d <= 0).all()), None)
+        name = up or down
+        if name is None:
+            return None
+        said.append(name if up else f"{name} (descending)")
+        same &= np.diff(left.pop(name)) == 0
+    return f"by {', '.join(said)}"
+
+
+def _rank(column: NDArray[np.generic]) -> Ints:
+    """Labels as numbers in their order: as numbers if they all are some, else as text."""
+    if column.dtype.kind not in "iuf":
+        try:
+            column = column.astype(str).astype(np.float64)
+        except ValueError:
+            column = column.astype(str)
+    _, rank = np.unique(column, return_inverse=True)
+    return np.asarray(rank, dtype=np.int64)

@@ -1,0 +1,335 @@
+"""Any folder of count tables, read by a small description: `audit.toml`.
+
+    epsilon = 8                      # what is claimed; leave out where nothing is
+    delta = 7.5e-7
+
+    [[table]]
+    name = "time-loc"
+    file = "time-loc.csv"            # CSV (also .gz) or Parquet
+    keys = ["date", "tap", "time", "loc"]    # or { date = "Date", … }: our name = the file's column
+    count = "count"
+    noise = { law = "rounded-laplace", scale = 1.4 }   # laplace, discrete-laplace, rounded-laplace
+    threshold = 18                   # smaller counts are not shown
+    zeros = "skipped"                # or "perturbed" (the default): cells in which nobody is get noise
+    cells = "listed"                 # every cell has a row; "some": rows may be missing; "product": all combinations of
+                                     # the labels are cells; or a file that lists the cells that can be non-zero
+    universe = 2304                  # the public number of cells, if known
+
+    [[equal]]                        # cells with equal truth: what differs is fixed by `where`, or shifted
+    first = { table = "time-loc", where = { tap = "on", loc = "Manly Wharf" } }
+    second = { table = "time-loc", where = { tap = "off", loc = "Circular Quay No. 3 Wharf" } }
+    shift = { time = 30 }            # minutes for times of day, else a number: the second is that much later
+
+    [[sum]]                          # only where shared key columns do not say it already
+    total = "time"
+    part = "time-loc"
+    match = { time = "time" }        # the total's key = the part's; all of the total's keys
+    exact = false                    # true: the published figures themselves are claimed to add up
+
+With `sums = "none"`, tables with shared key columns are not taken for sums of each other.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.audit.tables import Noise, Pair, Published, Sum, Table, joint_codes, match
+from cbdp.errors import InputError
+
+Columns = dict[str, NDArray[Any]]
+
+NAME = "audit.toml"
+MOST = 2**22  # cells that a product of labels may have
+TOP = ("epsilon", "delta", "table", "equal", "sum", "sums")
+OF_TABLE = ("name", "file", "keys", "count", "noise", "threshold", "zeros", "cells", "universe")
+CLOCK = re.compile(r"^(\d{1,2}):(\d{2})$")
+DAY = 24 * 60
+
+
+def read(folder: str | Path) -> Published:
+    """The tables of a folder as its audit.toml describes them."""
+    folder = Path(folder)
+    path = folder / NAME
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(
+            f"no {NAME} can be read in {folder}: describe the tables there, see docs/audit.md"
+        ) from None
+    try:
+        said = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as wrong:
+        raise InputError(f"{path}: {wrong}") from None
+    return _Description(folder, path).published(said)
+
+
+@dataclass(frozen=True)
+class _Description:
+    folder: Path
+    path: Path
+
+    def wrong(self, message: str) -> InputError:
+        return InputError(f"{self.path}: {message}")
+
+    def published(self, said: Mapping[str, Any]) -> Published:
+        self.known(said, TOP, "the description")
+        listed = said.get("table", [])
+        if not isinstance(listed, list) or not listed:
+            raise self.wrong("no table is described: add a [[table]] with its file, keys and count")
+        tables = tuple(self.table(t) for t in listed)
+        epsilon = None if "epsilon" not in said else self.number(said["epsilon"], "epsilon")
+        delta = self.number(said.get("delta", 0), "delta")
+        if not 0 <= delta < 1:
+            raise self.wrong(f"delta is {delta:g}, it must be at least 0 and below 1")
+        if epsilon is not None and epsilon <= 0:
+            raise self.wrong(f"epsilon is {epsilon:g}, it must be above 0")
+        if said.get("sums", "implied") not in ("implied", "none"):
+            raise self.wrong(f"sums is {said['sums']!r}, use 'implied' or 'none'")
+        imply = said.get("sums", "implied") == "implied"
+        try:
+            base = Published(tables, epsilon, delta)
+            sums = tuple(self.sum(base, s) for s in said.get("sum", []))
+            equal = tuple(self.equal(base, e) for e in said.get("equal", []))
+            return Published(tables, epsilon, delta, equal, sums, imply)
+        except InputError as error:
+            raise error if str(error).startswith(str(self.path)) else self.wrong(str(error)) from None
+
+    def known(self, said: Any, names: Sequence[str], where: str) -> None:
+        if not isinstance(said, Mapping):
+            raise self.wrong(f"{where} is {said!r}, it must be a table of settings")
+        for name in said:
+            if name not in names:
+                raise self.wrong(f"{where} has {name!r}, which is unknown: there are {', '.join(names)}")
+
+    def number(self, given: Any, what: str) -> float:
+        if isinstance(given, bool) or not isinstance(given, int | float) or not np.isfinite(given):
+            raise self.wrong(f"{what} is {given!r}, give a finite number")
+        return float(given)
+
+    # A table
+
+    def table(self, said: Any) -> Table:
+        self.known(said, OF_TABLE, "a [[table]]")
+        for need in ("file", "keys"):
+            if need not in said:
+                raise self.wrong(f"a [[table]] has no {need!r}: name its file and its key columns")
+        name = str(said.get("name", Path(str(said["file"])).name.split(".")[0]))
+        columns = self.columns(said["keys"], name)
+        count = str(said.get("count", "count"))
+        found = self.load(str(said["file"]), [*columns.values(), count], name)
+        keys = {own: _text(found[column]) for own, column in columns.items()}
+        counts = self.counts(found[count], count, str(said["file"]))
+        threshold = (
+            None
+            if said.get("threshold") is None
+            else self.number(said["threshold"], f"the threshold of {name!r}")
+        )
+        universe = said.get("universe")
+        if universe is not None and (
+            isinstance(universe, bool) or not isinstance(universe, int) or universe < 1
+        ):
+            raise self.wrong(f"the universe of {name!r} is {universe!r}, give the number of its cells")
+        zeros = said.get("zeros", "perturbed")
+        if zeros not in ("perturbed", "skipped"):
+            raise self.wrong(f"zeros of {name!r} are {zeros!r}, they are 'perturbed' or 'skipped'")
+        try:
+            made = Table(
+                name, keys, counts, self.noise(said, name), threshold, zeros == "perturbed", universe
+            )
+        except InputError as error:
+            raise error if str(error).startswith(str(self.path)) else self.wrong(str(error)) from None
+        return self.completed(made, said.get("cells", "listed"), columns)
+
+    def columns(self, said: Any, name: str) -> dict[str, str]:
+        if isinstance(said, list) and all(isinstance(k, str) for k in said) and len(set(said)) == len(said):
+            return {k: k for k in said}
+        if isinstance(said, Mapping) and all(isinstance(k, str) for k in said.values()):
+            return dict(said)
+        raise self.wrong(f"keys of {name!r} are {said!r}, give a list of columns, each once")
+
+    def noise(self, said: Mapping[str, Any], name: str) -> Noise | None:
+        if "noise" not in said:
+            return None
+        self.known(said["noise"], ("law", "scale"), f"the noise of {name!r}")
+        if set(said["noise"]) != {"law", "scale"}:
+            raise self.wrong(
+                f"the noise of {name!r} needs a law and a scale: {{ law = 'laplace', scale = 1.4 }}"
+            )
+        return Noise(
+            said["noise"]["law"], self.number(said["noise"]["scale"], f"the noise scale of {name!r}")
+        )
+
+    def load(self, file: str, names: Sequence[str], what: str) -> Columns:
+        """Some columns of a file in the folder, as they are: CSV as text."""
+        import pyarrow as pa
+        from pyarrow import csv, parquet
+
+        path = self.folder / file
+        if not path.is_file():
+            raise self.wrong(f"table {what!r} is in {file!r}, which is not in {self.folder}")
+        try:
+            if path.suffix == ".parquet":
+                found = parquet.read_table(path)
+            else:
+                options = csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True
+                )
+                found = csv.read_csv(path, convert_options=options)
+        except (pa.ArrowException, OSError) as wrong:
+            raise self.wrong(f"{file!r} cannot be read: {str(wrong).splitlines()[0]}") from None
+        for name in names:
+            if name not in found.column_names:
+                there = ", ".join(map(repr, found.column_names))
+                raise self.wrong(f"table {what!r} has no column {name!r} in {file!r}: there are {there}")
+        return {name: np.asarray(found[name].to_pylist(), dtype=object) for name in names}
+
+    def counts(self, column: NDArray[Any], name: str, file: str) -> NDArray[np.float64]:
+        made = np.empty(len(column))
+        for row, value in enumerate(column):
+            try:
+                made[row] = np.nan if value is None or value == "" else float(value)
+            except (TypeError, ValueError):
+                raise self.wrong(
+                    f"{file!r}: column {name!r}, row {row + 1} is {value!r}, which is no count"
+                ) from None
+        return made
+
+    # Its cells
+
+    def completed(self, table: Table, cells: Any, columns: Mapping[str, str]) -> Table:
+        """The table with a row for every cell that can be non-zero, as far as the description says."""
+        if cells in ("listed", "some"):
+            return replace(table, closed=cells == "listed")
+        if cells == "product":
+            return _with(table, self.product(table))
+        if not isinstance(cells, str) or not (self.folder / cells).is_file():
+            raise self.wrong(
+                f"cells of {table.name!r} are {cells!r}, use 'listed', 'some', 'product' or a file in {self.folder}"
+            )
+        loaded = self.load(cells, list(columns.values()), table.name)
+        listed = {own: _text(loaded[column]) for own, column in columns.items()}
+        outside = np.flatnonzero((match(listed, dict(table.keys)) < 0) & table.shown)
+        if len(outside):
+            raise self.wrong(
+                f"{table.label(int(outside[0]))} has a count, but is not among the cells of {cells!r}"
+            )
+        return _with(table, listed)
+
+    def product(self, table: Table) -> Columns:
+        labels = {name: np.unique(column) for name, column in table.keys.items()}
+        size = int(np.prod([len(v) for v in labels.values()], dtype=float))
+        if size > MOST:
+            raise self.wrong(f"{table.name!r} would have {size} cells, more than {MOST}: use cells = 'some'")
+        grids = np.meshgrid(*labels.values(), indexing="ij") if labels else []
+        return {name: grid.reshape(-1) for name, grid in zip(labels, grids, strict=True)}
+
+    # Relations
+
+    def sum(self, published: Published, said: Any) -> Sum:
+        self.known(said, ("total", "part", "match", "exact"), "a [[sum]]")
+        for need in ("total", "part"):
+            if need not in said:
+                raise self.wrong(f"a [[sum]] has no {need!r}: name two tables")
+        total, part = published[str(said["total"])], published[str(said["part"])]
+        pairs = said.get("match", {name: name for name in total.keys})
+        if set(pairs) != set(total.keys):
+            raise self.wrong(
+                f"{total.name!r} as a sum of {part.name!r}: match all of the total's keys, {_listed(total.keys)}"
+            )
+        for name in pairs.values():
+            if name not in part.keys:
+                raise self.wrong(
+                    f"{total.name!r} as a sum of {part.name!r}: the part has no key {name!r}, it has {_listed(part.keys)}"
+                )
+        inner = {name: part.keys[own] for name, own in pairs.items()}
+        rows = match(total.keys, inner) if inner else np.zeros(len(part), dtype=np.int64)
+        if len(part) and (rows < 0).all():
+            raise self.wrong(
+                f"no key of {part.name!r} occurs in {total.name!r}: are their labels written alike?"
+            )
+        return Sum(total.name, part.name, rows, bool(said.get("exact", False)))
+
+    def equal(self, published: Published, said: Any) -> Pair:
+        self.known(said, ("first", "second", "shift"), "an [[equal]]")
+        sides = []
+        for need in ("first", "second"):
+            side = said.get(need)
+            self.known(side, ("table", "where"), f"{need!r} of an [[equal]]")
+            sides.append(self.side(published, side))
+        (one, here), (other, there) = sides
+        free = [k for k in one.keys if k not in said["first"].get("where", {})]
+        if sorted(free) != sorted(k for k in other.keys if k not in said["second"].get("where", {})):
+            raise self.wrong(
+                "the two sides of an [[equal]] differ in keys that `where` does not fix: fix them on both"
+            )
+        shift = said.get("shift", {})
+        self.known(shift, free, "the shift of an [[equal]]")
+        moved = {k: self.shifted(one.keys[k][here], shift.get(k), k) for k in free}
+        at = (
+            match({k: other.keys[k][there] for k in free}, moved)
+            if free
+            else np.zeros(len(here), dtype=np.int64)
+        )
+        found = at >= 0
+        return Pair(one.name, here[found], other.name, there[at[found]])
+
+    def side(self, published: Published, said: Mapping[str, Any]) -> tuple[Table, NDArray[np.int64]]:
+        table = published[str(said.get("table"))]
+        keep = np.ones(len(table), dtype=bool)
+        for name, value in said.get("where", {}).items():
+            if name not in table.keys:
+                raise self.wrong(f"table {table.name!r} has no key {name!r}: it has {_listed(table.keys)}")
+            keep &= table.keys[name] == str(value)
+        if not keep.any():
+            raise self.wrong(f"no row of {table.name!r} is where {dict(said.get('where', {}))}")
+        return table, np.flatnonzero(keep)
+
+    def shifted(self, column: NDArray[Any], by: Any, name: str) -> NDArray[Any]:
+        if by is None:
+            return column
+        amount = self.number(by, f"the shift of {name!r}")
+        return np.array([self._moved(str(label), amount, name) for label in column])
+
+    def _moved(self, label: str, by: float, name: str) -> str:
+        clock = CLOCK.match(label)
+        if clock:
+            minutes = int((int(clock[1]) * 60 + int(clock[2]) + by) % DAY)
+            return f"{minutes // 60:02d}:{minutes % 60:02d}"
+        try:
+            return f"{float(label) + by:g}"
+        except ValueError:
+            raise self.wrong(
+                f"{label!r} of {name!r} is neither a time of day nor a number, it cannot be shifted"
+            ) from None
+
+
+def _with(table: Table, cells: Columns) -> Table:
+    """The table's rows as they are, then a hidden row for each of these cells that it does not list."""
+    if not table.keys:
+        return table
+    ordered = {name: cells[name] for name in table.keys}
+    missing = match(dict(table.keys), ordered) < 0
+    _, own = joint_codes(table.keys, ordered)
+    _, first = np.unique(own, return_index=True)
+    new = np.zeros(len(own), dtype=bool)
+    new[first] = True
+    new &= missing
+    keys = {name: np.concatenate([table.keys[name], ordered[name][new]]) for name in table.keys}
+    counts = np.concatenate([table.counts, np.full(int(new.sum()), np.nan)])
+    return replace(table, keys=keys, counts=counts, closed=True)
+
+
+def _text(column: NDArray[Any]) -> NDArray[Any]:
+    return np.array(["" if v is None else str(v) for v in column], dtype=str)
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(repr, names)) or "none"

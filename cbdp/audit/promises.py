@@ -1,0 +1,268 @@
+"""What a manifest promises, computed again from what was published: the noise decides ε, not the words.
+
+Noise of scale b on a partition's counts, which one unit changes by at most Δ, costs ε = Δ/b. So the scales alone give what
+was spent, and the tree of compositions says how it adds up; the claim must be just that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from cbdp.audit.finding import Finding
+from cbdp.errors import CbdpError
+from cbdp.io import manifest as said
+from cbdp.io.files import MANIFEST
+from cbdp.measurement import geometric_variance
+from cbdp.noise import RoundedLaplace
+from cbdp.release import Claim
+from cbdp.unit import Person, Trip
+
+TOO_LITTLE = "Where noise is smaller than the claim needs, an attacker tells a rider's presence with better odds than it allows."
+CORRECT = "State the ε that the noise buys, or draw noise of the scale that the claim needs and release anew."
+LAWS = (said.GEOMETRIC, said.ROUNDED, said.ANOTHER, "not stated")
+NEAR = 1e-9
+PRICED = 1e-6  # relative slack of a threshold, which is stated as a decimal
+
+
+def attack(manifest: Mapping[str, Any]) -> list[Finding]:
+    """Composition, scales and thresholds of a manifest that matches its schema."""
+    try:
+        claim = said.claim_of(manifest["privacy"])
+        return _attack(manifest, claim)
+    except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError) as wrong:
+        why = f"A number or a sum in it makes no sense ({type(wrong).__name__}: {wrong})."
+        return [_wrong(f"{MANIFEST}: what it says of privacy cannot be understood", why)]
+
+
+def _attack(manifest: Mapping[str, Any], claim: Claim) -> list[Finding]:
+    wrong_scales = [*_decimals(manifest, ""), *_scales(manifest, claim), *_laws(manifest)]
+    wrong_sums = [*_composition(manifest, claim), *_thresholds(manifest, claim)]
+    findings = [*wrong_scales, *wrong_sums]
+    if not wrong_scales:
+        text = f"Each scale is sensitivity {claim.unit.sensitivity} over its share of ε; laws and variances agree."
+        findings.append(Finding("noise scales", "clear", "Every noise scale is what its ε needs", text))
+    if not wrong_sums:
+        found, delta = claim.cost.epsilon, claim.cost.delta
+        text = f"From the scales follows ε = {found}" + (f" and δ = {float(delta):.3g}." if delta else ".")
+        title = "The noise adds up to the claimed ε" if claim.holds else "The noise adds up to what was spent"
+        findings.append(Finding("composition", "clear", title, text, figures={"epsilon": float(found)}))
+    return [*findings, *_caveats(manifest, claim)]
+
+
+def _wrong(title: str, evidence: str, check: str = "composition", **figures: float | str) -> Finding:
+    return Finding(check, "contradicts", title, evidence, TOO_LITTLE, CORRECT, figures)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Fractions to the last unit; decimals as near as they are written."""
+    if isinstance(a, Fraction) and isinstance(b, Fraction):
+        return a == b
+    return math.isclose(float(a), float(b), rel_tol=NEAR)
+
+
+# Scales
+
+
+def _noises(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, Any]]:
+    """What was noised: where the manifest says so, the feature, the scale, and the ε stated for it."""
+    for m in manifest["measurements"]:
+        yield (
+            f"measurements/{m['feature']}",
+            m["feature"],
+            said.number(m["scale"]),
+            said.number(m["epsilon"]),
+        )
+    measured = {m["feature"] for m in manifest["measurements"]}
+    for f in manifest["features"]:
+        if f["published"] == "table" and f["name"] not in measured and f["noise"] is not None:
+            scale = said.number(f["noise"]["scale"])
+            yield f"features/{f['name']}", f["name"], scale, said.number(f["epsilon"])
+
+
+def _scales(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
+    unit = claim.unit.sensitivity
+    for where, name, scale, epsilon in _noises(manifest):
+        if scale is None or epsilon is None:
+            if scale is None and claim.holds:
+                yield _wrong(
+                    f"{MANIFEST}: {where} states no scale",
+                    f"{name} was answered, and what noise was added is not stated.",
+                    "noise scales",
+                )
+            continue
+        if not _equal(scale * epsilon, Fraction(unit)):
+            text = (
+                f"{where}: a scale of {scale} with sensitivity {unit} costs ε = {_ratio(unit, scale)}, and "
+                f"{epsilon} is stated."
+            )
+            title = f"{MANIFEST}: the scale of {where} does not fit its ε"
+            yield _wrong(title, text, "noise scales", scale=float(scale), epsilon=float(epsilon))
+
+
+def _ratio(unit: int, scale: Any) -> str:
+    return str(unit / scale) if isinstance(scale, Fraction) else f"{unit / scale:.6g}"
+
+
+def _laws(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """What a feature says of its noise: the scale of its measurement, and the variance of its law."""
+    measured = {m["feature"]: said.number(m["scale"]) for m in manifest["measurements"]}
+    of_levels = manifest["levels"] is not None
+    for f in manifest["features"]:
+        noise, where = f["noise"], f"features/{f['name']}/noise"
+        expected = measured.get(f["name"])
+        if noise is None or noise["scale"] is None:
+            if expected is not None and not of_levels:
+                text = f"{where} states no scale, measurements/{f['name']} says {expected}."
+                yield _wrong(f"{MANIFEST}: {where} is not its measurement's", text, "noise scales")
+            continue
+        scale = said.number(noise["scale"])
+        if expected is not None and not of_levels and not _equal(scale, expected):
+            text = f"{where} says scale {scale}, measurements/{f['name']} says {expected}."
+            yield _wrong(f"{MANIFEST}: {where} is not its measurement's", text, "noise scales")
+        if noise["law"] not in LAWS:
+            text = f"{where}/law is {noise['law']!r}, which no release of cbdp states."
+            yield _wrong(f"{MANIFEST}: {where}/law is no law that is known", text, "noise scales")
+        variance = _variance(noise["law"], scale)
+        if variance is not None and not _near(noise["variance"], variance):
+            text = f"{where} says variance {noise['variance']}; the law of scale {scale} has {variance:.6g}."
+            yield _wrong(f"{MANIFEST}: {where} states the variance of another scale", text, "noise scales")
+    for m in manifest["measurements"]:
+        scale, known = said.number(m["scale"]), isinstance(m["variance"], int | float)
+        laws = (said.GEOMETRIC, said.ROUNDED)
+        if scale is not None and known and not any(_near(m["variance"], _variance(w, scale)) for w in laws):
+            where = f"measurements/{m['feature']}/variance"
+            text = f"{where} says {m['variance']}; no law of scale {scale} has that."
+            yield _wrong(f"{MANIFEST}: {where} is that of another scale", text, "noise scales")
+
+
+def _variance(law: str, scale: Any) -> float | None:
+    if law == said.GEOMETRIC:
+        return geometric_variance(float(scale))
+    if law == said.ROUNDED:
+        return RoundedLaplace(Fraction(scale)).variance()
+    return None
+
+
+def _near(stated: float | None, expected: float | None) -> bool:
+    return stated is None or expected is None or math.isclose(stated, expected, rel_tol=1e-6)
+
+
+def _decimals(stated: Any, where: str) -> Iterator[Finding]:
+    """Numbers that are stated as a fraction and as a decimal that is not near it."""
+    if isinstance(stated, list):
+        stated = {str(n): part for n, part in enumerate(stated)}
+    if not isinstance(stated, Mapping):
+        return
+    if set(stated) == {"exact", "decimal"}:
+        if stated["exact"] is not None and float(Fraction(stated["exact"])) != stated["decimal"]:
+            text = f"{where} is {stated['exact']}, and in decimals {stated['decimal']}."
+            yield _wrong(f"{MANIFEST}: {where} states two numbers as one", text, "noise scales")
+        return
+    for key, part in stated.items():
+        yield from _decimals(part, f"{where}/{key}".lstrip("/"))
+
+
+# Sums
+
+
+def _composition(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
+    unit = claim.unit.sensitivity
+    rates: dict[str, Fraction] = {}
+    for _, name, scale, _ in _noises(manifest):
+        if scale is not None and scale > 0:
+            rates[name] = rates.get(name, Fraction(0)) + Fraction(unit) / Fraction(scale)
+    leaves = [part.what for part in said._spends(claim.cost)]
+    unpaid = [name for name in rates if name not in leaves] if set(leaves) & set(rates) else []
+    for name in unpaid:
+        yield _wrong(
+            f"{MANIFEST}: {name} was answered and is in no sum of ε",
+            f"The answer to {name} costs ε = {rates[name]}, and privacy/spent does not name it.",
+            epsilon=float(rates[name]),
+        )
+    spent = _spent(manifest["privacy"]["spent"], rates) if set(leaves) & set(rates) else sum(rates.values())
+    if rates and not unpaid and not _equal(Fraction(spent), claim.cost.epsilon):
+        yield _wrong(
+            f"{MANIFEST}: privacy/spent is not what the noise costs",
+            f"From the scales follows ε = {spent}; {claim.cost.epsilon} is claimed.",
+            recomputed=float(spent),
+            claimed=float(claim.cost.epsilon),
+        )
+    stated = said.number(manifest["privacy"]["epsilon"])
+    if claim.holds and rates and (stated is None or not _equal(stated, Fraction(spent))):
+        yield _wrong(
+            f"{MANIFEST}: privacy/epsilon is not what the noise costs",
+            f"The release claims ε = {stated}; its noise costs ε = {spent}.",
+            recomputed=float(spent),
+            claimed="none" if stated is None else float(stated),
+        )
+
+
+def _spent(tree: Mapping[str, Any], rates: Mapping[str, Fraction]) -> Fraction:
+    """ε of a tree of compositions whose leaves cost what their noise costs."""
+    if "what" in tree:
+        return rates.get(tree["what"], Fraction(0))
+    parts = [_spent(part, rates) for part in tree["parts"]]
+    return sum(parts, Fraction(0)) if tree["composition"] == "sequential" else max(parts)
+
+
+def _thresholds(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
+    """A table that shows only what reaches a threshold, and skips zeros, needs δ ≥ touched · exp(−(threshold − pile)/b)."""
+    if not claim.holds or manifest["mechanism"]["name"] != "stability-histogram":
+        return
+    unit = claim.unit
+    for f in manifest["features"]:
+        noise = f["noise"]
+        if noise is None or noise["threshold"] is None or f["delta"] is None:
+            continue
+        scale, delta = float(said.number(noise["scale"])), float(said.number(f["delta"]))
+        needed = unit.touched * math.exp(-(noise["threshold"] - unit.pile) / scale)
+        if needed > delta * (1 + PRICED):
+            yield _wrong(
+                f"{MANIFEST}: the threshold of features/{f['name']} is too low for its δ",
+                f"A threshold of {noise['threshold']:.6g} at scale {scale:.6g} needs δ = {needed:.3g}; {delta:.3g} is stated.",
+                needed=needed,
+                stated=delta,
+            )
+
+
+# What is said openly
+
+
+def _caveats(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
+    if not manifest["secure"]:
+        yield Finding(
+            "status",
+            "weakness",
+            "This is a simulation: it protects nobody",
+            "Its noise came from a seeded source, and the manifest says so.",
+            "Anybody who knows or guesses the seed draws the same noise and subtracts it.",
+            "Never publish it as a release: run cbdp release, which draws from the system's entropy.",
+        )
+    if not claim.holds:
+        yield Finding(
+            "status",
+            "weakness",
+            "The release promises no differential privacy",
+            f"{manifest['mechanism']['name']}: {claim.caveat}.",
+            "What nothing forbids may be learnt: see the other findings.",
+            "Use a mechanism with a guarantee, such as constraint-based.",
+        )
+    skips = manifest["mechanism"]["settings"].get("zeros") == "skipped"
+    if claim.holds and skips and claim.cost.delta == 0:
+        yield _wrong(
+            f"{MANIFEST}: zeros are skipped, and δ is 0",
+            "mechanism/settings/zeros is 'skipped': a published count then proves that somebody was there.",
+            "status",
+        )
+    if isinstance(claim.unit, Trip) and claim.holds:
+        yield Finding(
+            "unit",
+            "clear",
+            "The unit of privacy is one trip",
+            "A person with n trips is protected with n·ε only; the claim says so.",
+        )
+    elif isinstance(claim.unit, Person) and claim.holds:
+        yield Finding("unit", "clear", "The unit of privacy is one person", f"{claim.unit}.")

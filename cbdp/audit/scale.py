@@ -1,0 +1,303 @@
+"""Scale recovery: two counts of the same people differ by their noise alone, and many such differences give its scale away.
+
+A declared pair (all who board at one end of a ferry line leave at the other) differs by the difference of two noises; a total
+and the sum of its parts by as many noises as there are counts. Their exact laws are fitted by maximum likelihood.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq, minimize_scalar
+from scipy.stats import chi2
+
+from cbdp.audit.finding import Finding
+from cbdp.audit.laws import SumLaw, variance
+from cbdp.audit.tables import Noise, Published, Sum, Table
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CHECK = "scale"
+RISK = 1e-6  # of calling a true declaration false, over all groups together
+SMALL = 30  # residuals below which the interval is found by inverting an exact test
+FEWEST = 5  # differences below which there is nothing to fit
+FAR = 15  # scales above the threshold from which suppression cannot bias a difference
+LEAST = 1e-3  # the smallest multiple of a scale that is tried
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Differences whose only cause is noise: of noise `one` once and of noise `other` so many times each."""
+
+    what: str
+    value: Floats = field(repr=False)
+    one: Noise
+    other: Noise
+    others: Ints = field(repr=False)
+    declared: bool
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def law(self, many: int, times: float) -> SumLaw:
+        """The law of a difference when all scales are so many times what they are."""
+        return SumLaw(
+            (
+                (Noise(self.one.law, self.one.scale * times), 1.0, 1),
+                (Noise(self.other.law, self.other.scale * times), 1.0, many),
+            )
+            if self.one != self.other
+            else ((Noise(self.one.law, self.one.scale * times), 1.0, many + 1),)
+        )
+
+    def groups(self) -> list[tuple[int, Floats]]:
+        """The differences, apart by how many noises are in them."""
+        return [(int(k), self.value[self.others == k]) for k in np.unique(self.others)]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A scale as its differences tell it, with an interval of the confidence asked for."""
+
+    what: str
+    law: str
+    scale: float
+    low: float
+    high: float
+    pairs: int
+    declared: float | None
+
+
+def attack(published: Published, *, risk: float = RISK) -> list[Finding]:
+    """What the differences of counts with equal truth say about the noise, beside what is declared."""
+    groups = [g for g in residuals(published) if len(g) >= FEWEST]
+    if not groups:
+        return [
+            Finding(
+                CHECK, "clear", "Too few published counts are known to have the same truth",
+                f"Declared pairs and totals with all their parts shown give no {FEWEST} differences of noise alone, so its "
+                "scale cannot be recovered.",
+            )
+        ]  # fmt: skip
+    return [_finding(g, fit(g, 1 - risk / len(groups)), fit(g, 0.95)) for g in groups]
+
+
+def _finding(group: Residuals, wide: Fit, usual: Fit) -> Finding:
+    figures = {
+        "scale": wide.scale,
+        "low": usual.low,
+        "high": usual.high,
+        "surely_low": wide.low,
+        "surely_high": wide.high,
+        "differences": len(group),
+    }
+    told = (
+        f"{len(group)} differences give scale {wide.scale:.3g} (95 %: {usual.low:.3g} to {usual.high:.3g}; "
+        f"beyond doubt: {wide.low:.3g} to {wide.high:.3g}), law {wide.law}."
+    )
+    how = "Subtract counts with equal truth, fit the law of a difference of noises, and know the spread of every other count."
+    if wide.declared is None:
+        return Finding(
+            CHECK, "weakness", f"The noise scale of {group.what} is not declared, and can be recovered", told, how,
+            "Publish law and scale: hiding them protects nobody, and users need them.", figures,
+        )  # fmt: skip
+    figures["declared"] = wide.declared
+    if wide.low <= wide.declared <= wide.high:
+        return Finding(
+            CHECK, "clear", f"The noise of {group.what} is as declared", f"Declared: {wide.declared:.4g}. {told}",
+            figures=figures,
+        )  # fmt: skip
+    less = "less" if wide.declared > wide.high else "more"
+    return Finding(
+        CHECK, "contradicts", f"There is {less} noise in {group.what} than declared", f"Declared: {wide.declared:.4g}. {told}",
+        how, "Draw the noise that is declared, for every count on its own; or declare the scale that was used.", figures,
+    )  # fmt: skip
+
+
+# The differences
+
+
+def residuals(published: Published) -> list[Residuals]:
+    """All groups of differences whose members are independent of each other."""
+    found = [
+        _pairs(published[p.first], p.first_rows, published[p.second], p.second_rows) for p in published.equal
+    ]
+    found += [_sums(published, s) for s in published.relations if not s.exact]
+    return [g for g in found if g is not None]
+
+
+def _noises(one: Table, other: Table) -> tuple[Noise, Noise, bool] | None:
+    """The noises to fit: those declared, or a common one of scale 1 where nothing is."""
+    if one.noise is not None and other.noise is not None:
+        return (one.noise, other.noise, True) if one.noise.scale and other.noise.scale else None
+    if one.noise is not None or other.noise is not None or one.derived or other.derived:
+        return None
+    shown = np.concatenate([one.counts[one.shown], other.counts[other.shown]])
+    whole = bool((shown == np.round(shown)).all())
+    unit = Noise("discrete-laplace" if whole else "laplace", 1.0)
+    return unit, unit, False
+
+
+def _pairs(one: Table, rows: Ints, other: Table, others: Ints) -> Residuals | None:
+    noises = _noises(one, other)
+    if noises is None:
+        return None
+    both = one.shown[rows] & other.shown[others]
+    first, second = one.counts[rows[both]], other.counts[others[both]]
+    away = _away(first, second, one, other, noises)
+    value = (first - second)[away]
+    if not noises[2] and not value.any():  # post-processed to agree: there is no noise to speak of
+        return None
+    what = f"{one.name!r}" if one is other else f"{one.name!r} and {other.name!r}"
+    return Residuals(what, value, noises[0], noises[1], np.ones(len(value), dtype=np.int64), noises[2])
+
+
+def _away(
+    first: Floats, second: Floats, one: Table, other: Table, noises: tuple[Noise, Noise, bool]
+) -> NDArray[np.bool_]:
+    """Pairs that no threshold selected: their mean, not each count, must be well above it.
+
+    Where true counts near that mark are about equally common, selecting by the mean leaves the difference unbiased.
+    """
+    threshold = max(one.threshold or -math.inf, other.threshold or -math.inf)
+    if threshold == -math.inf or not len(first):
+        return np.ones(len(first), dtype=bool)
+    rough = float(np.median(np.abs(first - second))) + 1.0  # about 1.3 scales
+    scale = max(noises[0].scale, noises[1].scale) if noises[2] else rough
+    return np.asarray((first + second) / 2 >= threshold + FAR * max(scale, rough))
+
+
+def _sums(published: Published, relation: Sum) -> Residuals | None:
+    total, part = published[relation.total], published[relation.part]
+    noises = _noises(total, part)
+    if noises is None or not part.closed or not len(total):
+        return None
+    at = np.asarray(relation.rows)
+    inside = at >= 0
+    clear = part.shown & (_margin(part, noises[1]) <= part.counts)
+    bad = np.bincount(at[inside], weights=~clear[inside], minlength=len(total)) > 0
+    many = np.bincount(at[inside], minlength=len(total))
+    added = np.bincount(at[inside], weights=np.where(clear, part.counts, 0.0)[inside], minlength=len(total))
+    use = ~bad & (many > 0) & total.shown & (_margin(total, noises[0]) <= total.counts)
+    value = (total.counts - added)[use]
+    if not noises[2] and not value.any():
+        return None
+    what = f"{total.name!r} against {part.name!r}"
+    return Residuals(what, value, noises[0], noises[1], many[use].astype(np.int64), noises[2])
+
+
+def _margin(table: Table, noise: Noise) -> float:
+    return -math.inf if table.threshold is None else table.threshold + FAR * noise.scale
+
+
+# The fit
+
+
+def fit(group: Residuals, confidence: float = 0.95) -> Fit:
+    """The likeliest scale and its interval: all scales are taken to be one multiple of those declared."""
+    times = _likeliest(group)
+    low, high = (
+        _by_test(group, confidence, times) if len(group) < SMALL else _by_likelihood(group, confidence, times)
+    )
+    unit = group.one.scale
+    declared = unit if group.declared else None
+    return Fit(group.what, group.one.law, times * unit, low * unit, high * unit, len(group), declared)
+
+
+def log_likelihood(group: Residuals, times: float) -> float:
+    """The log of the probability of all differences when scales are so many times what they are."""
+    return float(sum(group.law(k, times).log_mass(value).sum() for k, value in group.groups()))
+
+
+def _rough(group: Residuals) -> float:
+    """The multiple by the method of moments."""
+    ones, others = variance(group.one), variance(group.other)
+    expected = float((ones + group.others * others).sum())
+    return max(LEAST * 10, math.sqrt(float((group.value**2).sum()) / expected))
+
+
+def _likeliest(group: Residuals) -> float:
+    if not group.value.any():
+        return LEAST
+    start = math.log(_rough(group))
+    bounds = (max(math.log(LEAST), start - 3), start + 1.5)
+    found = minimize_scalar(
+        lambda log: -log_likelihood(group, math.exp(log)),
+        bounds=bounds,
+        method="bounded",
+        options={"xatol": 1e-4},
+    )
+    return math.exp(float(found.x))
+
+
+def _by_likelihood(group: Residuals, confidence: float, times: float) -> tuple[float, float]:
+    """Multiples whose likelihood is within half a χ² quantile of the best (Wilks)."""
+    least = log_likelihood(group, times) - 0.5 * float(chi2.ppf(confidence, 1))
+    return _crossings(lambda m: log_likelihood(group, m) - least, times)
+
+
+def _by_test(group: Residuals, confidence: float, times: float) -> tuple[float, float]:
+    """Multiples that a two-sided test by Σ|difference| does not reject: exact for any number of differences."""
+    alpha = (1 - confidence) / 2
+    seen = float(np.abs(group.value).sum())
+
+    def inside(m: float) -> float:
+        at_least, at_most = absolute_tails(group, m, seen)
+        return min(at_least, at_most) - alpha
+
+    return _crossings(inside, max(times, 10 * LEAST))
+
+
+def absolute_tails(group: Residuals, times: float, seen: float) -> tuple[float, float]:
+    """P(Σ|D| ≥ seen) and P(Σ|D| ≤ seen), the sum being over all differences."""
+    laws = [(group.law(k, times), len(value)) for k, value in group.groups()]
+    whole = all(law.whole for law, _ in laws)
+    deviation = math.sqrt(sum(n * law.variance for law, n in laws))
+    mean = sum(n * law.deviation for law, n in laws)  # the mean of |D| is below its deviation
+    scale = max(group.one.scale, group.other.scale) * times
+    step = 1.0 if whole else deviation / 500
+    reach = max(seen, mean) + 8 * deviation + 45 * scale + 2 * step
+    size = 2 ** math.ceil(math.log2(2 * reach / step + 2))
+    product = np.ones(size // 2 + 1, dtype=np.complex128)
+    for law, n in laws:
+        product *= np.fft.rfft(_absolute(law, step, size)) ** n
+    mass = np.maximum(np.fft.irfft(product, size), 0.0)
+    place = int(np.ceil(seen / step - 1e-9))
+    most = int(np.floor(seen / step + 1e-9))
+    return float(mass[place:].sum()), float(mass[: most + 1].sum())
+
+
+def _absolute(law: SumLaw, step: float, size: int) -> Floats:
+    """The probabilities of |D| on a grid of so many steps."""
+    reach = min(size - 1, math.ceil((8 * law.deviation + 45 * max(n.scale for n, _, _ in law.terms)) / step))
+    at = np.arange(reach + 1, dtype=np.float64) * step
+    mass = np.exp(law.log_mass(at)) * step
+    mass[1:] *= 2
+    found = np.zeros(size)
+    found[: reach + 1] = mass / mass.sum()
+    return found
+
+
+def _crossings(height: Callable[[float], float], inside: float) -> tuple[float, float]:
+    """Where a function that is positive at `inside` falls to 0 on either side."""
+    ends = []
+    for factor in (0.7, 1.4):
+        near, far = inside, inside * factor
+        while LEAST <= far <= 1e9 and height(far) > 0:
+            near, far = far, far * factor
+        if far < LEAST:
+            ends.append(0.0)
+            continue
+        ends.append(math.exp(_root(lambda log: height(math.exp(log)), math.log(near), math.log(far))))
+    return ends[0], ends[1]
+
+
+def _root(height: Callable[[float], float], one: float, other: float) -> float:
+    if height(one) * height(other) > 0:
+        return other
+    return float(brentq(height, *sorted((one, other)), xtol=3e-4))

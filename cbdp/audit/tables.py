@@ -1,0 +1,412 @@
+"""Published tables of counts as an attacker meets them: cells, counts, and what is declared about their noise."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.engine import LISTED
+from cbdp.errors import InputError
+from cbdp.features import SINGLETON, FeatureDag
+from cbdp.features.partition import connected
+from cbdp.io.manifest import ROUNDED, noise_of, number
+from cbdp.measurement import Measurement, geometric_variance
+from cbdp.release import Release
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Law = Literal["laplace", "discrete-laplace", "rounded-laplace"]
+LAWS: tuple[Law, ...] = ("laplace", "discrete-laplace", "rounded-laplace")
+
+MEASURED = (
+    " (measured)"  # after a feature's name: its noisy answers, where those are published beside the counts
+)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What a release declares about a table's noise: its law and its scale.
+
+    `laplace` is continuous; `rounded-laplace` is that rounded to whole numbers; `discrete-laplace` is two-sided geometric.
+    Scale 0 is no noise: the count is exact.
+    """
+
+    law: Law
+    scale: float
+
+    def __post_init__(self) -> None:
+        if self.law not in LAWS:
+            raise InputError(f"unknown law of noise {self.law!r}: use {', '.join(LAWS)}")
+        if not (np.isfinite(self.scale) and self.scale >= 0):
+            raise InputError(f"the noise scale is {self.scale!r}: give a finite number of at least 0")
+
+    @property
+    def whole(self) -> bool:
+        """Whether the noise is a whole number."""
+        return self.law != "laplace"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One published table of counts: a row per cell, named by its keys.
+
+    Counts below `threshold` are not shown: such a row, or one whose count is not a number, is a hidden cell. In a `closed`
+    table every cell that can be non-zero has a row; otherwise cells may be missing altogether. `shows_zeros` says that
+    cells in which nobody is are noised like all others.
+    """
+
+    name: str
+    keys: Mapping[str, NDArray[Any]] = field(repr=False)
+    counts: Floats = field(repr=False)
+    noise: Noise | None = None
+    threshold: float | None = None
+    shows_zeros: bool = True
+    universe: int | None = None
+    closed: bool = True
+    canonical: bool = False  # rows are known to follow a public list
+    derived: bool = (
+        False  # made of other published figures: differences of its counts show no noise of their own
+    )
+
+    def __post_init__(self) -> None:
+        counts = np.asarray(self.counts, dtype=np.float64)
+        if counts.ndim != 1:
+            raise InputError(f"table {self.name!r}: counts have shape {counts.shape}, give one per cell")
+        keys = {name: np.asarray(column) for name, column in self.keys.items()}
+        for name, column in keys.items():
+            if column.shape != counts.shape:
+                raise InputError(
+                    f"table {self.name!r}: key {name!r} has {len(column)} values for {len(counts)} counts"
+                )
+        if not keys and len(counts) > 1:
+            raise InputError(
+                f"table {self.name!r} has {len(counts)} counts and no keys: name its key columns"
+            )
+        object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "keys", keys)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @cached_property
+    def shown(self) -> NDArray[np.bool_]:
+        """Which cells have a published count."""
+        shown: NDArray[np.bool_] = np.isfinite(self.counts)
+        if self.threshold is not None or not self.shows_zeros:
+            shown = shown & np.not_equal(self.counts, 0)
+        if self.threshold is not None:  # which may have been applied before rounding
+            shown = shown & np.greater_equal(self.counts, self.threshold - 0.5)
+        return shown
+
+    def label(self, row: int) -> str:
+        """A cell in words.
+
+        >>> Table("by time", {"tap": ["on"], "time": ["06:45"]}, [88]).label(0)
+        'by time: tap on, time 06:45'
+        """
+        words = ", ".join(f"{name} {column[row]}" for name, column in self.keys.items())
+        return f"{self.name}: {words}" if words else self.name
+
+    def find(self, cells: Mapping[str, Sequence[Hashable] | NDArray[Any]]) -> Ints:
+        """The row of each cell given by its keys; −1 where there is none, and the first where there are several."""
+        if set(cells) != set(self.keys):
+            raise InputError(
+                f"table {self.name!r} has the keys {_listed(self.keys)}, not {_listed(cells)}: name them all"
+            )
+        return match(self.keys, {name: np.asarray(cells[name]) for name in self.keys})
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Cells with equal truth: row `first_rows[i]` of one table counts the same people as `second_rows[i]` of another."""
+
+    first: str
+    first_rows: Ints = field(repr=False)
+    second: str = ""
+    second_rows: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("first_rows", "second_rows"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.int64))
+        if self.first_rows.shape != self.second_rows.shape:
+            raise InputError(
+                f"pairs of {self.first!r} and {self.second!r}: {len(self.first_rows)} cells against "
+                f"{len(self.second_rows)}, give one for one"
+            )
+        if not self.second:
+            object.__setattr__(self, "second", self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """One table adds up another: row i of `part` belongs to row `rows[i]` of `total` (−1: to none that is listed).
+
+    `exact` says that the published figures themselves are claimed to add up, not only what is behind them.
+    """
+
+    total: str
+    part: str
+    rows: Ints = field(repr=False)
+    exact: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """All that an attacker holds: tables, what the release claims, and which of its counts are related.
+
+    Where no sums are declared, a table whose key columns are among those of another is taken for a sum of it.
+    """
+
+    tables: tuple[Table, ...]
+    epsilon: float | None = None
+    delta: float = 0.0
+    equal: tuple[Pair, ...] = ()
+    sums: tuple[Sum, ...] = ()
+    imply: bool = True  # False: tables with shared key columns are about different people
+
+    def __post_init__(self) -> None:
+        names = [t.name for t in self.tables]
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"two tables are named {name!r}: give each its own name")
+        for used in [n for p in self.equal for n in (p.first, p.second)] + [
+            n for s in self.sums for n in (s.total, s.part)
+        ]:
+            if used not in names:
+                raise InputError(f"a relation names the table {used!r}: there are {', '.join(names)}")
+        for s in self.sums:
+            rows = np.asarray(s.rows)
+            if rows.shape != (len(self[s.part]),) or (len(rows) and rows.max() >= len(self[s.total])):
+                raise InputError(f"{s.total!r} as a sum of {s.part!r}: give a row of the total for each part")
+        for p in self.equal:
+            for name, at in ((p.first, p.first_rows), (p.second, p.second_rows)):
+                if len(at) and not (at.min() >= 0 and at.max() < len(self[name])):
+                    raise InputError(f"a pair names a row that table {name!r} does not have")
+
+    def __getitem__(self, name: str) -> Table:
+        for table in self.tables:
+            if table.name == name:
+                return table
+        raise InputError(f"no table {name!r}: there are {', '.join(t.name for t in self.tables)}")
+
+    @cached_property
+    def relations(self) -> tuple[Sum, ...]:
+        """The declared sums, or those that shared key columns imply."""
+        if self.sums or not self.imply:
+            return self.sums
+        return implied_sums(self.tables)
+
+    @cached_property
+    def families(self) -> list[list[Table]]:
+        """Tables of the same people, grouped: those that sums or pairs tie together."""
+        place = {t.name: i for i, t in enumerate(self.tables)}
+        ties = [{place[s.total], place[s.part]} for s in self.relations]
+        ties += [{place[p.first], place[p.second]} for p in self.equal]
+        groups = connected([{i} for i in range(len(self.tables))] + ties)
+        count = len(self.tables)
+        return [[self.tables[i] for i in group if i < count] for group in groups]
+
+
+def knowing(published: Published, table: str, possible: NDArray[np.bool_]) -> Published:
+    """What is left to find for an attacker who knows which cells of a table can be non-zero, say from a timetable.
+
+    Cells that cannot are dropped, unless they have a published count; the others are all there is, so the table is closed.
+    """
+    old = published[table]
+    keep = np.flatnonzero(np.asarray(possible, dtype=bool) | old.shown)
+    place = np.full(len(old), -1, dtype=np.int64)
+    place[keep] = np.arange(len(keep))
+    keys = {name: column[keep] for name, column in old.keys.items()}
+    new = replace(old, keys=keys, counts=old.counts[keep], closed=True)
+    sums = []
+    for s in published.relations:
+        rows = np.asarray(s.rows)
+        if s.part == table:
+            rows = rows[keep]
+        if s.total == table:
+            rows = np.where(rows >= 0, place[rows], -1)
+        sums.append(replace(s, rows=rows))
+    pairs = []
+    for p in published.equal:
+        first = place[p.first_rows] if p.first == table else p.first_rows
+        second = place[p.second_rows] if p.second == table else p.second_rows
+        both = (first >= 0) & (second >= 0)
+        pairs.append(replace(p, first_rows=first[both], second_rows=second[both]))
+    tables = tuple(new if t.name == table else t for t in published.tables)
+    return replace(published, tables=tables, sums=tuple(sums), equal=tuple(pairs))
+
+
+def implied_sums(tables: Sequence[Table]) -> tuple[Sum, ...]:
+    """A sum for each two tables of which one has some of the other's key columns, and none besides."""
+    found = []
+    for total in tables:
+        for part in tables:
+            if set(total.keys) < set(part.keys):
+                inner = {name: part.keys[name] for name in total.keys}
+                rows = match(total.keys, inner) if inner else np.zeros(len(part), dtype=np.int64)
+                found.append(Sum(total.name, part.name, rows))
+    return tuple(found)
+
+
+def match(keys: Mapping[str, NDArray[Any]], cells: Mapping[str, NDArray[Any]]) -> Ints:
+    """For each cell the first row whose keys are its own, −1 where there is none."""
+    if not keys:
+        size = max((len(c) for c in cells.values()), default=1)
+        return np.zeros(size, dtype=np.int64)
+    here, there = joint_codes(keys, cells)
+    values, first = np.unique(here, return_index=True)
+    if not len(values):
+        return np.full(len(there), -1, dtype=np.int64)
+    place = np.minimum(np.searchsorted(values, there), len(values) - 1)
+    return np.where(values[place] == there, first[place], -1).astype(np.int64)
+
+
+def joint_codes(first: Mapping[str, NDArray[Any]], second: Mapping[str, NDArray[Any]]) -> tuple[Ints, Ints]:
+    """A number for each row of two tables, the same where all keys are; labels are compared as text if types differ."""
+    size = len(next(iter(first.values())))
+    codes = np.zeros(size + len(next(iter(second.values()))), dtype=np.int64)
+    for name, column in first.items():
+        both = _stacked(column, second[name])
+        _, code = np.unique(both, return_inverse=True)
+        codes = np.unique(codes * (int(code.max(initial=0)) + 1) + code, return_inverse=True)[1]
+    return codes[:size].astype(np.int64), codes[size:].astype(np.int64)
+
+
+def _stacked(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    numeric = one.dtype.kind in "iuf" and other.dtype.kind in "iuf"
+    if numeric or (one.dtype.kind == other.dtype.kind and one.dtype.kind != "O"):
+        return np.concatenate([one, other])
+    return np.concatenate([one.astype(str), other.astype(str)])
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(repr, names)) or "none"
+
+
+# Our own releases
+
+
+def from_release(release: Release) -> Published:
+    """What a release of ours publishes: every feature's counts, and the noisy measurements where it has any."""
+    features = release.features
+    names = list(release.tables) or [n for n in features.features if features.size(n) <= LISTED]
+    tables = [_published(release, name) for name in names]
+    sums = _sums(features, names, "", exact=not release.tables)
+    tree = release.levels or features
+    measured = [m for m in release.measurements if m.floor is None]
+    # A feature may be measured twice: each measurement has its own name, and sums hold for the first of them.
+    tables = _unique([*tables, *(_measured(tree, m) for m in measured)])
+    whole = [m.feature for m in measured if m.elements is None]
+    sums += _sums(tree, list(dict.fromkeys(whole)), MEASURED, exact=False)
+    claim = release.claim
+    epsilon = float(claim.cost.epsilon) if claim.holds else None
+    delta = float(claim.cost.delta) if claim.holds else 0.0
+    return Published(tuple(tables), epsilon, delta, (), tuple(sums))
+
+
+def _published(release: Release, name: str) -> Table:
+    """A feature's published counts. Counts that were post-processed have no noise law of their own."""
+    features = release.features
+    declared = noise_of(release, name) if name in release.tables else None
+    noise = threshold = None
+    if declared is not None and declared["scale"] is not None:
+        law: Law = "rounded-laplace" if declared["law"] == ROUNDED else "discrete-laplace"
+        noise, threshold = Noise(law, float(number(declared["scale"]))), declared["threshold"]
+    return Table(
+        name,
+        _keys(features, name),
+        np.asarray(release.counts(name), dtype=np.float64),
+        noise,
+        threshold,
+        name not in release.tables or not _skips_zeros(release),
+        features.size(name),
+        canonical=True,
+        derived=name not in release.tables,
+    )
+
+
+def _skips_zeros(release: Release) -> bool:
+    if release.mechanism == "stability-histogram":
+        return True
+    said = (
+        release.manifest["mechanism"]["settings"]
+        if release.stored is None
+        else release.stored["mechanism"]["settings"]
+    )
+    return bool(said.get("zeros") == "skipped")
+
+
+def _keys(features: FeatureDag, name: str) -> dict[str, NDArray[Any]]:
+    if name == SINGLETON:
+        universe = features.universe
+        codes = universe.unrank_codes(np.arange(universe.size, dtype=np.int64))
+        pairs = zip(universe.dimensions.items(), codes, strict=True)
+        return {n: _labels(d.values)[c] for (n, d), c in pairs}
+    partition = features.partition(name)
+    return {
+        a.name: _labels(a.labels)[c]
+        for a, c in zip(partition.attributes, partition.label_codes(), strict=True)
+    }
+
+
+def _labels(values: Sequence[Hashable]) -> NDArray[Any]:
+    """Labels as an array of text, so that they can be sorted and compared whatever they are."""
+    return np.array([str(v) for v in values])
+
+
+def _measured(tree: FeatureDag, m: Measurement) -> Table:
+    keys = _keys(tree, m.feature)
+    if m.elements is not None:
+        keys = {name: column[m.elements] for name, column in keys.items()}
+    values = np.asarray(m.values, dtype=np.float64)
+    size = tree.size(m.feature)
+    return Table(
+        m.feature + MEASURED,
+        keys,
+        values,
+        _noise(m),
+        None,
+        True,
+        size,
+        closed=m.elements is None,
+        canonical=True,
+    )
+
+
+def _noise(m: Measurement) -> Noise | None:
+    """The law of a measurement's noise, known by its scale and variance together."""
+    from cbdp.noise import RoundedLaplace, exact_fraction
+
+    if m.scale is None or m.variance is None or not len(m.variance):
+        return None
+    scale, variance = float(m.scale), float(m.variance[0])
+    if np.isclose(variance, geometric_variance(scale), rtol=1e-9, atol=0):
+        return Noise("discrete-laplace", scale)
+    if np.isclose(variance, RoundedLaplace(exact_fraction(m.scale)).variance(), rtol=1e-9, atol=0):
+        return Noise("rounded-laplace", scale)
+    return None
+
+
+def _unique(tables: Sequence[Table]) -> list[Table]:
+    seen: dict[str, int] = {}
+    made = []
+    for table in tables:
+        seen[table.name] = seen.get(table.name, 0) + 1
+        again = seen[table.name]
+        made.append(table if again == 1 else replace(table, name=f"{table.name} {again}"))
+    return made
+
+
+def _sums(features: FeatureDag, names: Sequence[str], suffix: str, *, exact: bool) -> list[Sum]:
+    """The sums among some features' tables: from each to the next coarser ones."""
+    return [
+        Sum(coarse + suffix, fine + suffix, features.map_elements(fine, coarse), exact)
+        for fine in names
+        for coarse in names
+        if fine != coarse and features.size(fine) > features.size(coarse) and features.refines(fine, coarse)
+    ]

@@ -1,0 +1,131 @@
+"""The exact law of a noisy count, given how many trips were to be expected.
+
+A count n is Poisson about a mean λ, and λ itself is drawn from a mixture: none at all with some probability, or else
+about the expected value with a spread that may be heavy. On top comes two-sided geometric noise. With noise far wider
+than a trip, counts are taken in steps of a fraction of its scale.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+from scipy.special import gammaln, pdtrc, xlogy
+
+from cbdp.measurement import geometric_variance
+from cbdp.problem import bincount
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FINE = 32  # steps in the noise's scale: the law on steps is off by about a ten-thousandth
+MOST = (
+    2**13
+)  # steps up to which counts are told apart; above, noise of a few steps has nothing left to decide
+LEAST = 0.02  # means below are mixed from this one and 0: a Poisson count is then 0 or 1
+RATIO = 0.25  # between logarithms of neighbouring means
+EMPTY = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
+SPREAD = (0.0, 0.3, 0.6, 0.9, 1.3, 1.8, 2.4, 3.0)
+SHAPES = np.array([(empty, spread) for empty in EMPTY for spread in SPREAD])
+TINY = 1e-300
+NODE, _PART = np.polynomial.hermite_e.hermegauss(25)
+SHARE = _PART / _PART.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """The likelihood of every noisy count there is, under a Poisson count of each of a row of means."""
+
+    step: int
+    decay: float  # of the noise from one step to the next
+    variance: float  # of the noise, in trips
+    column: Ints  # of each noisy count, in the tables
+    capped: NDArray[np.bool_]  # noisy counts beyond the tables
+    means: Floats  # 0 and a row of means, in trips
+    zero: int  # the column of a noisy count of 0
+    trips: Floats  # by column, the count without noise (0 where it would be negative)
+    counts: Floats  # means × columns: the law of the count without noise
+
+    @cached_property
+    def likelihood(self) -> Floats:
+        """Means × columns: the probability of each noisy count."""
+        return self._noised(self.counts)
+
+    @cached_property
+    def moments(self) -> tuple[Floats, Floats]:
+        """Means × columns: likelihood times the expected count, and times its square, given the noisy count."""
+        return self._noised(self.counts * self.trips), self._noised(self.counts * self.trips**2)
+
+    def _noised(self, law: Floats) -> Floats:
+        """A law on the lattice after two-sided geometric noise: two recursions, from either side."""
+        up = lfilter([1.0], [1.0, -self.decay], law, axis=-1)
+        down = lfilter([1.0], [1.0, -self.decay], law[:, ::-1], axis=-1)[:, ::-1]
+        made: Floats = (up + down - law) * ((1 - self.decay) / (1 + self.decay))
+        return np.maximum(made, 0.0)
+
+    def mixtures(self, expected: Floats, shapes: Floats = SHAPES) -> Floats:
+        """Expected counts × shapes × means: what each shape mixes; each row adds up to 1 and has the expected mean.
+
+        Of a shape (empty, spread), `empty` have no trips, and the others' means are log-normal.
+        """
+        empty, spread = shapes[:, 0], shapes[:, 1]
+        relative = np.exp(spread[:, None] * NODE - spread[:, None] ** 2 / 2)
+        relative /= (SHARE * relative).sum(axis=1, keepdims=True) * (1 - empty[:, None])
+        wanted = expected[:, None, None] * relative
+        below = np.clip(np.searchsorted(self.means, wanted, side="right") - 1, 0, len(self.means) - 2)
+        low, high = self.means[below], self.means[below + 1]
+        part = np.clip((wanted - low) / (high - low), 0.0, 1.0)
+        share = (1 - empty)[:, None] * SHARE
+        width = len(self.means)
+        row = np.arange(len(expected) * len(shapes)).reshape(len(expected), len(shapes), 1) * width
+        size = row.size * width
+        flat = bincount((row + below).ravel(), (share * (1 - part)).ravel(), size)
+        flat += bincount((row + below + 1).ravel(), (share * part).ravel(), size)
+        mixed = flat.reshape(len(expected), len(shapes), width)
+        mixed[:, :, 0] += empty
+        return mixed
+
+
+def lattice(noisy: Floats, scale: float) -> Lattice:
+    """The tables for these noisy counts."""
+    step = max(1, int(scale // FINE))
+    place = np.rint(noisy / step).astype(np.int64)
+    high = min(int(place.max()), MOST)
+    zero = max(0, -int(place.min()))
+    top = max(8, high + 3 * math.ceil(scale / step) + 3)
+    steps = int(math.log(max(4.0, top * step) / LEAST) / RATIO) + 1
+    means = np.concatenate([[0.0], LEAST * np.exp(RATIO * np.arange(steps + 1))])
+    counts = np.zeros((len(means), zero + top + 1))
+    counts[:, zero:] = _poisson(means, np.arange(top + 1), step)
+    trips = np.concatenate([np.zeros(zero), step * np.arange(top + 1.0)])
+    return Lattice(
+        step,
+        math.exp(-step / scale),
+        geometric_variance(scale),
+        np.minimum(place, high) + zero,
+        place > high,
+        means,
+        zero,
+        trips,
+        counts,
+    )
+
+
+def _poisson(means: Floats, steps: Ints, step: int) -> Floats:
+    """Means × steps: the law of a Poisson count; a count between two steps is dealt to both, so that means are kept."""
+    if step == 1:
+        law = np.exp(xlogy(steps, means[:, None]) - means[:, None] - gammaln(steps + 1.0))
+    else:  # a hat function of the count is a second difference of expected excesses E[(n − a)⁺]
+        over = step * np.arange(0.0, len(steps) + 1)
+        excess = means[:, None] * pdtrc(np.maximum(over - 1, 0), means[:, None]) - over * pdtrc(
+            over, means[:, None]
+        )
+        excess[:, 0] = means
+        excess = np.column_stack([means + step, excess])
+        law = np.maximum(np.diff(excess, n=2, axis=1) / step, 0.0)
+    made: Floats = law / np.maximum(law.sum(axis=1, keepdims=True), TINY)
+    return made

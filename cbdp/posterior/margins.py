@@ -1,0 +1,102 @@
+"""The margins that leaves are predicted from: sums over many types, of noisy leaves and of what was measured."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from cbdp.features import SINGLETON, FeatureDag, Universe
+from cbdp.measurement import Measurement
+from cbdp.problem import bincount
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FEWEST = 3  # types to an element: with fewer, a leaf's neighbours say next to nothing about it
+MOST = 40  # margins, the coarsest first
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """A grouping of the leaves, and what the features that were measured say about its sums."""
+
+    by: tuple[str, ...]
+    size: int
+    element: NDArray[np.int32]  # of each leaf
+    known: Floats  # the sums, from measured features
+    precision: Floats  # of these; 0 where nothing was measured
+    power: Floats  # the noise's law is exp(−(|z|/width)^power): 1 is Laplace's, 2 the normal one of many added up
+    width: Floats  # for a variance of 1
+    asked: bool  # is it one of the measured features, and not only a sum over finer ones
+
+
+def margins(features: FeatureDag, measurements: Sequence[Measurement]) -> list[Margin]:
+    """Every margin that could say something about a leaf, coarse ones first."""
+    universe = features.universe
+    codes = universe.unrank_codes(np.arange(universe.size))
+    measured = [m for m in measurements if m.feature != SINGLETON and m.variance is not None]
+    inside = {m.feature: features.partition(m.feature).element_of(codes) for m in measured}
+    found = []
+    for by in _groupings(universe):
+        partition = universe.partition(by)
+        if partition.size > 1 and partition.size * FEWEST <= universe.size:
+            element = partition.element_of(codes)
+            known, precision, alone = _known(element, partition.size, measured, inside)
+            power, width = _law(alone)
+            asked = bool((alone > 0.5).all())
+            small = element.astype(np.int32)
+            found.append(Margin(by, partition.size, small, known, precision, power, width, asked))
+    return sorted(found, key=lambda m: m.size)[:MOST]
+
+
+def _groupings(universe: Universe) -> list[tuple[str, ...]]:
+    """Every choice of at most one attribute of each dimension; attributes of several, alone and with each other dimension."""
+    dimensions = list(universe.dimensions)
+    choices: dict[str, list[str | None]] = {name: [None] for name in dimensions}
+    several = []
+    for name, attribute in universe.attributes.items():
+        if len(attribute.of) == 1:
+            choices[attribute.of[0]].append(name)
+        else:
+            several.append(attribute)
+    made = [tuple(c for c in chosen if c is not None) for chosen in itertools.product(*choices.values())]
+    made = [by for by in made if by and by != tuple(dimensions)]
+    for attribute in several:
+        others = [d for d in dimensions if d not in attribute.of]
+        made += [(attribute.name,), *((attribute.name, other) for other in others)]
+    return made
+
+
+def _known(
+    element: Ints, size: int, measured: Sequence[Measurement], inside: dict[str, Ints]
+) -> tuple[Floats, Floats, Floats]:
+    """Sums of the measured features that refine the margin, combined by inverse variance: value, precision, share.
+
+    The share is how much of the variance is that of a single noise: 1 is all of it, near 0 there are very many.
+    """
+    total, precision, fourth = np.zeros(size), np.zeros(size), np.zeros(size)
+    for m in measured:
+        held = np.zeros(int(inside[m.feature].max()) + 1, dtype=np.int64)
+        held[inside[m.feature]] = element
+        if m.elements is not None or not np.array_equal(held[inside[m.feature]], element):
+            continue
+        assert m.variance is not None
+        variance = bincount(held, m.variance, size)
+        total += bincount(held, m.values.astype(float), size) / variance
+        precision += 1.0 / variance
+        fourth += bincount(held, m.variance**2, size) / variance**4
+    sure = np.maximum(precision, 1e-300)
+    return total / sure, precision, np.minimum(fourth / np.maximum(precision**2, 1e-300), 1.0)
+
+
+def _law(alone: Floats) -> tuple[Floats, Floats]:
+    """The power and the width of a law with the kurtosis of such a sum of Laplace noises: 3 beyond the normal for one."""
+    power = np.linspace(1.0, 2.0, 101)
+    beyond = np.exp(gammaln(5 / power) + gammaln(1 / power) - 2 * gammaln(3 / power)) - 3.0
+    found = np.interp(3.0 * alone, beyond[::-1], power[::-1])
+    return found, np.exp(0.5 * (gammaln(1 / found) - gammaln(3 / found)))
