@@ -1,6 +1,8 @@
 """How often the intervals of a release hold the true count, and how wide they are.
 
-python -m benchmarks coverage [--runs 200] [--epsilon 1 0.1] [--city weekday weekend dense] [--weights size]
+python -m benchmarks coverage [--runs 200] [--epsilon 1 0.1] [--city weekday weekend rush dense] [--preset paper]
+
+The rush hour's city is the weekday's from 8 to 10: a seventh of its types, for runs of minutes and not of hours.
 """
 
 from __future__ import annotations
@@ -24,15 +26,17 @@ Ints = NDArray[np.int64]
 
 CONFIDENCE = 0.9
 BAND = (0.88, 0.95)
-CITIES = ("weekday", "weekend", "dense")
+CITIES = ("weekday", "weekend", "rush", "dense")
 FULL = 0.6  # of the dense city's types have trips
 SIZES = ((0, 0), (1, 20), (21, None))  # true counts, told apart because zeros are the hard ones
 
 
 def city(name: str) -> tuple[FeatureDag, Ints]:
     """The features and the true counts; the dense city is the rush hour's universe with trips almost everywhere."""
-    if name == "dense":
+    if name in ("rush", "dense"):
         made = ann_arbor(seed=0, hours=("08:00", "10:00"))
+        if name == "rush":
+            return made.features(), made.counts()
         rng = np.random.Generator(np.random.PCG64(1))
         uniform = rng.random((2, made.universe.size))
         sizes = np.floor(np.log1p(-uniform[1]) / np.log(0.7)).astype(np.int64) + 1
@@ -91,7 +95,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--runs", type=int, default=200, help="simulated releases per table")
     parser.add_argument("--epsilon", nargs="+", default=["1", "0.1"], help="a table for each")
     parser.add_argument("--city", nargs="+", choices=CITIES, default=["weekday"], help="a table for each")
-    parser.add_argument("--weights", default="size", help="of the mechanism's program")
+    parser.add_argument(
+        "--preset", default="best", choices=("best", "paper"), help="the mechanism's configuration"
+    )
     options = parser.parse_args(argv)
     print(f"# Coverage of {CONFIDENCE:.0%} intervals\n")
     print(
@@ -101,8 +107,8 @@ def main(argv: list[str]) -> int:
     for name in options.city:
         features, trips = city(name)
         for epsilon in options.epsilon:
-            mechanism = ConstraintBased(features, epsilon, weights=options.weights)
-            note = f"{name} city, ε = {epsilon}, weights {options.weights!r}"
+            mechanism = ConstraintBased(features, epsilon, preset=options.preset)
+            note = f"{name} city, ε = {epsilon}, preset {options.preset!r}"
             text, fits = table(*covered(mechanism, trips, options.runs, note))
             good = good and fits
             print(f"\n{note}\n\n{text}", flush=True)

@@ -38,8 +38,10 @@ A_TENTH_FOR_THE_TOTAL = {
 
 MECHANISMS: Mapping[str, Callable[[FeatureDag], Mechanism]] = {
     "stability histogram 1, 1, 2": lambda dag: StabilityHistogram(dag, EACH, budget=opal_budget()),
-    "constraint-based 1 : 1 : 2": lambda dag: ConstraintBased(dag, EACH, UNIT, budget=A_TENTH_FOR_THE_TOTAL),
-    "constraint-based, uniform": lambda dag: ConstraintBased(dag, EACH, UNIT),
+    "constraint-based 1 : 1 : 2": lambda dag: ConstraintBased(
+        dag, EACH, UNIT, budget=A_TENTH_FOR_THE_TOTAL, preset="paper"
+    ),
+    "constraint-based, uniform": lambda dag: ConstraintBased(dag, EACH, UNIT, preset="paper"),
     "threshold Laplace": lambda dag: ThresholdLaplace(dag, 3 * UNIT.sensitivity / SCALE, UNIT),
 }
 

@@ -161,8 +161,9 @@ def head(results: Results, options: argparse.Namespace, earlier: str = "") -> li
         Heading(TITLE, 1),
         Text(
             f"Written by `{command}`: {size.runs} runs of each mechanism at each ε on the synthetic city, {size.few} elsewhere, "
-            "seeds from 0 on; slow peers fewer. The city is synthetic (`cbdp.datasets.ann_arbor(seed=0)`, 8–10 am): its number "
-            "of trips, types and busy types are the published ones, its demand is not."
+            "seeds from 0 on; peers fewer, and these and other trees on the weekday only. The city is synthetic "
+            "(`cbdp.datasets.ann_arbor(seed=0)`, 8–10 am): its number of trips, types and busy types are the published ones, its "
+            "demand is not."
         ),
     ]
     if options.smoke:

@@ -146,7 +146,7 @@ def _release(dag: cbdp.FeatureDag, truth: Counts, weights: str, stages: Stages) 
     with stages("round"):
         whole = round_trips(dag, *estimate.trips())
     known = answer.measurement()
-    mechanism = cbdp.ConstraintBased(dag, 1, weights=weights)
+    mechanism = cbdp.ConstraintBased(dag, 1, weights=weights, preset="paper")
     release = Release(
         dag,
         mechanism.name,
@@ -166,7 +166,7 @@ def both_ways(sparse: bool) -> Callable[[], float]:
     """Measuring and solving the case study's day, one way or the other."""
     city = City(periods=48)
     truth = count(city.trips.astype(np.int64), city.features.universe)
-    mechanism = cbdp.ConstraintBased(city.features, 1, sparse=sparse)
+    mechanism = cbdp.ConstraintBased(city.features, 1, sparse=sparse, preset="paper")
     for seed in range(3):
         mechanism.simulate(truth, seed)
 

@@ -36,6 +36,7 @@ _HOME = {
     "Ledger": "cbdp.ledger",
 }
 _MODULES = (
+    "audit",
     "budget",
     "compiler",
     "config",

@@ -56,7 +56,7 @@ class Case:
         if row == "H5":
             return Hierarchical(self.features, epsilon, **more)
         chosen = self.trees["zones first"] if row in TREE_ROWS else self.features
-        return ConstraintBased(chosen, epsilon, weights=weights(row), **more)
+        return ConstraintBased(chosen, epsilon, weights=weights(row), preset="paper", **more)
 
 
 def weights(row: str) -> str:

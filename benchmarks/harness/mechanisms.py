@@ -62,8 +62,7 @@ def _register_trees() -> None:
 
 def papers(features: FeatureDag, epsilon: str, unit: Any, weights: str = "size") -> ConstraintBased:
     """The paper's configuration: ε in equal parts, and the closest consistent counts to the noisy ones themselves."""
-    asked: Any = {"estimator": "projection"} if "estimator" in ConstraintBased.__dataclass_fields__ else {}
-    return ConstraintBased(features, epsilon, unit, budget="uniform", weights=weights, **asked)
+    return ConstraintBased(features, epsilon, unit, weights=weights, preset="paper")
 
 
 def flat(case: Case, epsilon: str, *, level: int) -> Run:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.compiler import merge
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.measurement import Measurement
@@ -20,7 +21,8 @@ from cbdp.problem import bincount
 
 Floats = NDArray[np.float64]
 
-SURE = 2.0  # standard errors by which sums must miss what was measured to be raked
+SURE = 3.0  # standard errors by which a sum must miss what was measured: chance does so once in seventy (Laplace's law)
+CLEAR = 0.25  # relative noise up to which a measured count, known better than its leaves' sum, may move them
 LEAST = 0.1  # of a leaf is left, however much its sums are too high
 ROUNDS = 8
 FLOOR = 1e-6  # variance of a leaf that is all but certain
@@ -37,7 +39,9 @@ def expected_leaves(
 
     `prior` are public weights, one for each trip type: how trips are thought to be spread before anything was measured.
     """
-    leaves = _leaves(measurements)
+    leaves = _leaves(features, measurements)
+    tables = merge(features, (m for m in measurements if m.feature != SINGLETON and len(m.values)))
+    measurements = [*tables.values(), leaves]
     scale = leaves.scale
     assert scale is not None
     noisy = leaves.values.astype(float)
@@ -53,26 +57,24 @@ def expected_leaves(
 def _raked(
     features: FeatureDag, measurements: Sequence[Measurement], mean: Floats, variance: Floats
 ) -> Floats:
-    """Leaves whose sums miss a measured feature by more than both claim share an error: take it away.
+    """Leaves whose sum misses a well-measured count by more than both claim share an error: take it away.
 
     The program that reconciles leaves and features takes the leaves' errors for independent, and would believe their sums.
-    Coarse features come first. Leaves bear it by their variance: those that are known well stay.
+    Leaves bear it by their variance: those that are known well stay. Coarse features come last, so that theirs hold.
     """
     whole = [
         m for m in measurements if m.feature != SINGLETON and m.variance is not None and m.elements is None
     ]
-    for m in sorted(whole, key=lambda m: len(m.values)):
+    for m in sorted(whole, key=lambda m: -len(m.values)):
         inside = features.cells.element_of_cell[m.feature][features.cell_of_leaf]
         size = len(m.values)
         held, spread = bincount(inside, mean, size), bincount(inside, variance, size)
         assert m.variance is not None
-        claimed, missed = m.variance + spread, m.values - held
-        excess = float(np.mean(missed**2 - claimed))
-        if excess <= SURE * float(np.mean(claimed)) * math.sqrt(5.0 / size):  # 5: of squares of Laplace noise
-            continue
-        signal = excess / float(np.mean(held**2)) * held**2
-        wanted = np.maximum(held + signal / (signal + m.variance) * missed, LEAST * held)
-        mean = _shifted(mean, variance, inside, wanted)
+        missed = m.values - held
+        clear = m.variance <= np.minimum((CLEAR * held) ** 2, spread)
+        told = clear & (missed**2 > SURE**2 * (m.variance + spread))
+        if told.any():
+            mean = _shifted(mean, variance, inside, np.where(told, np.maximum(m.values, LEAST * held), held))
     return mean
 
 
@@ -88,7 +90,7 @@ def _shifted(mean: Floats, variance: Floats, inside: NDArray[Any], wanted: Float
     return moved
 
 
-def _leaves(measurements: Sequence[Measurement]) -> Measurement:
+def _leaves(features: FeatureDag, measurements: Sequence[Measurement]) -> Measurement:
     found = [m for m in measurements if m.feature == SINGLETON]
     if len(found) != 1:
         raise InputError(
@@ -98,4 +100,10 @@ def _leaves(measurements: Sequence[Measurement]) -> Measurement:
         raise InputError(
             "the noise of 'singleton' has no scale: estimator 'posterior' needs that of two-sided geometric noise"
         )
-    return found[0]
+    whole = merge(features, found)[SINGLETON]
+    if whole.elements is not None:
+        raise InputError(
+            f"'singleton' is measured in {len(whole.values):,} of {features.universe.size:,} trip types: "
+            "estimator 'posterior' needs a noisy count of each"
+        )
+    return replace(whole, scale=found[0].scale)

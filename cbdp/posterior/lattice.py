@@ -26,6 +26,9 @@ FINE = 32  # steps in the noise's scale: the law on steps is off by about a ten-
 MOST = (
     2**13
 )  # steps up to which counts are told apart; above, noise of a few steps has nothing left to decide
+DEEP = (
+    32  # scales below 0 from which noisy counts share a column: all counts below 0 say the same about trips
+)
 LEAST = 0.02  # means below are mixed from this one and 0: a Poisson count is then 0 or 1
 RATIO = 0.25  # between logarithms of neighbouring means
 EMPTY = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
@@ -93,7 +96,8 @@ class Lattice:
 def lattice(noisy: Floats, scale: float) -> Lattice:
     """The tables for these noisy counts."""
     step = max(1, int(scale // FINE))
-    place = np.rint(noisy / step).astype(np.int64)
+    deep = DEEP * math.ceil(scale / step)
+    place = np.clip(np.rint(noisy / step), -deep, MOST + 1).astype(np.int64)
     high = min(int(place.max()), MOST)
     zero = max(0, -int(place.min()))
     top = max(8, high + 3 * math.ceil(scale / step) + 3)

@@ -17,6 +17,9 @@ STRATA = 40
 POOLED = 0.2  # of the other strata's evidence on the shape counts for a stratum
 NEAR = 3.0  # nats within which shapes are averaged over
 DRIFT = 0.3  # relative error of expected counts at which strata are weighed as informative
+FEWEST = (
+    4  # leaves to a stratum that moves its mean: of fewer, a leaf's own noise would be what is expected of it
+)
 SURE = 2.0  # standard errors from which the strata's means are believed to differ from the expected
 FLOOR = 1e-6  # variance of a leaf that is all but certain
 
@@ -61,13 +64,13 @@ def _calibrated(noisy: Floats, rate: Floats, group: Ints, variance: float) -> Fl
     many = np.bincount(group)
     wanted, told, chance = np.bincount(group, rate) / many, np.bincount(group, noisy) / many, variance / many
     wanted = np.maximum(wanted, TINY)
-    weight = wanted**4 / ((DRIFT * wanted) ** 2 + chance) ** 2
-    scale = weight.sum()
+    lever = wanted**2 / ((DRIFT * wanted) ** 2 + chance) ** 2
+    scale = (lever * wanted**2).sum()
     if not scale > 0:
         return wanted
-    off = float((weight * ((told - wanted) ** 2 - chance) / wanted**2).sum() / scale)
-    doubt = float(np.sqrt((weight**2 * 2 * chance**2 / wanted**4).sum()) / scale)
+    off = float((lever * ((told - wanted) ** 2 - chance)).sum() / scale)
+    doubt = float(np.sqrt((lever**2 * 2 * chance**2).sum()) / scale)
     off = min(off, 1.0) if off > SURE * doubt else 0.0
-    believed = off * wanted**2 / (off * wanted**2 + chance)
+    believed = np.where(many < FEWEST, 0.0, off * wanted**2 / (off * wanted**2 + chance))
     made: Floats = np.maximum(wanted + believed * (told - wanted), 1e-3 * wanted)
     return made * ((many @ wanted) / (many @ made))  # the total is known better from all answers together

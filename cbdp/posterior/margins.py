@@ -89,7 +89,7 @@ def _known(
         variance = bincount(held, m.variance, size)
         total += bincount(held, m.values.astype(float), size) / variance
         precision += 1.0 / variance
-        fourth += bincount(held, m.variance**2, size) / variance**4
+        fourth += bincount(held, m.variance**2, size) / variance**2 / variance**2
     sure = np.maximum(precision, 1e-300)
     return total / sure, precision, np.minimum(fourth / np.maximum(precision**2, 1e-300), 1.0)
 

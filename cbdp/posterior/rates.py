@@ -14,6 +14,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,12 +44,28 @@ STEP = (
 )
 LOW, HIGH = -5.0, 8.0
 KNOTS = np.arange(LOW, HIGH + STEP / 2, STEP)
-FINE = np.arange(LOW, HIGH + 1 / 16, 1 / 8)
-ONE = int(np.argmin(np.abs(FINE)))
-SPLINE: Floats = np.ascontiguousarray(CubicSpline(KNOTS, np.eye(len(KNOTS)), axis=0)(FINE).T)
 SPREADS = np.array([0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.4, 2.0, 2.8])
-_LOG = -0.5 * ((FINE + SPREADS[:, None] ** 2 / 2) / SPREADS[:, None]) ** 2
-PRIORS: Floats = np.exp(_LOG) / np.exp(_LOG).sum(axis=1, keepdims=True)  # log-normal factors of mean 1
+DEPTH = 60.0  # nats below the best at which a factor is out of the question: deeper, interpolation would ring
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Logarithms of factors at which they are weighed; likelihoods are interpolated from the knots by cubic splines."""
+
+    log: Floats
+    one: int  # the place of the factor 1
+    spline: Floats  # knots × grid
+    priors: Floats  # spreads × grid: log-normal factors of mean 1
+
+
+def _grid(parts: int) -> Grid:
+    log = np.linspace(LOW, HIGH, int((HIGH - LOW) * parts) + 1)
+    spline = np.ascontiguousarray(CubicSpline(KNOTS, np.eye(len(KNOTS)), axis=0)(log).T)
+    law = np.exp(-0.5 * ((log + SPREADS[:, None] ** 2 / 2) / SPREADS[:, None]) ** 2)
+    return Grid(log, int(-LOW * parts), spline, law / law.sum(axis=1, keepdims=True))
+
+
+ROUGH, SHARP = _grid(8), _grid(32)  # sharp for what was measured: its factors may be known to a few per cent
 CELL = 0.25  # between logarithms of expected counts in the table of likelihoods
 FIRST, COLUMNS = -18.0, 160
 SIGNAL = np.array([0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0])  # variances of factors that are tried on sums
@@ -67,7 +84,8 @@ def expected(
 ) -> Floats:
     """The expected count of each leaf; `start` are public weights, which say how a total is spread before data is seen."""
     fold: Ints = np.sum(codes, axis=0) % FOLDS
-    even = np.full(len(noisy), 1.0 / len(noisy)) if start is None else start / start.sum()
+    even = np.ones(len(noisy)) if start is None else start / start.max()
+    even /= even.sum()
     log = np.tile(np.log(np.maximum(total * even, TINY)), (FOLDS, 1))
     shape: tuple[float, float] | None = None
     likely: Floats | None = None
@@ -162,12 +180,18 @@ def _by_likelihood(
     uneven = math.exp(shape[1] ** 2) / (1 - shape[0]) - 1
 
     told = (margin.known, margin.precision, margin.power, margin.width)
+    grid = SHARP if margin.asked else ROUGH
 
     def weigh(k: int) -> tuple[Floats, Floats, Floats, Floats]:
         sums = _added(margin.element, log[k], fold, k, table.column, likely, margin.size)
         held, squares = _held(margin.element, log[k], margin.size)
         squares *= uneven
-        return sums, held, squares, _gains(sums, SPLINE, PRIORS, *told, held, squares)
+        return (
+            sums,
+            held,
+            squares,
+            _gains(sums, grid.spline, grid.log, grid.one, grid.priors, *told, held, squares),
+        )
 
     weighed = in_folds(weigh)
     gains = np.mean([gain for *_, gain in weighed], axis=0)
@@ -175,12 +199,12 @@ def _by_likelihood(
     believed /= believed.sum()
     if believed[0] > DROPPED or (gains.max() < GAIN and not margin.asked):
         return
-    prior = believed[1:] @ PRIORS
-    prior[ONE] += believed[0]
+    prior = believed[1:] @ grid.priors
+    prior[grid.one] += believed[0]
 
     def multiply(k: int) -> None:
         sums, held, squares, _ = weighed[k]
-        factor = _factors(sums, SPLINE, prior, *told, held, squares)
+        factor = _factors(sums, grid.spline, grid.log, prior, *told, held, squares)
         factor *= held.sum() / (factor @ held)
         log[k] += np.log(factor)[margin.element]
 
@@ -188,12 +212,12 @@ def _by_likelihood(
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _gains(sums, spline, priors, known, precision, power, width, held, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _gains(sums, spline, log, one, priors, known, precision, power, width, held, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """By spread of the factors, how many nats they gain on having none."""
     gains = np.zeros(len(priors))
     for j in range(len(sums)):
-        fit = _fit(sums[j], spline, known[j], precision[j], power[j], width[j], held[j], squares[j])
-        without = math.log(fit[ONE] + TINY)
+        fit = _fit(sums[j], spline, log, known[j], precision[j], power[j], width[j], held[j], squares[j])
+        without = math.log(fit[one] + TINY)
         for s in range(len(priors)):
             total = 0.0
             for f in range(len(fit)):
@@ -203,33 +227,35 @@ def _gains(sums, spline, priors, known, precision, power, width, held, squares):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _factors(sums, spline, prior, known, precision, power, width, held, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _factors(sums, spline, log, prior, known, precision, power, width, held, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The expected factor of each element."""
     factor = np.empty(len(sums))
     for j in range(len(sums)):
-        fit = _fit(sums[j], spline, known[j], precision[j], power[j], width[j], held[j], squares[j])
+        fit = _fit(sums[j], spline, log, known[j], precision[j], power[j], width[j], held[j], squares[j])
         total, mean = TINY, 0.0
         for f in range(len(fit)):
             total += fit[f] * prior[f]
-            mean += fit[f] * prior[f] * math.exp(FINE[f])
+            mean += fit[f] * prior[f] * math.exp(log[f])
         factor[j] = max(mean / total, LEAST)
     return factor
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _fit(sums, spline, known, precision, power, width, held, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _fit(sums, spline, log, known, precision, power, width, held, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The likelihood of one element's factors, largest 1: of its leaves, and of what measured features say of its sum.
 
     A measured sum has its noise, and counts vary about their rate. The law's tails matter: under a normal one, large Laplace
     noise would pass for a large factor.
     """
     fit = np.zeros(spline.shape[1])
+    best = sums.max()
     for k in range(len(sums)):
+        depth = max(sums[k] - best, -DEPTH)
         for f in range(len(fit)):
-            fit[f] += sums[k] * spline[k, f]
+            fit[f] += depth * spline[k, f]
     if precision > 0:
         for f in range(len(fit)):
-            factor = math.exp(FINE[f])
+            factor = math.exp(log[f])
             variance = 1.0 / precision + factor * held + factor * factor * squares
             deviation = math.sqrt(variance)
             fit[f] -= (abs(known - factor * held) / (width * deviation)) ** power + math.log(deviation)
@@ -369,9 +395,11 @@ def _scores(element, rate, fold, own, noisy, factor, variance, bunched):  # type
 
 
 def total_of(measurements: Sequence[Measurement]) -> float:
-    """The number of trips, by inverse variance from all measurements; its expected value given that it is not negative."""
+    """The number of trips, by inverse variance from all whole measurements; its expected value given that it is not negative."""
     told = [
-        (float(m.values.sum()), float(np.sum(m.variance))) for m in measurements if m.variance is not None
+        (float(m.values.sum()), float(np.sum(m.variance)))
+        for m in measurements
+        if m.variance is not None and m.elements is None
     ]
     precision = sum(1 / v for _, v in told)
     mean, deviation = sum(t / v for t, v in told) / precision, math.sqrt(1 / precision)
