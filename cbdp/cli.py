@@ -128,14 +128,12 @@ def _init(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     from cbdp.config import read
-    from cbdp.explain import answer, explain
+    from cbdp.explain import answers, explain
     from cbdp.planning import plan
 
     planned = plan(read(options.config))
-    print(explain(planned))
-    for wanted in options.within or ():
-        feature, _, percent = wanted.partition("=")
-        print(answer(planned, feature, percent))
+    said = answers(planned, options.within or ())
+    print("\n".join([str(explain(planned)), *said]))
     return 0
 
 

@@ -27,6 +27,7 @@ Keys = tuple[str | int, ...]
 
 SCHEMA = Path(__file__).with_name("config.schema.json")
 EXPORTS = ("csv", "omx", "geojson", "matsim", "sumo", "xarray")
+BUDGETS = ("leaves", "balanced", "tables", "uniform", "geometric", "optimal")
 MECHANISMS = (
     "constraint-based",
     "laplace",
@@ -430,7 +431,11 @@ class Data:
     ] = field(default_factory=dict)
     expected_trips: Annotated[
         int | None,
-        Setting(Whole(), "a public order of magnitude of the number of trips, for expected relative noise"),
+        Setting(Whole(), "a public order of magnitude of the number of trips, for expected errors"),
+    ] = None
+    expected_filled: Annotated[
+        float | None,
+        Setting(Real(below=1), "a public guess of the share of trip types that any trip is of, likewise"),
     ] = None
 
 
@@ -596,8 +601,15 @@ class Privacy:
     budget: Annotated[
         str | Mapping[str, Fraction] | None,
         Setting(
-            Either((Text(choices=("uniform", "geometric")), Named(Exact()))),
-            "how ε is shared among the features: uniform, geometric, or feature → share",
+            Either((Text(choices=BUDGETS), Named(Exact()))),
+            "how ε is shared among the features: by what it serves (leaves, balanced, tables), for a target (optimal), "
+            "uniform, geometric, or feature → share",
+        ),
+    ] = None
+    target: Annotated[
+        Mapping[str, Fraction] | None,
+        Setting(
+            Named(Exact()), "feature → how much its error matters: ε is shared for that, from public facts"
         ),
     ] = None
     ledger: Annotated[str, Setting(Text(), "the file that keeps account of what this data set has spent")] = (
@@ -632,7 +644,28 @@ class MechanismTable:
     ] = None
     weights: Annotated[
         str | Mapping[str, Any] | None,
-        Setting(Either((WEIGHTS, Named(Either((WEIGHTS, Real()))))), "constraint-based: how features weigh"),
+        Setting(
+            Either((WEIGHTS, Named(Either((WEIGHTS, Real()))))),
+            "constraint-based: how features weigh, with the estimator projection",
+        ),
+    ] = None
+    preset: Annotated[
+        str | None,
+        Setting(Text(choices=("best", "paper")), "constraint-based: best, or paper: as it was published"),
+    ] = None
+    estimator: Annotated[
+        str | None,
+        Setting(
+            Text(choices=("posterior", "projection")),
+            "constraint-based: expected counts given all noisy answers, or the closest consistent counts",
+        ),
+    ] = None
+    prior: Annotated[
+        str | None,
+        Setting(
+            Text(),
+            "constraint-based: a public CSV or Parquet file of weights by stop, or by dimensions: where trips are expected",
+        ),
     ] = None
     solver: Annotated[str | None, Setting(Text(), "constraint-based: which solver (see `cbdp solvers`)")] = (
         None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from cbdp.measurement import Measurement
 from cbdp.problem import Problem, bincount
 from cbdp.solution import Solution
 from cbdp.solvers import Solver, get
+
+if TYPE_CHECKING:
+    from cbdp.posterior.sparse import Expected as ExpectedAbove
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -116,6 +119,12 @@ def post_process(
     if check_estimator(estimator) == "posterior":
         from cbdp.posterior import expected_leaves
 
+        if isinstance(weights, Mapping) or weights not in ("size", "inverse-variance"):
+            raise InputError(
+                f"weights {weights!r} with estimator 'posterior', which weighs by inverse variance: leave weights out"
+            )
+        if prior is not None:
+            prior = check_prior(prior, features.universe.size)
         given = compiler.read(features, measurements)
         leaves = expected_leaves(features, given, prior=prior, progress=progress)
         measurements = [*(m for m in given if m.feature != SINGLETON), leaves]
@@ -152,21 +161,26 @@ def post_process_above(
     weights: Weights = "size",
     solver: str | Solver | Any = "newton",
     tolerance: float = TOLERANCE,
+    estimator: str = "projection",
 ) -> Estimate:
     """As `post_process`, asking for noisy counts of trip types only as far down as they can matter.
 
     A count that does not exceed its cell's shift is 0 in the answer, whatever it is (x_u = max(0, c_u − s_k)). So floors
     are set somewhat below where the shifts are expected to be, and lowered where a shift ends below its floor. The
     certificate is that of the problem with all trip types.
+
+    With `estimator="posterior"` the counts above their floors are replaced by what is to be expected of them, and the
+    others of each cell by what is to be expected of all of them together. The program reconciles these with the features
+    (weights are inverse variances), and what it leaves to a cell's others is dealt out to types drawn at random.
     """
     _check_tolerance(tolerance)
     chosen = get(solver)
+    if check_estimator(estimator) == "posterior":
+        return _expected_above(features, measurements, leaves, chosen, tolerance)
     sizes = features.cells.partition.sizes
     scale = float(leaves.scale)
     margin, warm = MARGIN, None
-    highest = scale * (np.log(sizes) + SPARE)
-    wanted = np.minimum(_expected_shifts(features, measurements, scale) - margin * scale, highest)
-    leaves.lower(_floors(wanted, leaves.floor, sizes, leaves.expected))
+    leaves.lower(_first_floors(features, measurements, leaves))
     for rounds in range(ROUNDS):
         problem = compiler.compile(features, [*measurements, leaves.measurement()], weights)
         try:
@@ -188,6 +202,55 @@ def post_process_above(
         lower = np.maximum(shift - margin * scale, leaves.floor - margin * scale)
         leaves.lower(_floors(np.where(low, lower, leaves.floor), leaves.floor, sizes, leaves.expected))
     return _certified(features, problem, solution, chosen, tolerance)
+
+
+def _expected_above(
+    features: FeatureDag,
+    measurements: Sequence[Measurement],
+    leaves: Revealing,
+    solver: Solver,
+    tolerance: float,
+) -> Estimate:
+    from cbdp.posterior.sparse import dealt, expected_above, seed_of
+
+    leaves.lower(_first_floors(features, measurements, leaves))
+    above = leaves.measurement()
+    found = expected_above(features, measurements, above)
+    problem = _of_expected(features, measurements, above, found)
+    estimate = _certified(features, problem, solver.solve(problem, None), solver, tolerance)
+    known, rest = np.split(estimate.solution.leaves, [len(found.index)])
+    mass = bincount(problem.cell[len(known) :], rest, problem.cells)
+    others, shares = dealt(features, found, mass, seed_of([*measurements, above]))
+    index = np.concatenate([found.index, others])
+    order = np.argsort(index, kind="stable")
+    solution = replace(estimate.solution, leaves=np.concatenate([known, shares])[order])
+    return Estimate(features, solution, index[order])
+
+
+def _of_expected(
+    features: FeatureDag, measurements: Sequence[Measurement], above: Measurement, found: ExpectedAbove
+) -> Problem:
+    """The program for types that are told apart, and one leaf for all others of each cell."""
+    none = np.empty(0, dtype=np.int64)
+    unknown = replace(above, values=none, elements=none, variance=None)
+    problem = compiler.compile(features, [*measurements, unknown], "inverse-variance")
+    others = np.flatnonzero(found.rest > 0)
+    return replace(
+        problem,
+        target=np.concatenate([found.mean, found.rest[others]]),
+        weight=1.0 / np.concatenate([found.variance, found.doubt[others]]),
+        cell=np.concatenate([found.cell, others]).astype(problem.cell.dtype),
+        index=None,
+        floor=None,
+    )
+
+
+def _first_floors(features: FeatureDag, measurements: Sequence[Measurement], leaves: Revealing) -> Ints:
+    """Somewhat below where the shifts are expected to be."""
+    sizes, scale = features.cells.partition.sizes, float(leaves.scale)
+    highest = scale * (np.log(sizes) + SPARE)
+    wanted = np.minimum(_expected_shifts(features, measurements, scale) - MARGIN * scale, highest)
+    return _floors(wanted, leaves.floor, sizes, leaves.expected)
 
 
 def _expected_shifts(features: FeatureDag, measurements: Sequence[Measurement], scale: float) -> Floats:
@@ -248,6 +311,19 @@ def check_estimator(estimator: str) -> str:
     if estimator not in ESTIMATORS:
         raise InputError(f"unknown estimator {estimator!r}: use {' or '.join(map(repr, ESTIMATORS))}")
     return estimator
+
+
+def check_prior(prior: Any, size: int) -> Floats:
+    """Public weights for every trip type: above 0 somewhere, never negative."""
+    try:
+        given = np.asarray(prior, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"the prior is {prior!r}: give a weight for each trip type") from None
+    if given.shape != (size,):
+        raise InputError(f"the prior has shape {given.shape}: give a weight for each of {size:,} trip types")
+    if not np.isfinite(given).all() or (given < 0).any() or not (given > 0).any():
+        raise InputError("the prior's weights must be finite, not negative, and above 0 somewhere")
+    return given
 
 
 def _check_tolerance(tolerance: float) -> None:

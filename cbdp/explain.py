@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from cbdp.allocation import LEAVES, OPTIMAL, Facts, expected_errors
 from cbdp.budget import Number, positive
 from cbdp.config import did_you_mean
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
-from cbdp.mechanisms import Hierarchical, Laplace
+from cbdp.measuring import shares
+from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace
 from cbdp.mechanisms.laplace import LAWS
 from cbdp.noise import DiscreteLaplace
 from cbdp.planning import Plan
@@ -56,6 +58,7 @@ class Explanation:
     tree: str
     confidence: float
     noise: tuple[Noise, ...]
+    choices: Mapping[str, Mapping[str, float]]  # budget → feature → expected error of a count, in trips
     unmeasured: tuple[str, ...]
     warnings: tuple[str, ...]
     files: tuple[str, ...]
@@ -82,6 +85,7 @@ def explain(plan: Plan) -> Explanation:
         tree=tree(plan.features),
         confidence=plan.confidence,
         noise=measured,
+        choices=choices(plan),
         unmeasured=_unmeasured(plan, measured),
         warnings=tuple(_warnings(plan, measured)),
         files=files(plan),
@@ -117,6 +121,23 @@ def noise(plan: Plan) -> tuple[Noise, ...]:
         half = _law(plan, scale).half_width(plan.confidence)
         found.append(Noise(name, dag.size(name), epsilon, delta, scale, half, expected))
     return tuple(found)
+
+
+def choices(plan: Plan) -> dict[str, dict[str, float]]:
+    """What each way to share ε would do to each table: the expected error of a count in trips, by `cbdp.allocation`'s model.
+
+    The configured one comes first.
+    """
+    mechanism = plan.mechanism
+    if not isinstance(mechanism, ConstraintBased):
+        return {}
+    facts = Facts(plan.unit.sensitivity, plan.expected_trips, plan.config.data.expected_filled)
+    own = mechanism.budget if isinstance(mechanism.budget, str) else "as given"
+    given = {own: {name: epsilon for name, (epsilon, _) in spends(plan).items()}}
+    for name in (*LEAVES, "uniform"):
+        if name not in given:
+            given[name] = shares(plan.features, mechanism.spent, name, mechanism.measured)
+    return {name: expected_errors(plan.features, shared, facts) for name, shared in given.items()}
 
 
 def _law(plan: Plan, scale: Fraction) -> Any:
@@ -175,6 +196,17 @@ def answer(
     )
 
 
+def answers(plan: Plan, wishes: Sequence[str]) -> list[str]:
+    """The answers to wishes like "zone=5", all of them or, if one cannot be answered, none."""
+    made = []
+    for wish in wishes:
+        feature, equals, percent = wish.partition("=")
+        if not equals:
+            raise InputError(f"{wish!r} is no wish for precision: write it like zone=5, in per cent")
+        made.append(answer(plan, feature, percent))
+    return made
+
+
 def _rounded_up(value: Fraction) -> Fraction:
     step = Fraction(10) ** (math.floor(math.log10(value)) + 1 - DIGITS)
     return math.ceil(value / step) * step
@@ -193,6 +225,11 @@ def _text(plan: Plan, measured: tuple[Noise, ...]) -> Iterator[str]:
         "What is counted (each table is made of those below it)", tree(plan.features).split("\n")
     )
     yield from _section(f"Noise at {_percent(plan.confidence)} confidence", [*table, "", *_wrapped(remarks)])
+    if isinstance(plan.mechanism, ConstraintBased):
+        yield from _section(
+            "What budgets would do: expected error of a count in trips",
+            [*_choice_table(plan), "", *_wrapped(_choice_remarks(plan))],
+        )
     yield from _section("Account", _wrapped(_account(plan)))
     yield from _section("What would be written", written)
     yield from _section("Warnings", _wrapped(warned))
@@ -266,6 +303,10 @@ def _noise_table(plan: Plan, measured: tuple[Noise, ...]) -> list[str]:
             f"±{n.half_width:,}",
         )
         rows.append((*row, *((_trips(n.expected), _percent(n.relative)) if told else ())))
+    return _aligned(rows)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     wide = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
     return [
         "  ".join(
@@ -273,6 +314,30 @@ def _noise_table(plan: Plan, measured: tuple[Noise, ...]) -> list[str]:
         )
         for row in rows
     ]
+
+
+def _choice_table(plan: Plan) -> list[str]:
+    made = choices(plan)
+    rows = [("budget", *plan.features.features)]
+    for n, (name, errors) in enumerate(made.items()):
+        mark = f"{name} (configured)" if n == 0 else name
+        rows.append((mark, *(f"{errors[f]:,.3g}" for f in plan.features.features)))
+    return _aligned(rows)
+
+
+def _choice_remarks(plan: Plan) -> Iterator[str]:
+    mechanism = plan.mechanism
+    assert isinstance(mechanism, ConstraintBased)
+    yield "Root mean square errors by a model of noise and post-processing that knows public facts only; uniform is the paper's."
+    if plan.expected_trips is None:
+        yield "How far small counts are shrunk is not known: state data.expected_trips, and data.expected_filled if known."
+    if mechanism.estimator == "projection":
+        yield "The estimator is projection, which shrinks less: single trip types come out worse where trips are few."
+    if mechanism.budget == OPTIMAL and mechanism.target is not None:
+        wanted = ", ".join(f"{name} {_number(weight)}" for name, weight in mechanism.target.items())
+        yield f"The budget is worked out for the target {wanted}."
+    else:
+        yield "To have ε shared for what matters to you, state it: privacy.target = { singleton = 1, zone = 2 }."
 
 
 def _noise_remarks(plan: Plan, measured: tuple[Noise, ...]) -> Iterator[str]:

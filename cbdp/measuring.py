@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.allocation import LEAVES, named
+from cbdp.allocation import LEAVES, OPTIMAL, Facts, named, optimal
 from cbdp.budget import Budget, Number, Sequential, Spend, positive, split
 from cbdp.counts import Counts
 from cbdp.errors import InputError
@@ -23,9 +23,15 @@ Ints = NDArray[np.int64]
 
 
 def shares(
-    features: FeatureDag, epsilon: Number, budget: Budget, only: Sequence[str] | None = None
+    features: FeatureDag,
+    epsilon: Number,
+    budget: Budget,
+    only: Sequence[str] | None = None,
+    *,
+    target: Mapping[str, Any] | None = None,
+    facts: Facts | None = None,
 ) -> dict[str, Fraction]:
-    """What each measured feature gets of ε, coarse ones first."""
+    """What each measured feature gets of ε, coarse ones first. `target` and `facts` are what a budget "optimal" goes by."""
     measured = list(features.features) if only is None else list(only)
     for name in measured:
         if measured.count(name) > 1:
@@ -38,6 +44,10 @@ def shares(
     measured.sort(key=lambda n: (features.size(n), list(features.features).index(n)))
     if isinstance(budget, str) and budget in LEAVES:
         return named(measured, positive(epsilon), budget)
+    if budget == OPTIMAL:
+        if target is None:
+            raise InputError("budget 'optimal' without a target: say what matters, like {'singleton': 1}")
+        return optimal(features, measured, positive(epsilon), target, facts)
     return split(measured, positive(epsilon), budget)
 
 

@@ -21,15 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp import mechanisms
+from cbdp.allocation import OPTIMAL
 from cbdp.config import Config, FeatureTable, Grid, Listing, Modes, Period, Span, UnitTable, did_you_mean
 from cbdp.errors import InputError, SolverError
 from cbdp.features import SINGLETON, Dimension, Feature, FeatureDag, Universe, odmts, opal, periods
+from cbdp.features.presets import EXTRA, extra_features
 from cbdp.io import places
 from cbdp.io import trips as trips_io
 from cbdp.io.places import Stops
 from cbdp.io.trips import Clock
 from cbdp.ledger import Amount, BudgetError, Charge, Finished, Ledger
 from cbdp.mechanisms import Mechanism
+from cbdp.mechanisms.constraint_based import DENSE
 from cbdp.solvers import get
 from cbdp.unit import Person, Trip, Unit
 
@@ -43,8 +46,20 @@ MECHANISMS: Mapping[str, type[Mechanism]] = {
         mechanisms.ThresholdLaplace,
     )
 }
-SHARED = ("features", "epsilon", "unit", "budget", "delta")  # what [privacy] and the features decide
-NOT_ASKED = ("sparse",)  # changes the work and not the law
+SHARED = (
+    "features",
+    "epsilon",
+    "unit",
+    "budget",
+    "delta",
+    "target",
+)  # what [privacy] and the features decide
+NOT_ASKED = (
+    "sparse",  # changes the work and not the law
+    "trips",  # these follow from [data] and from the file of the prior
+    "filled",
+    "prior_source",
+)
 PLACES = ("origin", "destination")
 MOST_CONFIDENT = 0.999
 
@@ -432,6 +447,10 @@ def _by_table(config: Config, universe: Universe, modes: Modes) -> Universe:
             _code(row[a.name], a.name, known, number, modes.table)
             for a, known in zip(keyed, codes, strict=True)
         )
+        if not row[modes.label]:
+            raise InputError(
+                f"row {number} of {modes.table!r} has no mode: give it one, or leave the row out"
+            )
         if seen[place] and table[place] != row[modes.label]:
             raise InputError(f"row {number} of {modes.table!r} gives a second mode to the same pair")
         table[place], seen[place] = row[modes.label], True
@@ -453,6 +472,9 @@ def _code(value: str, name: str, known: Mapping[str, int], number: int, file: st
 def _features(config: Config, universe: Universe) -> FeatureDag:
     given = [_feature(config, universe, n, entry) for n, entry in enumerate(config.feature)]
     known = _preset(config, universe) if config.preset else []
+    if config.preset == "odmts":
+        named = {f.name for f in (*known, *given)}
+        known += extra_features([n for n in config.privacy.target or () if n in EXTRA and n not in named])
     for n, feature in enumerate(given):
         if feature.name in [f.name for f in (*known, *given[:n])]:
             raise config.source.error(
@@ -508,8 +530,23 @@ def _unit(config: Config, schema: trips_io.Source) -> Unit:
 
 def _mechanism(config: Config, features: FeatureDag, unit: Unit) -> Mechanism:
     cls = MECHANISMS[config.mechanism.name]
-    settings = _settings(config, cls, features)
+    settings = (
+        _settings(config, cls, features) | _budget(config, cls, features) | _delta(config, cls, features)
+    )
     privacy = config.privacy
+    where: tuple[str, ...] = ("mechanism",)
+    if privacy.target is not None:
+        where = ("privacy", "target")
+    elif isinstance(privacy.budget, Mapping) or privacy.budget == OPTIMAL:
+        where = ("privacy", "budget")
+    with config.source.at(*where):
+        return cls(features, privacy.epsilon, unit, **settings)
+
+
+def _budget(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
+    """How ε is shared: as it is written, or for a target."""
+    privacy = config.privacy
+    made: dict[str, Any] = {}
     if privacy.budget is not None:
         if "budget" not in _names(cls):
             raise config.source.error(
@@ -517,11 +554,19 @@ def _mechanism(config: Config, features: FeatureDag, unit: Unit) -> Mechanism:
             )
         if isinstance(privacy.budget, Mapping):
             _check_features(config, features, ("privacy", "budget"), privacy.budget)
-        settings["budget"] = privacy.budget
-    settings |= _delta(config, cls, features)
-    where = ("privacy", "budget") if isinstance(privacy.budget, Mapping) else ("mechanism",)
-    with config.source.at(*where):
-        return cls(features, privacy.epsilon, unit, **settings)
+        made["budget"] = privacy.budget
+    if privacy.target is not None:
+        if "target" not in _names(cls):
+            raise config.source.error(
+                ("privacy", "target"), f"{cls.name} shares ε by no target: leave it out"
+            )
+        _check_features(config, features, ("privacy", "target"), privacy.target)
+        made |= {
+            "target": privacy.target,
+            "trips": config.data.expected_trips,
+            "filled": config.data.expected_filled,
+        }
+    return made
 
 
 def _settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
@@ -541,7 +586,87 @@ def _settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dic
         )
     if "solver" in given:
         _check_solver(config, given["solver"])
+    if "prior" in given:
+        with config.source.at("mechanism", "prior"):
+            given |= _prior(config, features.universe, given["prior"])
     return given
+
+
+def _prior(config: Config, universe: Universe, written: str) -> dict[str, Any]:
+    """Public weights by stop, or by some of the dimensions, as a weight for each trip type."""
+    if universe.size > DENSE:
+        raise InputError(f"a prior for {universe.size:,} trip types: it takes at most {DENSE:,}")
+    path = config.path(written)
+    rows = _weight_rows(path)
+    codes = universe.unrank_codes(np.arange(universe.size))
+    by = dict(zip(universe.dimensions, codes, strict=True))
+    columns = [column for column in rows[0] if column != "weight"]
+    if columns == ["stop"]:
+        ends = _place_names(config)
+        if not ends:
+            raise InputError("weights by stop need stops: name their file in data.stops")
+        table = _weights(rows, ["stop"], [universe.dimension(ends[0])], written)
+        if np.isnan(table).any():
+            stop = universe.dimension(ends[0]).values[int(np.flatnonzero(np.isnan(table))[0])]
+            raise InputError(f"{written!r} has no weight for the stop {stop!r}: give each stop one")
+        prior = np.prod([table[by[end]] for end in ends], axis=0)
+    else:
+        for column in columns:
+            if column not in universe.dimensions:
+                cure = did_you_mean(column, ["stop", *universe.dimensions])
+                raise InputError(f"the column {column!r} of {written!r} is no dimension: {cure}")
+        table = _weights(rows, columns, [universe.dimension(c) for c in columns], written)
+        prior = np.nan_to_num(table[tuple(by[c] for c in columns)])  # what is not listed weighs nothing
+    if not (prior > 0).any():
+        raise InputError(f"all weights of {written!r} are 0: give at least one above")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return {"prior": prior, "prior_source": {"file": written, "sha256": digest}}
+
+
+def _weight_rows(path: Path) -> list[places.Row]:
+    """The rows of a public table of weights, as text."""
+    if path.suffix.lower() == ".parquet":
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        try:
+            held = parquet.read_table(path)
+        except FileNotFoundError:
+            raise InputError(f"there is no file {str(path)!r}") from None
+        except (OSError, pa.ArrowException):
+            raise InputError(f"{str(path)!r} cannot be read as Parquet: it is damaged") from None
+        rows: list[places.Row] = [{k: str(v) for k, v in row.items()} for row in held.to_pylist()]
+    else:
+        rows = places.table_rows(places.text_of(path), path)
+    if not rows or "weight" not in rows[0] or len(rows[0]) < 2:
+        raise InputError(
+            f"{str(path)!r} holds no weights: give a column 'weight', and 'stop' or the dimensions beside it"
+        )
+    return rows
+
+
+def _weights(
+    rows: Sequence[places.Row], columns: Sequence[str], of: Sequence[Dimension], file: str
+) -> NDArray[np.float64]:
+    """The weights by the values of these columns; NaN where there is none."""
+    table = np.full([len(d) for d in of], np.nan)
+    codes = [{str(value): code for code, value in enumerate(d.values)} for d in of]
+    for number, row in enumerate(rows, 2):
+        place = tuple(_code(row[c], c, known, number, file) for c, known in zip(columns, codes, strict=True))
+        try:
+            weight = float(row["weight"])
+        except ValueError:
+            weight = math.nan
+        if not 0 <= weight < math.inf:
+            raise InputError(
+                f"row {number} of {file!r} has the weight {row['weight']!r}: give a number of at least 0"
+            )
+        if not np.isnan(table[place]):
+            raise InputError(
+                f"row {number} of {file!r} gives a second weight to {', '.join(row[c] for c in columns)}"
+            )
+        table[place] = weight
+    return table
 
 
 def _names(cls: type[Mechanism]) -> list[str]:
@@ -668,8 +793,16 @@ def _request(dataset: str, columns: Mapping[str, str], clock: Clock, mechanism: 
     """
     cost: Any = mechanism.claim().cost
     spends = [(p.what, str(p.epsilon), str(p.delta)) for p in getattr(cost, "parts", (cost,))]
-    left_out = {*SHARED, *NOT_ASKED, "measured", "tables"}  # what the spends say already
+    left_out = {
+        *SHARED,
+        *NOT_ASKED,
+        "measured",
+        "tables",
+        "preset",
+    }  # what the spends and other settings say already
     settings = {n: _plain(getattr(mechanism, n)) for n in _names(type(mechanism)) if n not in left_out}
+    if settings.get("estimator") == "projection":  # as in requests from before there was another
+        settings = {n: value for n, value in settings.items() if n not in ("estimator", "prior")}
     stated = {
         "version": 1,
         "dataset": dataset,
@@ -705,7 +838,9 @@ def _array_hash(array: NDArray[Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A setting as JSON can hold it, exactly."""
+    """A setting as JSON can hold it, exactly; an array by its hash."""
+    if isinstance(value, np.ndarray):
+        return _array_hash(value.astype("<f8"))
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

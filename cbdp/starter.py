@@ -264,7 +264,9 @@ def _render(trips: Sequence[str], stops: str | None, found: Guess) -> str:
             "",
             "[mechanism]",
             'name = "constraint-based"',
-            'weights = "size"',
+            'preset = "best"         # "paper": as it was published, with ε shared evenly and least squares alone',
+            '# estimator = "posterior"  # or "projection", which weighs by weights = "size"',
+            '# prior = "boardings.csv"  # public weights (columns stop and weight): where trips are to be expected',
             'solver = "newton"',
             "",
             "[output]",
@@ -312,7 +314,10 @@ def _data(trips: Sequence[str], stops: str | None, found: Guess) -> list[str]:
     )
     lines.append(f'# timezone = "America/Los_Angeles"  # {zone}')
     lines.append(
-        "# expected_trips = 100000  # a public order of magnitude: `check` then knows the relative noise"
+        "# expected_trips = 100000  # a public order of magnitude: `check` then knows what errors to expect"
+    )
+    lines.append(
+        "# expected_filled = 0.05   # a public guess of the share of trip types that have any trips, likewise"
     )
     return lines
 
@@ -359,7 +364,9 @@ def _privacy(found: Guess) -> list[str]:
         "[privacy]",
         "epsilon = 1.0           # of the whole release; smaller is more private and noisier",
         f'unit = "trip"           # or {{ person = {_quoted(person)}, max_trips = 4 }}: whether a person travelled at all',
-        'budget = "uniform"      # or "geometric", or { total = 0.1, … } with every table: what each gets of epsilon',
+        'budget = "balanced"     # what epsilon is spent on; also "leaves" (single trip types), "tables", "uniform", "geometric",',
+        "                        # or { total = 0.1, … } with every table; `check` says what each would do",
+        "# target = { singleton = 1, zone = 2 }  # instead of budget: how much the error of each table matters",
         'ledger = "ledger.sqlite"',
         "cap = 1.0               # the most this data set may ever spend: fixed when the ledger is created",
     ]

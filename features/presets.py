@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from inspect import signature
 
 import numpy as np
@@ -13,19 +13,37 @@ from cbdp.features.dimension import Labels
 from cbdp.features.feature import Feature
 from cbdp.features.universe import Universe
 
+EXTRA: Mapping[str, tuple[str, ...]] = {
+    "origin": ("origin",),
+    "destination": ("destination",),
+    "origin-time": ("origin", "time"),
+    "destination-time": ("destination", "time"),
+    "origin-destination": ("origin", "destination"),
+}
+"""Further features of trips that `odmts` adds when asked: worth their share of ε where a target names them."""
+
 
 def odmts(
-    universe: Universe, zones: Labels | None = None, modes: Labels | None = None, *, level: int = 5
+    universe: Universe,
+    zones: Labels | None = None,
+    modes: Labels | None = None,
+    *,
+    level: int = 5,
+    extra: Sequence[str] = (),
 ) -> FeatureDag:
     """The case study's features: total, time, zone pair × time, mode × time and singleton (F1–F5 of the CBDP paper).
 
     `zones` labels the stops, `modes` the (origin, destination) pairs or the (origin, destination, time) types; leave
-    one out when the universe has it already. `level` 4 leaves the modes out, 3 the zones as well (O4 and O3).
+    one out when the universe has it already. `level` 4 leaves the modes out, 3 the zones as well (O4 and O3). `extra`
+    adds features of single stops or pairs of them: origin, destination, origin-time, destination-time, origin-destination.
+    With these the features form more than two families, and rounding may miss some counts by one; it reports which.
 
     >>> from cbdp.features import periods
     >>> city = Universe(origin=["A", "B"], destination=["A", "B"], time=periods("08:00", "10:00", "1h"))
     >>> odmts(city, zones={"A": "n", "B": "s"}, modes=[["walk", "bus"], ["bus", "walk"]])
     FeatureDag(total 1, time 2, zone 8, mode 4, singleton 8)
+    >>> odmts(city, level=3, extra=["origin-time"])
+    FeatureDag(total 1, time 2, origin-time 4, singleton 8)
     """
     if level not in (3, 4, 5):
         raise InputError(f"odmts level {level}: 3 (time), 4 (and zones) or 5 (and modes)")
@@ -39,7 +57,17 @@ def odmts(
         if modes is not None:
             universe = _with_modes(universe, modes)
         features.append(Feature("mode", by=["mode", "time"]))
-    return FeatureDag(universe, features)
+    return FeatureDag(universe, [*features, *extra_features(extra)])
+
+
+def extra_features(names: Sequence[str]) -> list[Feature]:
+    """The further features of these names."""
+    if isinstance(names, str):
+        raise InputError(f"extra is {names!r}: give a list of names")
+    for name in names:
+        if name not in EXTRA:
+            raise InputError(f"unknown extra feature {name!r}: there are {', '.join(EXTRA)}")
+    return [Feature(name, by=EXTRA[name]) for name in names]
 
 
 def _with_modes(universe: Universe, modes: Labels) -> Universe:

@@ -17,6 +17,7 @@ from pyarrow import csv as pacsv
 from pyarrow import parquet
 
 from cbdp import config, explain, planning, starter
+from cbdp.allocation import Facts, expected_errors, model, named
 from cbdp.counts import count
 from cbdp.errors import CbdpError, InputError
 from cbdp.ledger import BudgetError, Ledger
@@ -321,6 +322,19 @@ WRONG = [
     ([('"constraint-based"', '"constraint-based"\nmeasured = ["total"]')], 22, "'singleton' is not measured"),
     ([('"constraint-based"', '"constraint-based"\nmeasured = ["singleton",\n"zones"]')], 23, "did you mean 'zone'?"),
     ([('"constraint-based"', '"constraint-based"\nweights = { zon = 1 }')], 22, "names 'zon', which is no feature"),
+    ([('"constraint-based"', '"constraint-based"\nweights = "size"\nestimator = "posterior"')], 20,
+     "weights 'size' with estimator 'posterior', which weighs by inverse variance: leave weights out"),
+    ([('"constraint-based"', '"constraint-based"\nprior = "stops.csv"')], 22, "holds no weights"),
+    ([('"constraint-based"', '"constraint-based"\npreset = "paper"\nprior = "even.csv"')], 20, "a prior with estimator 'projection'"),
+    ([("cap = 2.0", 'budget = "optimal"')], 18, "budget 'optimal' without a target"),
+    ([("cap = 2.0", 'budget = "tables"\ntarget = { zone = 1 }')], 19, "a target with budget 'tables'"),
+    ([("cap = 2.0", "target = { zone = 1, mod = 2 }")], 18, "privacy.target names 'mod', which is no feature: did you mean 'mode'?"),
+    ([("cap = 2.0", "target = {}")], 18, "say how much features matter"),
+    ([('"constraint-based"', '"hierarchical"'), ("cap = 2.0", "target = { zone = 1 }")], 18, "hierarchical shares ε by no target"),
+    ([('"constraint-based"', '"stability-histogram"'), ("cap = 2.0", 'delta = "1e-400"')], 20, "too small to compute with"),
+    ([('"constraint-based"', '"stability-histogram"\ntables = ["zone", "zone"]'), ("cap = 2.0", "delta = 1e-6")], 20,
+     "feature 'zone' is listed twice"),
+    ([(MODES, 'modes = { table = "empty.csv" }')], 13, "row 2 of 'empty.csv' has no mode"),
     ([('"release"', '"stops.csv"')], 24, "exists already"),
     ([('"release"', '"no/release"')], 24, "there is no folder"),
 ]  # fmt: skip
@@ -338,6 +352,8 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(
     (city / "twice.csv").write_text("id,lat,lon,zone\nS0,42,-83,a\nS0,42,-83,a\n")
     (city / "pairs.csv").write_text("origin,destination,mode\nS0,S1,bus\nS0,S9,bus\n")
     (city / "zones.csv").write_text("origin.zone,destination.zone,mode\nnort,south,bus\n")
+    (city / "empty.csv").write_text("origin,destination,mode\nS0,S1,\n")
+    (city / "even.csv").write_text("stop,weight\n" + "".join(f"S{n},1\n" for n in range(6)))
     (city / "few.csv").write_text("origin,destination,mode\nS0,S1,bus\n")
     text = CONFIG
     for old, new in changes:
@@ -464,24 +480,33 @@ def test_a_broken_ledger_is_told_with_its_line(city: Path) -> None:
 def test_identical_requests_have_one_hash(city: Path) -> None:
     """Spelling, place, confidence and exports do not matter: to change them must not cost ε again."""
     request = _plan(city).request
-    shares = "budget = { total = 0.2, time = 0.2, zone = 0.2, mode = 0.2, singleton = 0.2 }"
+    every = 'measured = ["singleton", "mode", "zone", "time", "total"]'
+    shares = "budget = { total = 0.15, time = 0.15, zone = 0.15, mode = 0.15, singleton = 0.4 }"
     for changes in (
         [("epsilon = 1.0", 'epsilon = "2/2"')],
         [("cap = 2.0", f"cap = 2.0\n{shares}")],
+        [("cap = 2.0", 'cap = 2.0\nbudget = "balanced"')],
         [('"release"', '"elsewhere"\nconfidence = 0.5\nexport = ["csv"]')],
         [("expected_trips = 60000", "")],
-        [
-            (
-                'name = "constraint-based"',
-                'weights = "size"\nmeasured = ["singleton", "mode", "zone", "time", "total"]',
-            )
-        ],
+        [('name = "constraint-based"', f'preset = "best"\nestimator = "posterior"\n{every}')],
     ):
         assert _plan(city, *changes).request == request
+    paper = _plan(city, ('name = "constraint-based"', 'preset = "paper"')).request
+    spelt = 'weights = "size"\nestimator = "projection"\n' + every
+    assert (
+        _plan(
+            city, ("cap = 2.0", 'cap = 2.0\nbudget = "uniform"'), ('name = "constraint-based"', spelt)
+        ).request
+        == paper
+    )
+    assert paper != request
 
 
 def test_requests_that_differ_have_other_hashes(city: Path) -> None:
     """Whatever changes what is released changes the hash."""
+    for name, last in (("even", 1), ("uneven", 2)):
+        rows = [f"S{n},{last if n == 5 else 1}" for n in range(6)]
+        (city / f"{name}.csv").write_text("\n".join(["stop,weight", *rows]) + "\n")
     hashes = {_plan(city).request}
     changes: list[tuple[str, str]] = [
         ("epsilon = 1.0", "epsilon = 1.5"),
@@ -492,6 +517,13 @@ def test_requests_that_differ_have_other_hashes(city: Path) -> None:
         ('{ column = "zone" }', "{ clusters = 2 }"),
         ("[privacy]", '[[feature]]\nname = "o"\nby = "origin"\n[privacy]'),
         ("cap = 2.0", 'cap = 2.0\nbudget = "geometric"'),
+        ("cap = 2.0", 'cap = 2.0\nbudget = "leaves"'),
+        ("cap = 2.0", "cap = 2.0\ntarget = { zone = 1, singleton = 1 }"),
+        ("cap = 2.0", "cap = 2.0\ntarget = { zone = 9, singleton = 1 }"),
+        ('"constraint-based"', '"constraint-based"\npreset = "paper"'),
+        ('"constraint-based"', '"constraint-based"\nestimator = "projection"'),
+        ('"constraint-based"', '"constraint-based"\nprior = "even.csv"'),
+        ('"constraint-based"', '"constraint-based"\nprior = "uneven.csv"'),
         ("cap = 2.0", 'cap = 2.0\nunit = { trip = "replace" }'),
         ("cap = 2.0", 'cap = 2.0\nunit = { person = "card", max_trips = 1 }'),
         ('"constraint-based"', '"constraint-based"\nweights = "uniform"'),
@@ -516,7 +548,11 @@ def _tail(scale: float, k: int) -> float:
 
 def test_noise_by_table_is_that_of_its_law(city: Path) -> None:
     """Scale is Δ/ε_i, the half width the least that holds often enough, the relative noise a part of the mean count."""
-    plan = _plan(city, ("cap = 2.0", 'cap = 2.0\nunit = { person = "card", max_trips = 3 }'))
+    plan = _plan(
+        city,
+        ("cap = 2.0", 'cap = 2.0\nunit = { person = "card", max_trips = 3 }'),
+        ('"constraint-based"', '"constraint-based"\npreset = "paper"'),
+    )
     told = explain.explain(plan)
     assert [n.feature for n in told.noise] == ["total", "time", "mode", "zone", "singleton"]
     for n in told.noise:
@@ -563,9 +599,22 @@ def test_the_answer_states_what_it_rests_on(city: Path) -> None:
         explain.answer(_plan(city), "zone", "ten")
 
 
+def test_wishes_are_answered_together_or_not_at_all(city: Path) -> None:
+    """Each wish of the command line has its sentence; one that is wrong is refused with its value."""
+    plan = _plan(city)
+    assert explain.answers(plan, ["zone=5", "total=1"]) == [
+        explain.answer(plan, "zone", "5"),
+        explain.answer(plan, "total", "1"),
+    ]
+    for wrong, said in (("zone=abc", "'abc'"), ("zone", "like zone=5"), ("zones=5", "did you mean 'zone'")):
+        with pytest.raises(InputError, match=said):
+            explain.answers(plan, ["zone=5", wrong])
+
+
 def test_the_text_says_what_matters(city: Path) -> None:
     """Size, DAG twice, ε by feature, account, files and the reassurance at the end."""
-    told = explain.explain(_plan(city, ('"release"', '"release"\nexport = ["omx"]')))
+    paper = ('"constraint-based"', '"constraint-based"\npreset = "paper"')
+    told = explain.explain(_plan(city, paper, ('"release"', '"release"\nexport = ["omx"]')))
     for part in (
         "6 origin × 6 destination × 4 time: 144 trip types",
         "at most a factor e^1 = 2.72",
@@ -583,10 +632,10 @@ def test_the_text_says_what_matters(city: Path) -> None:
 
 def test_noisy_tables_are_warned_of(city: Path) -> None:
     """Above the stated bound there is a warning with the ε that would be needed; without trips there is none."""
-    few = ("expected_trips = 60000", "expected_trips = 2000")
+    few = ("expected_trips = 60000", "expected_trips = 1200")
     told = explain.explain(_plan(city, few))
     [warning] = told.warnings
-    assert warning.startswith("singleton: expected relative noise 79 % is above the bound of 50 %")
+    assert warning.startswith("singleton: expected relative noise 72 % is above the bound of 50 %")
     needed = explain.epsilon_for(_plan(city, few), "singleton", 0.5)
     assert f"ε would have to be {float(needed):g}," in warning
     assert explain.explain(_plan(city, few, ('"release"', '"release"\nnoise_bound = 0.8'))).warnings == ()
@@ -594,6 +643,103 @@ def test_noisy_tables_are_warned_of(city: Path) -> None:
     assert silent.warnings == ()
     assert "Relative noise is not known" in silent.text
     assert all(n.relative is None for n in silent.noise)
+
+
+def test_choices_of_a_budget_are_shown_with_their_errors(city: Path) -> None:
+    """By the model each table's error is told for each budget; what serves a table makes it better than what does not."""
+    told = explain.explain(_plan(city))
+    assert list(told.choices) == ["balanced", "leaves", "tables", "uniform"]
+    made = told.choices
+    assert made["leaves"]["singleton"] < made["balanced"]["singleton"] < made["tables"]["singleton"]
+    assert made["tables"]["total"] < made["balanced"]["total"] < made["leaves"]["total"]
+    facts = Facts(1, 60000)
+    split = named(["total", "time", "mode", "zone", "singleton"], Fraction(1), "tables")
+    assert made["tables"] == pytest.approx(expected_errors(_plan(city).features, split, facts))
+    lines = [line.split() for line in told.text.split("\n")]
+    shown = {line[0]: line[-5:] for line in lines if line and line[0] in made}
+    order = list(_plan(city).features.features)
+    for name, errors in made.items():
+        assert shown[name] == [f"{errors[f]:,.3g}" for f in order]
+    assert explain.explain(_plan(city, ('"constraint-based"', '"laplace"'))).choices == {}
+
+
+def test_a_target_is_the_best_choice_for_itself(city: Path) -> None:
+    """Configured by a target, ε is shared so that its loss is below that of every named budget; `check` states the target."""
+    plan = _plan(city, ("cap = 2.0", "cap = 2.0\ntarget = { zone = 2, singleton = 1 }"))
+    told = explain.explain(plan)
+    assert next(iter(told.choices)) == "optimal"
+    assert "worked out for the target zone 2, singleton 1" in told.text
+    alone = model(plan.features, ["singleton"], Fraction(1), Facts(1, 60000)).alone()
+    best = dict(zip(plan.features.features, alone, strict=True))
+    loss = {
+        name: sum(w * errors[f] ** 2 / best[f] for f, w in (("zone", 2), ("singleton", 1)))
+        for name, errors in told.choices.items()
+    }
+    assert loss["optimal"] == min(loss.values())
+    share = next(n.epsilon for n in told.noise if n.feature == "zone")
+    assert explain.epsilon_for(plan, "zone", "1/100") < explain.epsilon_for(_plan(city), "zone", "1/100")
+    assert share > Fraction(3, 20)
+
+
+def test_a_target_that_names_a_further_feature_adds_it(city: Path) -> None:
+    """With the preset `odmts`, tables of single stops are there when the target asks for them; a declared one stays."""
+    plan = _plan(city, ("cap = 2.0", "cap = 2.0\ntarget = { origin-time = 1, singleton = 1 }"))
+    assert plan.features.features["origin-time"].by == ("origin", "time")
+    own = ("[privacy]", '[[feature]]\nname = "origin-time"\nby = ["time", "origin.zone"]\n[privacy]')
+    declared = _plan(city, own, ("cap = 2.0", "cap = 2.0\ntarget = { origin-time = 1 }"))
+    assert declared.features.features["origin-time"].by == ("time", "origin.zone")
+
+
+def test_a_prior_by_stop_is_a_product_of_both_ends(city: Path) -> None:
+    """A weight for each stop counts at the origin and at the destination; the file's hash goes with it."""
+    text = "stop,weight\n" + "".join(f"S{n},{n + 1}\n" for n in range(6))
+    (city / "w.csv").write_text(text)
+    plan = _plan(city, ('"constraint-based"', '"constraint-based"\nprior = "w.csv"'))
+    made: Any = plan.mechanism
+    by = np.arange(1.0, 7.0)
+    wanted = np.broadcast_to((by[:, None] * by)[:, :, None], (6, 6, 4))
+    assert made.prior.tolist() == wanted.reshape(-1).tolist()
+    assert made.prior_source == {"file": "w.csv", "sha256": hashlib.sha256(text.encode()).hexdigest()}
+    assert made.estimator == "posterior"
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_prior_by_dimensions(city: Path, kind: str) -> None:
+    """Weights by some of the dimensions hold for all types of those values; what is not listed weighs nothing."""
+    table = pa.table({"time": ["06:00", "08:00"], "destination": ["S1", "S1"], "weight": [2.0, 0.5]})
+    (pacsv.write_csv if kind == "csv" else parquet.write_table)(table, city / f"w.{kind}")
+    plan = _plan(city, ('"constraint-based"', f'"constraint-based"\nprior = "w.{kind}"'))
+    made: Any = plan.mechanism
+    prior = made.prior.reshape(6, 6, 4)
+    assert (prior[:, 1, 0] == 2).all()
+    assert (prior[:, 1, 2] == 0.5).all()
+    assert prior.sum() == 6 * 2.5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("stop,weight\nS0,1\n", "has no weight for the stop 'S1'"),
+        ("stop,weight\nS9,1\n", "row 2 of 'w.csv' has the unknown stop 'S9'"),
+        ("time,weight\n06:00,1\n06:00,2\n", "row 3 of 'w.csv' gives a second weight to 06:00"),
+        ("time,weight\n06:00,-1\n", "row 2 of 'w.csv' has the weight '-1'"),
+        ("time,weight\n06:00,nan\n", "has the weight 'nan'"),
+        ("time,weight\n06:00,lots\n", "has the weight 'lots'"),
+        ("time,weight\n06:00,0\n", "all weights of 'w.csv' are 0"),
+        ("tiem,weight\n06:00,0\n", "the column 'tiem' of 'w.csv' is no dimension: did you mean 'time'?"),
+        ("time,wait\n06:00,0\n", "holds no weights: give a column 'weight'"),
+        ("weight\n1\n", "holds no weights"),
+        ("", "is not a CSV file"),
+        (None, "there is no file"),
+    ],
+)
+def test_a_wrong_prior_is_one_line(city: Path, text: str | None, said: str) -> None:
+    """The file is public: its row and value are told, at the line of the setting."""
+    if text is not None:
+        (city / "w.csv").write_text(text)
+    with pytest.raises(InputError, match=r"cbdp\.toml:22: ") as caught:
+        _plan(city, ('"constraint-based"', '"constraint-based"\nprior = "w.csv"'))
+    assert said in str(caught.value)
 
 
 def test_a_cap_that_was_not_stated_is_warned_of(city: Path) -> None:

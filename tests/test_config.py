@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from cbdp import config, planning
 from cbdp.errors import InputError
+from cbdp.features import Feature, FeatureDag, Universe
+from cbdp.measuring import shares
 
 DESIGN = """\
 [data]
@@ -139,6 +141,28 @@ def test_what_is_left_out_has_defaults() -> None:
     assert read.universe == config.UniverseTable()
 
 
+def test_budgets_targets_and_estimators_are_read() -> None:
+    """Budgets by name, targets as fractions, and how counts are estimated arrive as written."""
+    text = (
+        LEAST
+        + 'target = { singleton = 1, zone = "2/3" }\n[mechanism]\nestimator = "posterior"\nprior = "w.csv"\n'
+    )
+    read = config.parse(text.replace("[privacy]", "expected_filled = 0.05\n[privacy]"))
+    assert read.privacy.target == {"singleton": 1, "zone": Fraction(2, 3)}
+    assert read.data.expected_filled == 0.05
+    assert read.mechanism == config.MechanismTable(estimator="posterior", prior="w.csv")
+    for budget in config.BUDGETS:
+        assert config.parse(f'{LEAST}budget = "{budget}"\n').privacy.budget == budget
+
+
+def test_every_named_budget_is_one_of_the_mechanism() -> None:
+    """What the configuration offers, the program can share ε by."""
+    dag = FeatureDag(Universe(origin=["A", "B"], time=["am", "pm"]), [Feature("time", by="time")])
+    for budget in config.BUDGETS:
+        made = shares(dag, 1, budget, target={"time": 1})
+        assert sum(made.values()) == 1
+
+
 # What is wrong in its shape: replacement in RICH, the line, what is said. A JSON Schema must refuse each as well.
 WRONG = [
     ("expected_trips = 1_000_000", "expected_trip = 9", 13, "[data] has no setting 'expected_trip': did you mean 'expected_trips'?"),
@@ -175,6 +199,12 @@ WRONG = [
     ('unit = { person = "person", max_trips = 4 }', 'unit = "tripp"', 31, "unit is 'tripp': did you mean 'trip'?"),
     ('unit = { person = "person", max_trips = 4 }', "unit = 1", 31, "unit is 1: give text in quotes or a table"),
     ("total = 0.1", "total = 0", 32, "privacy.budget.total is 0, it must be above 0"),
+    ("cap = 2\n", "target = { zone = 0 }\n", 33, "privacy.target.zone is 0, it must be above 0"),
+    ("cap = 2\n", 'target = "zone"\n', 33, "privacy.target is 'zone': give a table like"),
+    ('budget = { total = 0.1, time = "7/30" }', 'budget = "leafs"', 32, "budget is 'leafs': did you mean 'leaves'?"),
+    ("expected_trips = 1_000_000", "expected_filled = 1.5", 13, "expected_filled is 1.5: give a number above 0 and below 1"),
+    ("weights = { total = 2.5", 'preset = "papers"\nweights = { total = 2.5', 37, "preset is 'papers': did you mean 'paper'?"),
+    ("weights = { total = 2.5", 'estimator = "mean"\nweights = { total = 2.5', 37, "estimator is 'mean': there are posterior, projection"),
     ('name = "constraint-based"', 'name = "constraint"', 36, "did you mean 'constraint-based'?"),
     ("total = 2.5", "total = -2.5", 37, "mechanism.weights.total is -2.5: give a number above 0"),
     ('"omx"', '"omxx"', 40, "output.export is 'omxx': did you mean 'omx'?"),

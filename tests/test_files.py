@@ -64,6 +64,10 @@ def _counts(dag: cbdp.FeatureDag) -> np.ndarray:
     return np.arange(dag.universe.size, dtype=np.int64) % 7 * 5
 
 
+def _weights() -> np.ndarray:
+    return 1.0 + np.arange(_city().universe.size) % 3
+
+
 def _made(mechanism: Mechanism, *, secure: bool = True) -> Release:
     counts = _counts(mechanism.features)
     return mechanism.release(counts) if secure else mechanism.simulate(counts, seed=5)
@@ -83,6 +87,14 @@ def _person_release() -> Release:
 
 MECHANISMS = {
     "constraint-based": lambda: _made(cbdp.ConstraintBased(_city(), 1)).with_intervals(0.9),
+    "paper": lambda: _made(cbdp.ConstraintBased(_city(), 1, preset="paper")).with_intervals(0.9),
+    "prior": lambda: _made(
+        cbdp.ConstraintBased(_city(), 1, prior=_weights(), prior_source={"file": "w.csv", "sha256": "a" * 64})
+    ),
+    "target": lambda: _made(
+        cbdp.ConstraintBased(_city(), 1, target={"zone": 2, "singleton": "1/3"}, trips=900, filled=0.8)
+    ),
+    "sparse posterior": lambda: _made(cbdp.ConstraintBased(_city(), 1, sparse=True, estimator="posterior")),
     "sparse": lambda: _made(cbdp.ConstraintBased(_city(), "1/3", sparse=True)),
     "in part": lambda: _made(cbdp.ConstraintBased(_city(), 1, measured=["singleton", "zone"])),
     "person": _person_release,
@@ -456,13 +468,13 @@ def test_a_sparse_release_lists_what_was_published_about_types_only(tmp_path: Pa
     assert floors["floor"].to_pylist() == original.floor.tolist()
     assert floors.column_names == ["origin.zone", "destination.zone", "floor"]
     rows = pq.read_metadata(tmp_path / "out" / "features" / "singleton.parquet").num_rows
-    assert rows == len(original.elements)
+    assert rows == len(np.union1d(original.elements, release.estimate.index))
     assert sum(f["bytes"] for n, f in saved.manifest["files"].items() if "universe" not in n) < 10**6
 
 
 def test_the_manifest_states_what_was_promised(tmp_path: Path) -> None:
     """ε in total and by feature as exact fractions, noise, unit, solver and certificate, rounding, confidence, versions."""
-    release = _release("constraint-based")
+    release = _release("paper")
     made = release.save(tmp_path / "out").manifest
     assert made["privacy"]["epsilon"] == {"exact": "1", "decimal": 1.0}
     assert made["privacy"]["delta"] == {"exact": "0", "decimal": 0.0}
@@ -494,6 +506,62 @@ def test_the_manifest_states_what_was_promised(tmp_path: Path) -> None:
     assert {k: v for k, v in unsaved.items() if k != "files"} == {
         k: v for k, v in made.items() if k != "files"
     }
+
+
+def test_the_manifest_states_how_counts_were_estimated(tmp_path: Path) -> None:
+    """Estimator, preset, budget, target and the facts it was worked out from, in the file and in what is loaded from it."""
+    for name, estimator, preset, budget in (
+        ("constraint-based", "posterior", "best", "balanced"),
+        ("paper", "projection", "paper", "uniform"),
+        ("target", "posterior", "best", "optimal"),
+    ):
+        _release(name).save(tmp_path / name)
+        made = load(tmp_path / name).manifest
+        stated = made["mechanism"]["settings"]
+        assert (stated["estimator"], stated["preset"], stated["budget"]) == (estimator, preset, budget)
+        assert made["estimate"]["estimator"] == estimator
+        assert ("Expected counts" in made["deployment"]["accounting"]["post_processing"]) == (
+            estimator == "posterior"
+        )
+    assert stated["target"] == {"zone": "2", "singleton": "1/3"}
+    assert (stated["trips"], stated["filled"]) == (900, 0.8)
+
+
+def test_a_public_prior_is_part_of_the_release(tmp_path: Path) -> None:
+    """Its weights are a file, its hash and source are stated, and the estimate follows from the noisy answers with it."""
+    release = _release("prior")
+    made = release.save(tmp_path / "out").manifest
+    digest = hashlib.sha256(_weights().astype("<f8").tobytes()).hexdigest()
+    stated = made["mechanism"]["settings"]
+    assert stated["prior"] == {"numbers": len(_weights()), "sha256": digest}
+    assert stated["prior_source"] == {"file": "w.csv", "sha256": "a" * 64}
+    held = pq.read_table(tmp_path / "out" / made["prior"]["file"])
+    assert held.column_names == ["origin", "destination", "time", "weight"]
+    assert held["weight"].to_pylist() == _weights().tolist()
+    back = load(tmp_path / "out")
+    again = cbdp.post_process(
+        back.features, back.measurements, estimator="posterior", prior=back.settings["prior"]
+    )
+    assert np.array_equal(again.solution.leaves, release.estimate.solution.leaves)
+    assert "prior" not in _release("constraint-based").manifest
+    (tmp_path / "out" / made["prior"]["file"]).unlink()
+    with pytest.raises(InputError, match=r"universe/prior\.parquet.* is missing"):
+        load(tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["constraint-based", "prior", "target", "paper", "sparse posterior"])
+def test_an_estimate_is_audited_with_the_estimator_that_made_it(name: str, tmp_path: Path) -> None:
+    """Made again it agrees; with a noisy count changed it does not."""
+    from cbdp.audit import solved
+
+    _release(name).save(tmp_path / "out")
+    back = load(tmp_path / "out")
+    assert [f.verdict for f in solved.attack(back, back.manifest)] == ["clear"]
+    *rest, last = back.measurements
+    assert last.feature == "singleton"
+    changed = replace(last, values=last.values + 40 * (np.arange(len(last.values)) == 3))
+    found = solved.attack(replace(back, measurements=[*rest, changed]), back.manifest)
+    assert [f.verdict for f in found] == ["contradicts"]
 
 
 def test_a_mechanism_that_promises_nothing_states_no_epsilon(tmp_path: Path) -> None:

@@ -67,11 +67,17 @@ def _coverage(
         (ConstraintBased(DAG, epsilon=1), SPARSE),
         (ConstraintBased(DAG, epsilon="0.1"), SPARSE),
         (ConstraintBased(DAG, epsilon=1), DENSE),
+        (ConstraintBased(DAG, epsilon=1, preset="paper"), SPARSE),
+        (ConstraintBased(DAG, epsilon="0.1", preset="paper"), SPARSE),
+        (ConstraintBased(DAG, epsilon=1, preset="paper"), DENSE),
         (ConstraintBased(DAG, epsilon="0.3", weights="inverse-variance"), SPARSE),
         (Laplace(DAG, epsilon=1), SPARSE),
         (Hierarchical(DAG, epsilon=1), SPARSE),
     ],
-    ids=["sparse", "small-epsilon", "dense", "inverse-variance", "laplace", "hierarchical"],
+    ids=[
+        *("sparse", "small-epsilon", "dense", "paper, sparse", "paper, small-epsilon", "paper, dense"),
+        *("inverse-variance", "laplace", "hierarchical"),
+    ],
 )
 def test_coverage(mechanism: Mechanism, trips: np.ndarray) -> None:
     """Pooled over releases and elements, intervals of 90 % hold the truth in about 90 % of every level's elements."""
@@ -82,10 +88,11 @@ def test_coverage(mechanism: Mechanism, trips: np.ndarray) -> None:
         assert 0.88 - 3 * error <= rows.mean() <= 0.95 + 3 * error, name
 
 
-def test_true_zeros_and_others_are_covered_alike() -> None:
+@pytest.mark.parametrize("preset", ["best", "paper"])
+def test_true_zeros_and_others_are_covered_alike(preset: str) -> None:
     """Inversion holds for each true count: neither zeros nor the busy elements pay for the other's coverage."""
     counts = cbdp.count(SPARSE, UNIVERSE)
-    mechanism = ConstraintBased(DAG, epsilon="0.2")
+    mechanism = ConstraintBased(DAG, epsilon="0.2", preset=preset)
     held = _coverage(mechanism, SPARSE, 8, features=["zone"])["zone"]
     zero = counts.of(DAG, "zone") == 0
     assert 50 < zero.sum() < 190

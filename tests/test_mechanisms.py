@@ -124,7 +124,7 @@ def test_sensitivity_reaches_the_noise() -> None:
     """The scale is sensitivity over share of ε, and nobody sets it by hand."""
     trips = {"stop": ["A", "A", "B"], "card": ["x", "x", "y"]}
     for unit, sensitivity in [(Trip(), 1), (Trip("replace"), 2), (Person("card", 5), 5)]:
-        release = ConstraintBased(TINY, 1, unit=unit).simulate(trips, seed=0)
+        release = ConstraintBased(TINY, 1, unit=unit, preset="paper").simulate(trips, seed=0)
         assert {m.scale for m in release.measurements} == {Fraction(2 * sensitivity)}
         assert {m.epsilon for m in release.measurements} == {Fraction(1, 2)}
 

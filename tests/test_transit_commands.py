@@ -62,10 +62,10 @@ def universe() -> cbdp.Universe:
     return cbdp.Universe(origin=STOPS, destination=STOPS, time=cbdp.periods("08:00", "10:00", "1h"))
 
 
-def save(trips, folder: Path, epsilon=10**6, types=None) -> None:
+def save(trips, folder: Path, epsilon=10**6, types=None, preset="best") -> None:
     """A simulated release; the default ε leaves every count exact."""
     dag = cbdp.FeatureDag(types or universe(), [cbdp.Feature("time", by="time")])
-    cbdp.ConstraintBased(dag, epsilon=epsilon).simulate(trips, 3).save(folder, simulation=True)
+    cbdp.ConstraintBased(dag, epsilon=epsilon, preset=preset).simulate(trips, 3).save(folder, simulation=True)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def made(tmp_path_factory):
     pq.write_table(pa.table(trips), folder / "trips.parquet")
     real = {k: trips[k] for k in ("origin", "destination", "time")}
     save(real, folder / "exact")
-    save(real, folder / "noisy", epsilon="0.01")
+    save(real, folder / "noisy", epsilon="0.01", preset="paper")  # expected counts would size the same fleet
     (folder / "cbdp.toml").write_text(CONFIG)
     return folder
 

@@ -363,9 +363,27 @@ def _honest() -> dict[str, Case]:
         ),
         "constraint-based": Case(ConstraintBased(dag, 1, **asked), ONE, NONE),
         "constraint-based, sparse": Case(ConstraintBased(dag, 1, sparse=True, **asked), ONE, NONE),
+        "constraint-based, projection": Case(ConstraintBased(dag, 1, preset="paper", **asked), ONE, NONE),
+        "constraint-based, expected counts": Case(
+            ConstraintBased(dag, 1, estimator="posterior", budget="leaves", **asked), ONE, NONE
+        ),
+        # 20 trips in every part: the lattice of expected counts and the rounding are far from zero
+        "constraint-based, expected counts among others": Case(
+            ConstraintBased(dag, 1, estimator="posterior", **asked),
+            trips(("x", "A"), *OTHERS),
+            trips(*OTHERS),
+            trials=240_000,
+        ),
+        "constraint-based, expected counts, person": Case(
+            ConstraintBased(dag, 1, unit=cards, estimator="posterior", **asked), WITH, WITHOUT
+        ),
         # half of ε is spent on the parts' totals, which do not change when a trip is replaced
         "constraint-based, replaced": Case(
-            ConstraintBased(dag, 1, unit=replaced, **asked), ONE, MOVED, trials=180_000, reach=0.4
+            ConstraintBased(dag, 1, unit=replaced, preset="paper", **asked),
+            ONE,
+            MOVED,
+            trials=180_000,
+            reach=0.4,
         ),
         "constraint-based, replaced, types only": Case(
             ConstraintBased(dag, 1, unit=replaced, measured=["singleton"]), ONE, MOVED

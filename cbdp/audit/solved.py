@@ -6,13 +6,15 @@ its cell, and the shift is the sum of prices w (x − c) of the elements above i
 for one leaf, or by the same amount for all leaves of one element, and for no other.
 
 What no arithmetic can notice: a noisy count of a leaf that lies below its shift before and after the change. It has no
-influence on any published count.
+influence on any published count. With the posterior estimator every noisy count has some influence, on all estimates: a change
+is noticed, but which of the two was changed cannot be told.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,10 +23,11 @@ from numpy.typing import NDArray
 from cbdp import compiler
 from cbdp.audit.finding import Finding
 from cbdp.audit.ours import CHANGED, RESTORE
-from cbdp.engine import post_process
+from cbdp.engine import ESTIMATORS, Estimate, post_process, post_process_above
 from cbdp.errors import CbdpError
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.io.manifest import merged
+from cbdp.io.manifest import merged, prior_of
+from cbdp.measurement import Measurement
 from cbdp.problem import Problem, Term, bincount
 from cbdp.release import Release, from_leaves, rounded
 
@@ -104,11 +107,12 @@ def _tree(release: Release, settings: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _estimates(release: Release, stated: Mapping[str, Any]) -> Iterator[Finding]:
     weights = _weights(stated["weights"])
-    if weights is None or stated["estimator"] != "projection":
+    expected = stated["estimator"] == "posterior"
+    if weights is None or stated["estimator"] not in ESTIMATORS or _prior_is_lost(release):
         return
     dag = release.features
     try:
-        again = post_process(dag, release.measurements, weights=weights)
+        again = _expected(release) if expected else post_process(dag, release.measurements, weights=weights)
     except CbdpError as wrong:
         yield _wrong("The noisy answers have no estimate", str(wrong))
         return
@@ -132,7 +136,7 @@ def _estimates(release: Release, stated: Mapping[str, Any]) -> Iterator[Finding]
         )
     if not len(bad):
         return
-    named = _culprit(release, compiler.compile(dag, release.measurements, weights))
+    named = None if expected else _culprit(release, compiler.compile(dag, release.measurements, weights))
     worst = int(bad[np.argmax(np.abs(off[bad]))])
     words = type_words(dag, int(every[worst]))
     text = f"Solved again, {len(bad):,} trip types differ; most does {words}, by {_signed(off[worst])} trips."
@@ -140,6 +144,42 @@ def _estimates(release: Release, stated: Mapping[str, Any]) -> Iterator[Finding]
         yield _wrong(f"singleton: the estimate of {words} does not follow from the noisy answers", text)
     else:
         yield _wrong(f"{named[0]} was changed", f"{named[1]} {text}", types=len(bad))
+
+
+def _prior_is_lost(release: Release) -> bool:
+    """Whether weights entered the estimate that the release does not hold."""
+    return release.settings.get("prior") is not None and prior_of(release) is None
+
+
+def _expected(release: Release) -> Estimate:
+    """The posterior estimate, made again from the published answers."""
+    dag = release.features
+    tables = [m for m in release.measurements if m.feature != SINGLETON]
+    for m in release.measurements:
+        if m.feature == SINGLETON and m.floor is not None:
+            return post_process_above(dag, tables, _Revealed(m), estimator="posterior")
+    return post_process(
+        dag, release.measurements, weights="inverse-variance", estimator="posterior", prior=prior_of(release)
+    )
+
+
+class _Revealed:
+    """Noisy counts above their floors as they were published: no more is to be had."""
+
+    def __init__(self, published: Measurement) -> None:
+        assert published.floor is not None
+        self._published = published
+        self.floor: Ints = published.floor
+        self.scale = Fraction(published.scale or 0)
+
+    def expected(self, floor: Ints) -> Floats:
+        return np.zeros(len(floor))
+
+    def lower(self, floor: Ints) -> None:
+        """What was not published cannot be asked for."""
+
+    def measurement(self) -> Measurement:
+        return self._published
 
 
 def _within(off: Floats) -> str:

@@ -44,6 +44,7 @@ from cbdp.release import Release
 from cbdp.solution import Solution
 
 MANIFEST, TRIPS, FLOORS, PLACES = "manifest.json", "trips.parquet", "floors", "universe/places.parquet"
+PRIOR = "universe/prior.parquet"
 NUMBERS = (
     "noisy",
     "scale",
@@ -130,6 +131,11 @@ def _layout(release: Release) -> _Layout:
         sheets.append(Sheet(PLACES, partial(_place_tables, release.places)))
         zones = release.places.zone is not None
         sections["places"] = {"file": PLACES, "ids": kind_of(release.places.ids), "zones": zones}
+    prior = said.prior_of(release)
+    if prior is not None:
+        columns = {"weight": _Numbers(prior)}
+        sheets.append(Sheet(PRIOR, partial(_feature_tables, release.features, SINGLETON, None, columns)))
+        sections["prior"] = {"file": PRIOR}
     return _add_features(release, sections, sheets)
 
 
@@ -541,7 +547,7 @@ def _release(place: Path, manifest: Mapping[str, Any]) -> Release:
         rounding=None if manifest["rounding"] is None else manifest["rounding"]["violations"],
         levels=levels,
         places=_read_places(place, manifest["places"]),
-        settings=manifest["mechanism"]["settings"],
+        settings={**manifest["mechanism"]["settings"], **_read_prior(place, manifest, universe.size)},
         stored=manifest,
     )
 
@@ -622,6 +628,17 @@ def _read_estimate(manifest: Mapping[str, Any], reader: _Reader) -> Estimate | N
     certificate = said.certificate_of(given["certificate"])
     solution = Solution(leaves, {}, certificate, given["objective"], given["solver"], given["iterations"])
     return Estimate(reader.dag, solution, None if given["leaves"] == "all" else listed)
+
+
+def _read_prior(place: Path, manifest: Mapping[str, Any], size: int) -> dict[str, NDArray[np.float64]]:
+    """The public weights that entered the estimate; the manifest holds their hash among the settings."""
+    given = manifest.get("prior")
+    if given is None:
+        return {}
+    weights = _numbers(read_table(place / given["file"])["weight"]).astype(np.float64)
+    if len(weights) != size:
+        raise InputError(f"{given['file']!r} has {len(weights)} rows")
+    return {"prior": weights}
 
 
 def _read_places(place: Path, given: Mapping[str, Any] | None) -> Stops | None:

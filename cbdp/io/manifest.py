@@ -29,6 +29,7 @@ GEOMETRIC = "two-sided geometric (discrete Laplace): P(z) ∝ exp(−|z|/scale),
 ROUNDED = "continuous Laplace noise of this scale, rounded to whole numbers; sampled exactly"
 ANOTHER = "another law, of this variance"
 SIMULATED = "by simulation from the published trips, accounting for noise, post-processing and rounding; no privacy is spent"
+SUPPRESSED = "Rounding, clipping or suppression of noisy counts."
 NEIGHBOURS = {
     "add-remove": "Two data sets are neighbours if one is the other with one trip added or removed.",
     "replace": "Two data sets are neighbours if one is the other with one trip replaced by another.",
@@ -153,6 +154,14 @@ def _settings(release: Release) -> dict[str, Any]:
         if release.estimate is not None:
             made.setdefault("estimator", "projection")
     return made | {name: _plain(value) for name, value in release.settings.items()}
+
+
+def prior_of(release: Release) -> NDArray[np.float64] | None:
+    """The public weights by trip type that entered the estimate, if any did."""
+    given = (
+        release.settings.get("prior") if release.source is None else getattr(release.source, "prior", None)
+    )
+    return given if isinstance(given, np.ndarray) else None
 
 
 def _plain(value: Any) -> Any:
@@ -348,9 +357,7 @@ def _deployment(release: Release) -> dict[str, Any]:
         },
         "accounting": {
             "composition": str(cost),
-            "post_processing": "Constrained least squares to consistent non-negative counts, then rounding to whole trips."
-            if estimated
-            else "Rounding, clipping or suppression of noisy counts.",
+            "post_processing": _post_processing(release) if estimated else SUPPRESSED,
         },
         "implementation": {
             "preprocessing_and_hyperparameter_tuning": f"At most {claim.unit.max_trips} trips of each person are kept, at random."
@@ -361,6 +368,13 @@ def _deployment(release: Release) -> dict[str, Any]:
             else f"{release.mechanism}: a simulation from a seeded source.",
         },
     }
+
+
+def _post_processing(release: Release) -> str:
+    expected = _settings(release).get("estimator") == "posterior"
+    prior = " and public weights" if prior_of(release) is not None else ""
+    first = f"Expected counts given all noisy answers{prior}, then constrained" if expected else "Constrained"
+    return f"{first} least squares to consistent non-negative counts, then rounding to whole trips."
 
 
 # Text and schema

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cbdp.allocation import OPTIMAL, Facts, check_target
 from cbdp.budget import Budget, Sequential, Spend
 from cbdp.compiler import Weights
 from cbdp.counts import Counts
-from cbdp.engine import TOLERANCE, check_estimator, post_process, post_process_above
+from cbdp.engine import TOLERANCE, check_estimator, check_prior, post_process, post_process_above
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.measuring import measure, measure_above, shares
@@ -30,19 +29,6 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def check_prior(prior: Any, size: int) -> NDArray[np.float64]:
-    """Public weights for every trip type: above 0 somewhere, never negative."""
-    try:
-        given = np.asarray(prior, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"the prior is {prior!r}: give a weight for each trip type") from None
-    if given.shape != (size,):
-        raise InputError(f"the prior has shape {given.shape}: give a weight for each of {size:,} trip types")
-    if not np.isfinite(given).all() or (given < 0).any() or not (given > 0).any():
-        raise InputError("the prior's weights must be finite, not negative, and above 0 somewhere")
-    return given
-
-
 @dataclass(frozen=True)
 class ConstraintBased(Mechanism):
     """Constraint-based differential privacy over any feature DAG; the paper's O3, O4 and O5 with `preset="paper"`.
@@ -53,6 +39,9 @@ class ConstraintBased(Mechanism):
     The estimate is the expected value of every count given all noisy answers, reconciled by the quadratic program
     (`estimator="posterior"`), or the program alone on the noisy answers ("projection"). The preset "paper" is the published
     configuration: ε split evenly, projection, weights by size.
+
+    A `target` says how much the error of each feature matters; ε is then split for it (`budget="optimal"`), from public facts
+    alone: sizes, the unit, and about how many `trips` there are and which share of the trip types is `filled`, if known.
     """
 
     name: ClassVar[str] = "constraint-based"
@@ -66,10 +55,16 @@ class ConstraintBased(Mechanism):
     estimator: str | None = None
     preset: str = "best"
     prior: Any = field(default=None, repr=False)  # public weights, one for each trip type
+    prior_source: Mapping[str, str] | None = None  # where those weights are from, for the manifest
+    target: Mapping[str, Any] | None = None
+    trips: float | None = None
+    filled: float | None = None
 
     def check(self) -> None:
         if self.preset not in PRESETS:
             raise InputError(f"unknown preset {self.preset!r}: use {' or '.join(map(repr, PRESETS))}")
+        if self.target is not None:
+            self._check_target()
         for name, value in PRESETS[self.preset].items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
@@ -80,15 +75,35 @@ class ConstraintBased(Mechanism):
             )
         get(self.solver)
 
+    def _check_target(self) -> None:
+        """A target takes the place of a budget."""
+        if self.budget not in (None, OPTIMAL):
+            raise InputError(
+                f"a target with budget {self.budget!r}, which does not look at it: use budget 'optimal', or no target"
+            )
+        object.__setattr__(self, "budget", OPTIMAL)
+        object.__setattr__(self, "target", check_target(self.target, self.features))
+
+    def facts(self) -> Facts:
+        """What is public about the trips, for a budget that is worked out."""
+        return Facts(self.protects.sensitivity, self.trips, self.filled)
+
     def _check_estimator(self) -> None:
         """Weights belong to the projection; with the posterior they follow from the variances."""
         large = self.features.universe.size > DENSE if self.sparse is None else self.sparse
-        wanted = self.estimator or ("projection" if large or self.weights is not None else "posterior")
+        # a universe that is not listed needs a table to tell how many trips there are
+        alone = large and self.measured is not None and set(self.measured) == {SINGLETON}
+        wanted = self.estimator or ("projection" if alone or self.weights is not None else "posterior")
         object.__setattr__(self, "estimator", check_estimator(wanted))
         if wanted == "posterior" and self.weights not in (None, "inverse-variance"):
             raise InputError(
                 f"weights {self.weights!r} with estimator 'posterior', which weighs by inverse variance: "
                 "leave weights out, or use estimator 'projection'"
+            )
+        if large and self.prior is not None:
+            raise InputError(
+                f"a prior for {self.features.universe.size:,} trip types, which are not listed: leave it out, or say "
+                "sparse=False if all of them fit in memory"
             )
         if wanted == "projection" and self.prior is not None:
             raise InputError("a prior with estimator 'projection', which has no use for it: use 'posterior'")
@@ -98,8 +113,19 @@ class ConstraintBased(Mechanism):
             object.__setattr__(self, "prior", check_prior(self.prior, self.features.universe.size))
 
     def _shares(self) -> dict[str, Fraction]:
+        return dict(self._split)
+
+    @cached_property
+    def _split(self) -> dict[str, Fraction]:
         assert self.budget is not None
-        return shares(self.features, self.spent, self.budget, self.measured)
+        return shares(
+            self.features,
+            self.spent,
+            self.budget,
+            self.measured,
+            target=self.target,
+            facts=self.facts(),
+        )
 
     def claim(self) -> Claim:
         spends = self._shares().items()
@@ -108,11 +134,13 @@ class ConstraintBased(Mechanism):
         )
 
     def run(self, counts: Counts, entropy: Entropy) -> Release:
-        budget: Any = {"budget": self.budget, "only": self.measured, "entropy": entropy}
+        budget: Any = {"budget": self._shares(), "only": self.measured, "entropy": entropy}
         how: Any = {"weights": self.weights, "solver": self.solver, "tolerance": self.tolerance}
         if self.features.universe.size > DENSE if self.sparse is None else self.sparse:
             measured, answer = measure_above(counts, self.features, self.spent, **budget)
-            estimate = post_process_above(self.features, measured, answer, **how)
+            estimate = post_process_above(
+                self.features, measured, answer, estimator=self.estimator or "", **how
+            )
             measured.append(answer.measurement())
         else:
             measured = measure(counts, self.features, self.spent, **budget)

@@ -19,6 +19,8 @@ from cbdp.noise import Entropy
 from cbdp.release import Claim, Release
 from cbdp.unit import Trip
 
+LEAST = Fraction(1, 10**300)  # δ of a table: a threshold is worked out with floating-point numbers
+
 
 @dataclass(frozen=True)
 class StabilityHistogram(Mechanism):
@@ -40,6 +42,10 @@ class StabilityHistogram(Mechanism):
         for name in self._tables:
             if self._delta(name) == 0:
                 raise InputError("delta is 0, but skipping zeros has a price: give a delta above 0")
+            if self._delta(name) < LEAST:
+                raise InputError(
+                    f"delta is below {float(LEAST):g}, too small to compute with: give a larger one"
+                )
 
     @property
     def _tables(self) -> list[str]:

@@ -1,7 +1,8 @@
 """How many trips to expect of each type, from noisy answers alone: a product of shrunken factors, one for each margin.
 
 Leaves are dealt into folds, and each leaf is predicted by a model that has not seen its fold: its own noise never
-enters its own prior. Margins are taken from coarse to fine, twice. The first time a factor is judged by the likelihood of the
+enters its own factors. It enters only what is decided once for all leaves together, as one of them: the total, the shape of
+counts, the belief in each spread of a margin's factors, and which corrections of sums are made. Margins are taken from coarse to fine, twice. The first time a factor is judged by the likelihood of the
 leaves it holds, which is right for sparse and heavy-tailed demand; the second time by their sums, which is right for dense
 demand, and only where that predicts the left-out leaves better. Factors are shrunk by how much they are seen to
 vary, and a margin whose factors do not vary more than chance is dropped.
@@ -37,6 +38,7 @@ GAIN = 4.0  # nats that factors must gain of a margin that was not asked for: ch
 DROPPED = 0.99  # belief from which a margin is dropped
 SURE = 2.0  # standard errors by which a correction of sums must predict left-out leaves better
 LEAST = 1e-3  # of a factor
+THREADED = 2**14  # leaves from which threads are worth their start
 OFTEN = 5  # margins after which the shape is judged anew
 
 STEP = (
@@ -114,7 +116,10 @@ def _own(by_fold: Floats, fold: Ints) -> Floats:
     return own
 
 
-def in_folds(work: Callable[[int], Any]) -> list[Any]:
+def in_folds(work: Callable[[int], Any], leaves: int) -> list[Any]:
+    """The work of each fold, on threads of their own where there is enough of it."""
+    if leaves < THREADED:
+        return [work(k) for k in range(FOLDS)]
     with ThreadPoolExecutor(min(FOLDS, os.cpu_count() or 1)) as pool:
         return list(pool.map(work, range(FOLDS)))
 
@@ -193,11 +198,10 @@ def _by_likelihood(
             _gains(sums, grid.spline, grid.log, grid.one, grid.priors, *told, held, squares),
         )
 
-    weighed = in_folds(weigh)
+    weighed = in_folds(weigh, len(fold))
     gains = np.mean([gain for *_, gain in weighed], axis=0)
-    believed = np.concatenate([[NONE], (1 - NONE) / len(SPREADS) * np.exp(np.minimum(gains, 700.0))])
-    believed /= believed.sum()
-    if believed[0] > DROPPED or (gains.max() < GAIN and not margin.asked):
+    believed = _believed(gains, margin.asked)
+    if believed is None:
         return
     prior = believed[1:] @ grid.priors
     prior[grid.one] += believed[0]
@@ -208,7 +212,14 @@ def _by_likelihood(
         factor *= held.sum() / (factor @ held)
         log[k] += np.log(factor)[margin.element]
 
-    in_folds(multiply)
+    in_folds(multiply, len(fold))
+
+
+def _believed(gains: Floats, asked: bool) -> Floats | None:
+    """The belief in no factors and in each spread of them, by what they gain; None: the margin is dropped."""
+    believed = np.concatenate([[NONE], (1 - NONE) / len(SPREADS) * np.exp(np.minimum(gains, 700.0))])
+    believed /= believed.sum()
+    return None if believed[0] > DROPPED or (gains.max() < GAIN and not asked) else believed
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -328,16 +339,22 @@ def _by_sums(
         score, square = _scores(margin.element, rate[k], fold, k, noisy, made, variance, bunched)
         return made, score, square
 
-    made = in_folds(factors)
+    made = in_folds(factors, len(fold))
     score, square = (np.sum([m[i] for m in made], axis=0) for i in (1, 2))
-    best = int(np.argmin(score))
-    if score[best] >= -SURE * math.sqrt(square[best]):
+    best = _chosen(score, square)
+    if best is None:
         return
 
     def multiply(k: int) -> None:
         rate[k] *= made[k][0][:, best][margin.element]
 
-    in_folds(multiply)
+    in_folds(multiply, len(fold))
+
+
+def _chosen(score: Floats, square: Floats) -> int | None:
+    """The trial that predicts left-out leaves best; None where that may be chance."""
+    best = int(np.argmin(score))
+    return best if score[best] < -SURE * math.sqrt(square[best]) else None
 
 
 @njit(cache=True, nogil=True)

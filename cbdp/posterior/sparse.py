@@ -13,6 +13,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -70,24 +71,25 @@ def expected_above(
 ) -> Expected:
     """What to expect of the types of which `leaves` tells those above their floors, given all noisy answers."""
     known, tables = _known_above(features, leaves), _tables(measurements)
-    others = [_less(features, m, known) for m in tables]
-    margins, total = _margins(features, others), total_of(tables)
+    margins = _margins(features, [_less(features, m, known) for m in tables])
+    total = total_of(tables)
     empty, spread = known.told(_cell_counts(margins, total, known.sizes, 0.0)).best()
     uneven = math.exp(spread**2) / (1 - empty) - 1
     found = known.told(_cell_counts(margins, total, known.sizes, uneven)).posterior()
-    short = max((total - float(found.mean.sum())) / max(float(found.rest.sum()), TINY), LEAST)
+    lacking = (total - float(found.mean.sum())) / max(float(found.rest.sum()), FLOOR)
+    short = min(max(lacking, LEAST), 1 / LEAST)
     found = replace(found, rest=found.rest * short, doubt=found.doubt * max(short, short**2))
     return _without_faint(replace(found, doubt=_doubted(features, tables, found)))
 
 
 def _less(features: FeatureDag, m: Measurement, known: _Known) -> Measurement:
-    """A measured feature without the types that are sure to have trips: one with very many tells nothing about the others."""
-    sure = known.sure
-    inside = features.cells.element_of_cell[m.feature][known.cell[sure]]
+    """A measured feature less what types have beyond the reach of noise: a giant tells little about its neighbours."""
+    giant = known.noisy > known.reach
+    inside = features.cells.element_of_cell[m.feature][known.cell[giant]]
     size = len(m.values)
     return Measurement(
         m.feature,
-        m.values - bincount(inside, known.noisy[sure], size),
+        m.values - bincount(inside, known.noisy[giant] - known.reach, size),
         variance=m.variance + np.bincount(inside, minlength=size) * known.table.variance,
     )
 
@@ -245,12 +247,13 @@ class _Known:
     index: Ints
     cell: Ints
     noisy: Floats
-    sure: NDArray[np.bool_]  # noisy counts that noise alone does not reach
+    reach: float  # noise alone does not get beyond
     sizes: Ints
     left: Floats  # how many of a cell's types are not above its floor
     table: Lattice
     height: Ints  # by cell: which of the floors
     above: Floats  # means × floors: the probability of a noisy count above the floor
+    below: Floats  # means × floors: and of one that is not above
     first: Floats  # means × floors: the count's mean over the noisy counts that are not above
     second: Floats  # and that of its square
 
@@ -270,16 +273,17 @@ def _known_above(features: FeatureDag, leaves: Measurement) -> _Known:
             "the noisy counts of 'singleton' need elements, a floor and a scale: see Measurement"
         )
     noisy, scale = leaves.values.astype(float), float(leaves.scale)
-    highest = scale * (math.log(features.universe.size) + SURE)
+    reach = scale * (math.log(features.universe.size) + SURE)
     table = _with_all_means(lattice(noisy if len(noisy) else np.zeros(1), scale), scale)
     floors, height = np.unique(leaves.floor, return_inverse=True)
-    over = _survival(floors - table.trips[:, None], scale)
+    past = floors - table.trips[:, None]
+    over, under = _survival(past, scale), _survival(-past - 1, scale)
     first, second = table.counts * table.trips, table.counts * table.trips**2
     sizes = features.cells.partition.sizes
     cell = features.cells.partition.element_of(features.universe.unrank_codes(leaves.elements))
     left = (sizes - np.bincount(cell, minlength=len(sizes))).astype(float)
-    tables = (table.counts @ over, first @ (1 - over), second @ (1 - over))
-    return _Known(leaves.elements, cell, noisy, noisy > highest, sizes, left, table, height, *tables)
+    tables = (table.counts @ over, table.counts @ under, first @ under, second @ under)
+    return _Known(leaves.elements, cell, noisy, reach, sizes, left, table, height, *tables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,20 +297,20 @@ class _Told:
     mixed: Floats  # strata × shapes × means
 
     def _seen(self) -> list[tuple[Ints, Ints]]:
-        """By stratum, the columns of the noisy counts above floors that occur, and how often."""
-        k, strata = self.known, len(self.rate)
+        """By stratum, the columns of noisy counts above floors that occur, and how often."""
+        k, none = self.known, np.empty(0, dtype=np.int64)
         found = seen(k.table.column, self.stratum[k.cell], k.table.counts.shape[1]) if len(k.noisy) else []
-        none = np.empty(0, dtype=np.int64)
-        return found + [(none, none)] * (strata - len(found))
+        return found + [(none, none)] * (len(self.rate) - len(found))
 
-    def _evidence(self) -> Floats:
+    @cached_property
+    def evidence(self) -> Floats:
         """Strata × shapes: the log-likelihood, of noisy counts above the floor and of there being no others."""
         k = self.known
         fit = np.empty(self.mixed.shape[:2])
         for s, (place, often) in enumerate(self._seen()):
             mixed, here = self.mixed[s], np.flatnonzero(self.stratum == s)
-            floors, which = np.unique(k.height[here], return_inverse=True)
-            left = bincount(which, k.left[here], len(floors))
+            floors, at = np.unique(k.height[here], return_inverse=True)
+            left = bincount(at, k.left[here], len(floors))
             fit[s] = np.log(np.maximum(mixed @ k.table.likelihood[:, place], TINY)) @ often
             fit[s] += np.log1p(-np.minimum(mixed @ k.above[:, floors], 1 - 1e-15)) @ left
             lost = mixed @ k.table.means < KEPT * self.rate[s]
@@ -315,12 +319,12 @@ class _Told:
 
     def best(self) -> tuple[float, float]:
         """The shape that all of them speak for."""
-        empty, spread = SHAPES[int(np.argmax(self._evidence().sum(axis=0) + cost(SHAPES)))]
+        empty, spread = SHAPES[int(np.argmax(self.evidence.sum(axis=0) + cost(SHAPES)))]
         return float(empty), float(spread)
 
     def posterior(self) -> Expected:
         """Means and variances under a prior of the shape that a stratum, and less the others, speak for."""
-        k, fit = self.known, self._evidence()
+        k, fit = self.known, self.evidence
         pooled, strata = fit.sum(axis=0), np.arange(len(self.rate))
         near = np.exp(-np.abs(np.subtract.outer(strata, strata)))
         of_leaf = self.stratum[k.cell]
@@ -341,12 +345,12 @@ class _Told:
             mean[members[s]], variance[members[s]] = m1[at], (m2 - m1**2)[at]
             here = np.flatnonzero(self.stratum == s)
             height = k.height[here]
-            below = np.maximum(1 - prior @ k.above, TINY)
+            below = np.maximum(prior @ k.below, TINY)
             c1, c2 = (prior @ k.first / below)[height], (prior @ k.second / below)[height]
             relative = k.left[here] * (self.held[here] / k.sizes[here] / self.rate[s])
             rest[here], doubt[here] = relative * c1, relative * np.maximum(c2 - c1**2, 0.0)
-        np.copyto(mean, k.noisy, where=k.sure)
-        np.copyto(variance, k.table.variance, where=k.sure)
+        np.copyto(mean, k.noisy, where=k.noisy > k.reach)
+        np.copyto(variance, k.table.variance, where=k.noisy > k.reach)
         # the expected counts of cells are off by some part of themselves, together for all of a cell's types
         return Expected(
             k.index,
@@ -386,22 +390,20 @@ def _mixtures(means: Floats, rate: Floats) -> Floats:
     """Rates × shapes × means: of a shape (empty, spread), `empty` have no trips and the others' means are log-normal.
 
     A mean between two of the row is dealt to both so that means are kept: the part of each is a second difference of
-    expected excesses E[(λ − a)⁺], which a log-normal law has in closed form.
+    expected excesses E[(λ − a)⁺], which a log-normal law has in closed form; or of E[(a − λ)⁺], where these are small.
     """
     empty, spread = SHAPES[:, :1], np.maximum(SHAPES[:, 1:], 1e-3)
     centre = rate[:, None, None] / (1 - empty)
     positive = means[1:]
-    with np.errstate(over="ignore"):
-        far = (np.log(centre) - np.log(positive)) / spread
-    excess = centre * ndtr(far + spread / 2) - positive * ndtr(far - spread / 2)
-    excess = np.concatenate(
-        [np.broadcast_to(centre, (*excess.shape[:2], 1)), np.maximum(excess, 0.0)], axis=2
-    )
-    slope = np.diff(excess, axis=2) / np.diff(means)  # −P(λ > a), on average between two means
-    ends = np.concatenate(
-        [np.full((*slope.shape[:2], 1), -1.0), slope, np.zeros((*slope.shape[:2], 1))], axis=2
-    )
-    made: Floats = np.maximum(np.diff(ends, axis=2), 0.0) * (1 - empty)
+    far = (np.log(centre) - np.log(positive)) / spread
+    over = centre * ndtr(far + spread / 2) - positive * ndtr(far - spread / 2)
+    under = positive * ndtr(spread / 2 - far) - centre * ndtr(-far - spread / 2)
+    over = np.diff(over, axis=2, prepend=np.broadcast_to(centre, (*over.shape[:2], 1)))
+    under = np.diff(under, axis=2, prepend=0.0)
+    # −P(λ > a), on average between two means
+    slope = np.where(positive <= centre, under / np.diff(means) - 1, over / np.diff(means))
+    made: Floats = np.diff(slope, axis=2, prepend=-1.0, append=0.0)
+    made = np.maximum(made, 0.0) * (1 - empty)
     made[:, :, 0] += empty[:, 0]
     return made
 
