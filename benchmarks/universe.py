@@ -162,11 +162,11 @@ def _release(dag: cbdp.FeatureDag, truth: Counts, weights: str, stages: Stages) 
     return len(known.values), release.total, estimate.solution.kkt_residual
 
 
-def both_ways(sparse: bool) -> Callable[[], float]:
-    """Measuring and solving the case study's day, one way or the other."""
+def both_ways(sparse: bool, preset: str) -> Callable[[], float]:
+    """Measuring, solving and rounding the case study's day, all types noised or only where it can matter."""
     city = City(periods=48)
     truth = count(city.trips.astype(np.int64), city.features.universe)
-    mechanism = cbdp.ConstraintBased(city.features, 1, sparse=sparse, preset="paper")
+    mechanism = cbdp.ConstraintBased(city.features, 1, sparse=sparse, preset=preset)
     for seed in range(3):
         mechanism.simulate(truth, seed)
 
@@ -207,14 +207,20 @@ def main(argv: list[str]) -> int:
         rows[size, trips] = run.value
         lines.append(line(size, trips, options.weights, run))
     print(markdown(HEAD, lines) + "\n")
-    dense, sparse = (measure(both_ways, way, limit=options.limit, repeats=5).seconds for way in (False, True))
-    print(
-        f"At 811,200 types, case study: all types noised {dense:.3f} s, sparse {sparse:.3f} s ({dense / sparse:.1f}×).\n"
-    )
-    return _verdicts(rows, options.trips, dense / sparse)
+    ratios = {}
+    for preset, estimator in (("paper", "projection"), ("best", "posterior")):
+        dense, sparse = (
+            measure(both_ways, way, preset, limit=options.limit, repeats=5).seconds for way in (False, True)
+        )
+        ratios[estimator] = dense / sparse
+        print(
+            f"At 811,200 types, case study, {estimator}: all types noised {dense:.3f} s, sparse {sparse:.3f} s "
+            f"({dense / sparse:.1f}×).\n"
+        )
+    return _verdicts(rows, options.trips, ratios)
 
 
-def _verdicts(rows: dict[Any, Row | None], trips: int, ratio: float) -> int:
+def _verdicts(rows: dict[Any, Row | None], trips: int, ratios: dict[str, float]) -> int:
     largest, smaller, many = rows[SIZES[-1], trips], rows[AGAINST, trips], rows[SIZES[-1], 10 * trips]
     if largest is None or smaller is None or many is None:
         return 1
@@ -226,10 +232,13 @@ def _verdicts(rows: dict[Any, Row | None], trips: int, ratio: float) -> int:
         (f"under 1 GB ({largest.peak:,.0f} MB)", largest.peak < 1000),
         (f"well under a minute ({largest.seconds:.1f} s)", largest.seconds < 30),
         (f"{10 * trips:,} trips within 8 GB ({many.peak:,.0f} MB)", many.peak < 8000),
+    ]
+    said += [
         (
-            f"at 811,200 types at least {LEAST_RATIO:.0f} times faster than noising all ({ratio:.1f})",
+            f"at 811,200 types at least {LEAST_RATIO:.0f} times faster than noising all, {name} ({ratio:.1f})",
             ratio >= LEAST_RATIO,
-        ),
+        )
+        for name, ratio in ratios.items()
     ]
     print("\n".join(f"- {text}: {'yes' if kept else 'NO'}" for text, kept in said))
     return 0 if all(kept for _, kept in said) else 1

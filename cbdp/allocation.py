@@ -39,7 +39,7 @@ from cbdp.features.presets import EXTRA
 Floats = NDArray[np.float64]
 
 LEAVES = {
-    "leaves": Fraction(4, 5),  # the tables get enough to tell what to expect of each leaf
+    "leaves": Fraction(9, 10),  # the tables get enough to tell what to expect of each leaf
     "balanced": Fraction(2, 5),
     "tables": Fraction(1, 6),  # of the paper's five features each table then gets more than its fifth
 }
