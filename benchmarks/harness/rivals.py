@@ -112,7 +112,8 @@ def closest(parent: NDArray[Any], wanted: Floats, total: Floats) -> Floats:
     t = (running[1:] - running[start[group]] - total[group]) / place
     kept = np.bincount(group[value > t], minlength=len(total))
     last = np.minimum(start + np.maximum(kept, 1) - 1, len(t) - 1)
-    return np.maximum(0.0, wanted - np.where(kept > 0, t[last], np.inf)[parent])
+    made: Floats = np.maximum(0.0, wanted - np.where(kept > 0, t[last], np.inf)[parent])
+    return made
 
 
 # private-pgm with another budget
