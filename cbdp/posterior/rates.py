@@ -39,6 +39,7 @@ DROPPED = 0.99  # belief from which a margin is dropped
 SURE = 2.0  # standard errors by which a correction of sums must predict left-out leaves better
 LEAST = 1e-3  # of a factor
 THREADED = 2**14  # leaves from which threads are worth their start
+ORDERS = 2000  # numbers of trips that are weighed, spread over all orders of magnitude
 OFTEN = 5  # margins after which the shape is judged anew
 
 STEP = (
@@ -412,7 +413,10 @@ def _scores(element, rate, fold, own, noisy, factor, variance, bunched):  # type
 
 
 def total_of(measurements: Sequence[Measurement]) -> float:
-    """The number of trips, by inverse variance from all whole measurements; its expected value given that it is not negative."""
+    """The number of trips to be expected, given all whole measurements, combined by inverse variance.
+
+    Before they are seen the total has Jeffreys' law of a Poisson mean, T^(−1/2): noise far above the total makes fewer trips.
+    """
     told = [
         (float(m.values.sum()), float(np.sum(m.variance)))
         for m in measurements
@@ -420,8 +424,9 @@ def total_of(measurements: Sequence[Measurement]) -> float:
     ]
     precision = sum(1 / v for _, v in told)
     mean, deviation = sum(t / v for t, v in told) / precision, math.sqrt(1 / precision)
-    z = mean / deviation
-    if z < -6:  # so far below zero the normal law is an exponential one
-        return max(1.0, deviation / -z)
-    density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    return max(1.0, mean + deviation * density / (0.5 * math.erfc(-z / math.sqrt(2))))
+    if mean > 30 * deviation:
+        return max(1.0, mean)
+    trips = np.exp(np.linspace(0.0, math.log(max(2.0, mean + 12 * deviation)), ORDERS))
+    far = np.square((trips - mean) / deviation)
+    likely = np.exp((far.min() - far) / 2) * np.sqrt(trips)
+    return float(likely @ trips / likely.sum())
