@@ -216,7 +216,7 @@ def test_a_leaf_never_enters_its_own_rate(wild: int, monkeypatch: pytest.MonkeyP
 
 
 def test_a_wild_noisy_count_raises_its_neighbours_and_hardly_itself() -> None:
-    """Without any help from the test: a count of hundreds out of the blue moves its own rate far less than others'."""
+    """A count of hundreds out of the blue moves its own rate far less than others', beyond what moves all alike."""
     measured = _measured(DAG, _demand(1, 6.0), 1)
     codes, u = UNIVERSE.unrank_codes(np.arange(UNIVERSE.size)), 37
     made = []
@@ -231,7 +231,8 @@ def test_a_wild_noisy_count_raises_its_neighbours_and_hardly_itself() -> None:
         table = lattice.lattice(noisy, float(given[-1].scale))  # type: ignore[arg-type]
         made.append(rates.expected(noisy, codes, margins(DAG, given), rates.total_of(given), table))
     fold = np.sum(codes, axis=0) % rates.FOLDS
-    moved = np.abs(np.log(made[1] / made[0]))
+    change = np.log(made[1] / made[0])
+    moved = np.abs(change - np.median(change))  # the total and the shape are decided once, for all leaves
     beside = (codes[0] == codes[0][u]) & (fold != fold[u])
     assert moved[u] < 0.2 * moved[beside].max()
 

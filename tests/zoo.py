@@ -393,14 +393,14 @@ def _honest() -> dict[str, Case]:
             ConstraintBased(dag, 1, unit=cards, **asked), MANY, WITHOUT, trials=420_000
         ),
         "constraint-based, sparse, person": Case(
-            ConstraintBased(dag, 1, unit=cards, sparse=True, **asked), WITH, WITHOUT
+            ConstraintBased(dag, 1, unit=cards, sparse=True, preset="paper", **asked), WITH, WITHOUT
         ),
         "threshold, zeros perturbed": Case(
             ThresholdLaplace(dag, 1, threshold=1, zeros="perturbed", tables=["singleton"]), ONE, NONE
         ),
         "constraint-based, files": Case(Files(ConstraintBased(dag, 1, **asked)), ONE, NONE),
         "constraint-based, sparse, files": Case(
-            Files(ConstraintBased(dag, 1, sparse=True, **asked)), ONE, NONE
+            Files(ConstraintBased(dag, 1, sparse=True, preset="paper", **asked)), ONE, NONE
         ),
         # totals, sizes of files and the manifest: of a whole release, so a run is a single trial
         "constraint-based, whole folder": Case(
