@@ -1,4 +1,4 @@
-"""A dispatcher that asks a vehicle-routing library: VROOM, by `pip install pyvroom`.
+"""A dispatcher that asks a vehicle-routing library: VROOM, by `pip install cbdp[vroom]`.
 
     cbdp fleet check-plugin dispatcher examples.pyvroom_dispatcher:VroomDispatcher
     cbdp fleet size RELEASE --dispatcher examples.pyvroom_dispatcher:VroomDispatcher
