@@ -374,9 +374,6 @@ def _honest() -> dict[str, Case]:
             trips(*OTHERS),
             trials=240_000,
         ),
-        "constraint-based, expected counts, person": Case(
-            ConstraintBased(dag, 1, unit=cards, estimator="posterior", **asked), WITH, WITHOUT
-        ),
         # half of ε is spent on the parts' totals, which do not change when a trip is replaced
         "constraint-based, replaced": Case(
             ConstraintBased(dag, 1, unit=replaced, preset="paper", **asked),
