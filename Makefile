@@ -12,7 +12,7 @@ test: $(VENV)/.installed-test     ## lint, types, doctests, tests with coverage
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
 
 lint: $(VENV)/.installed-test     ## mend what can be mended
 	$(BIN)/ruff format .
