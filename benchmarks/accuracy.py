@@ -12,7 +12,6 @@ DIR/accuracy-tables.md.
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,15 +20,15 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import command
 from benchmarks.harness.comparison import OURS, Found, checked, overview, picture, tables
 from benchmarks.harness.data import BIKES, BUSIEST, POOLED, bike_days, bike_name, dense_name
-from benchmarks.harness.keep import keepable, told
+from benchmarks.harness.keep import told
 from benchmarks.harness.page import Block, Heading, Text, as_markdown, machine, versions
-from benchmarks.harness.registry import MECHANISMS, ROOT, Setup, code_version, prepare
-from benchmarks.harness.runner import run
-from benchmarks.harness.specs import ERRORS, Limits, Spec
-from benchmarks.harness.store import Row, Store
-from benchmarks.harness.tables import Table, csv_text, failures, summarise
+from benchmarks.harness.registry import MECHANISMS, Setup, code_version, prepare
+from benchmarks.harness.specs import ERRORS, Spec
+from benchmarks.harness.store import Row
+from benchmarks.harness.tables import csv_text, summarise
 from cbdp.errors import InputError
 
 NAME = "accuracy"
@@ -51,35 +50,18 @@ BEGIN, END = "<!-- made by the command: begin -->", "<!-- made by the command: e
 
 
 def options_of(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="benchmarks accuracy", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command.parser_of(NAME, __doc__, runs=5, seconds=300.0)
+    command.add_folder(parser, "--folder")
     add = parser.add_argument
-    add("--runs", type=int, default=5, help="runs of each mechanism at each ε (5)")
     add("--data", default=",".join(ROWS), help="the rows, separated by commas (all)")
     add("--mechanisms", default=",".join(COMPARED), help="separated by commas (all)")
     add("--epsilon", default="1,0.1,0.01", help="separated by commas (1,0.1,0.01)")
     add("--days-seed", type=int, help="draw the random days by this number instead of afresh")
-    add(
-        "--keep", action="store_true", help="take results of earlier versions of mechanisms that are not ours"
-    )
-    add("--jobs", type=int, default=os.cpu_count(), help="processes at once (one per core)")
-    add("--out", type=Path, default=Path("docs"), help="folder of the page (docs)")
-    add("--store", type=Path, default=ROOT / "benchmarks" / "results", help="folder of the results")
-    add("--folder", help="folder of real data (CBDP_DATA, or ../shared/data beside the project)")
-    add("--with", nargs="*", default=[], dest="plugins", help="Python files that register more")
-    add("--seconds", type=float, default=300.0, help="limit of one run (300)")
-    add("--memory", type=float, default=4.0, help="limit of one run in GiB (4)")
     return parser.parse_args(argv)
 
 
 def main(argv: list[str]) -> int:
-    options = options_of(argv)
-    try:
-        return compare(options)
-    except InputError as wrong:
-        print(f"benchmarks accuracy: {wrong}", file=sys.stderr)
-        return 2
+    return command.answered(NAME, compare, options_of(argv))
 
 
 @dataclass(frozen=True)
@@ -108,22 +90,15 @@ class Asked:
 
 
 def asked_of(options: argparse.Namespace, folder: str) -> Asked:
-    rows, epsilons = listed(options.data), listed(options.epsilon)
-    for row in rows:
-        if row not in ROWS:
-            raise InputError(f"unknown data {row!r}: there are {', '.join(ROWS)}")
+    rows, epsilons = command.listed(options.data), command.listed(options.epsilon)
+    command.check_known(rows, ROWS, "data")
     for epsilon in epsilons:
         if not epsilon.replace(".", "", 1).isdigit() or float(epsilon) <= 0:
             raise InputError(f"ε is {epsilon!r}: give numbers above 0, separated by commas")
-    if options.runs < 1 or (options.jobs or 1) < 1:
-        raise InputError(f"--runs {options.runs} --jobs {options.jobs}: both are at least 1")
+    command.check_numbers(options)
     drawn = [row for row in ROWS if row.startswith(DAY)]
     dates = days(folder, drawn, options.runs, options.days_seed) if set(drawn) & set(rows) else {}
-    return Asked(rows, listed(options.mechanisms), epsilons, options.runs, dates)
-
-
-def listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(","))
+    return Asked(rows, command.listed(options.mechanisms), epsilons, options.runs, dates)
 
 
 def days(folder: str, rows: Sequence[str], runs: int, seed: int | None) -> dict[str, list[str]]:
@@ -143,22 +118,16 @@ def days(folder: str, rows: Sequence[str], runs: int, seed: int | None) -> dict[
 
 def compare(options: argparse.Namespace) -> int:
     """Run what is missing, and write the page."""
-    folder = str(Path(options.folder or os.environ.get("CBDP_DATA") or Setup.folder).absolute())
+    folder = command.folder_of(options)
     asked = asked_of(options, folder)
     page = options.out / f"{NAME}.md"
     between(page.read_text("utf-8") if page.exists() else None, "")  # before anything is run
-    plugins = tuple(str(Path(f).absolute()) for f in options.plugins)
     every = tuple(sorted({d for own in asked.dates.values() for d in own}))
-    setup = Setup(folder, plugins, days=every)
+    setup = Setup(folder, command.absolute(options.plugins), days=every)
     prepare(setup)
-    for name in asked.mechanisms:
-        if name not in MECHANISMS:
-            raise InputError(f"unknown mechanism {name!r}: there are {', '.join(MECHANISMS)}")
-    limits = Limits(options.seconds, int(options.memory * 2**30))
-    store = Store(options.store)
+    command.check_known(asked.mechanisms, MECHANISMS, "mechanism")
     specs = asked.specs()
-    kept = keepable(specs, store, setup, limits, options.jobs) if options.keep else {}
-    rows, absent = run(specs, store, setup, limits, options.jobs, kept)
+    rows, absent, kept = command.run_missing(specs, setup, options)
     named = [replace(r, spec=r.spec._replace(data=ROWS[specs[r.spec]])) for r in rows]
     write(asked, named, absent, kept, options)
     return 0
@@ -184,7 +153,8 @@ def write(
         *verdicts[:HEAD],
         *drawn,
         *verdicts[HEAD:],
-        *tail(found, absent),
+        *command.mechanisms_table(found.mechanisms),
+        *command.what_is_missing(summarise(found.rows), absent),
     ]
     out.mkdir(parents=True, exist_ok=True)
     page = out / f"{NAME}.md"
@@ -221,9 +191,9 @@ def head(
     asked: Asked, rows: Sequence[Row], kept: Mapping[str, str], options: argparse.Namespace
 ) -> list[Block]:
     seed = "" if options.days_seed is None else f" --days-seed {options.days_seed}"
-    command = f"python -m benchmarks {NAME} --runs {asked.runs}{seed}"
+    typed = f"python -m benchmarks {NAME} --runs {asked.runs}{seed}"
     first = (
-        f"Written by `{command}`: means over runs ± standard errors, the same seeds for every mechanism. "
+        f"Written by `{typed}`: means over runs ± standard errors, the same seeds for every mechanism. "
         "Errors are root mean squares over a table's elements, in trips."
     )
     lines = [first]
@@ -233,17 +203,3 @@ def head(
         lines.append(told(rows, kept))
     lines.append(f"Machine: {machine()}. Packages: {versions()}. Version of the code: `{code_version()}`.")
     return [Text(" ".join(lines))]
-
-
-def tail(found: Found, absent: Mapping[str, str]) -> list[Block]:
-    said: list[Block] = [
-        Heading("The mechanisms"),
-        Table(["mechanism", "what it is"], [[m, MECHANISMS[m].what] for m in found.mechanisms], words=True),
-    ]
-    wrong = failures(summarise(found.rows))
-    if wrong.rows:
-        said += [Heading("Runs that did not end well"), wrong]
-    if absent:
-        lines = "\n".join(f"- {name}: {why}" for name, why in absent.items())
-        said += [Heading("Left out"), Text(lines)]
-    return said

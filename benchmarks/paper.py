@@ -9,20 +9,17 @@ was. Errors on trips of your own (--config) are as private as the trips.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.harness.keep import keepable, told
+from benchmarks.harness import command
+from benchmarks.harness.keep import told
 from benchmarks.harness.page import Block, Heading, Text, as_html, as_markdown, machine, versions
-from benchmarks.harness.registry import DATA, MECHANISMS, ROOT, Setup, code_version, prepare
-from benchmarks.harness.runner import run
+from benchmarks.harness.registry import DATA, MECHANISMS, Setup, code_version, prepare
 from benchmarks.harness.sections import NEEDS, SECTIONS, SMOKE, Results, Size, mechanisms_of, most_runs, plan
-from benchmarks.harness.specs import Limits
-from benchmarks.harness.store import Store
-from benchmarks.harness.tables import Table, csv_text, failures, summarise
+from benchmarks.harness.tables import csv_text, summarise
 from cbdp.errors import InputError
 
 TITLE = "Benchmarks: the paper's evidence, measured again"
@@ -38,57 +35,24 @@ OTHERS = (
 
 
 def options_of(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="benchmarks paper", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=50, help="runs of each mechanism at each ε (50)")
-    parser.add_argument("--smoke", action="store_true", help="everything once or twice: about a minute")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at once (one per core)")
-    parser.add_argument(
-        "--out", type=Path, default=Path("docs"), help="folder of the page and its figures (docs)"
-    )
-    parser.add_argument(
-        "--store", type=Path, default=ROOT / "benchmarks" / "results", help="folder of the results"
-    )
-    parser.add_argument(
-        "--data", help="folder of real data (CBDP_DATA, or ../shared/data beside the project)"
-    )
-    parser.add_argument(
-        "--config", nargs="*", default=[], help="configurations whose trips are tried as well"
-    )
-    parser.add_argument(
-        "--tntp", nargs="*", default=[], help="trip tables in TNTP format that are tried as well"
-    )
-    parser.add_argument(
-        "--with", nargs="*", default=[], dest="plugins", help="Python files that register more"
-    )
-    parser.add_argument(
-        "--mechanisms", help="only these, separated by commas (H5 and O5(a), say: 'H5,O5(a)')"
-    )
-    parser.add_argument("--sections", help=f"only these, separated by commas: {','.join(SECTIONS)}")
-    parser.add_argument(
-        "--keep",
-        action="store_true",
-        help="take results of earlier versions of the code, after repeating one run of each mechanism",
-    )
-    parser.add_argument("--seconds", type=float, default=120.0, help="limit of one run (120)")
-    parser.add_argument("--memory", type=float, default=4.0, help="limit of one run in GiB (4)")
+    parser = command.parser_of(NAME, __doc__, runs=50, seconds=120.0)
+    command.add_folder(parser, "--data")
+    add = parser.add_argument
+    add("--smoke", action="store_true", help="everything once or twice: about a minute")
+    add("--config", nargs="*", default=[], help="configurations whose trips are tried as well")
+    add("--tntp", nargs="*", default=[], help="trip tables in TNTP format that are tried as well")
+    add("--mechanisms", help="only these, separated by commas (H5 and O5(a), say: 'H5,O5(a)')")
+    add("--sections", help=f"only these, separated by commas: {','.join(SECTIONS)}")
     return parser.parse_args(argv)
 
 
 def main(argv: list[str]) -> int:
-    options = options_of(argv)
-    try:
-        return evidence(options)
-    except InputError as wrong:
-        print(f"benchmarks paper: {wrong}", file=sys.stderr)
-        return 2
+    return command.answered(NAME, evidence, options_of(argv))
 
 
 def evidence(options: argparse.Namespace) -> int:
     """Run what is missing, and write the page."""
-    if options.runs < 1 or (options.jobs or 1) < 1:
-        raise InputError(f"--runs {options.runs} --jobs {options.jobs}: both are at least 1")
+    command.check_numbers(options)
     setup = setup_of(options)
     prepare(setup)
     size = SMOKE if options.smoke else replace(Size(), runs=options.runs, few=min(options.runs, Size.few))
@@ -97,36 +61,29 @@ def evidence(options: argparse.Namespace) -> int:
     needed = dict.fromkeys(n for s in sections for n in (s, *NEEDS.get(s, ())))
     extra = [d.name for d in DATA.values() if d.origin or d.private or d.name.endswith(".tntp")]
     experiments = plan(size, chosen, needed, extra)
-    limits = Limits(options.seconds, int(options.memory * 2**30))
-    most, store = most_runs(size), Store(options.store)
-    specs = [s for e in experiments for s in e.specs(most)]
-    kept = keepable(specs, store, setup, limits, options.jobs) if options.keep else {}
-    rows, absent = run(specs, store, setup, limits, options.jobs, kept)
+    most = most_runs(size)
+    rows, absent, kept = command.run_missing([s for e in experiments for s in e.specs(most)], setup, options)
     results = Results(summarise(rows), size, options.out.absolute(), chosen)
     write(results, sections, absent, options, told(rows, kept))
     return 0
 
 
 def setup_of(options: argparse.Namespace) -> Setup:
-    folder = options.data or os.environ.get("CBDP_DATA") or Setup.folder
-    files = {k: tuple(str(Path(f).absolute()) for f in getattr(options, k)) for k in ("plugins", "tntp")}
-    for path in (*files["tntp"], *options.config):
+    tntp = command.absolute(options.tntp)
+    for path in (*tntp, *options.config):
         if not Path(path).is_file():
             raise InputError(f"{path!r} is not there: give the path of a file")
-    configs = tuple(str(Path(f).absolute()) for f in options.config)
-    return Setup(str(Path(folder).absolute()), files["plugins"], configs, files["tntp"])
+    return Setup(
+        command.folder_of(options), command.absolute(options.plugins), command.absolute(options.config), tntp
+    )
 
 
-def named(
-    given: str | None, usual: tuple[str, ...], known: Mapping[str, object], what: str
-) -> tuple[str, ...]:
+def named(given: str | None, usual: tuple[str, ...], known: Collection[str], what: str) -> tuple[str, ...]:
     """The names in a list, or the usual ones."""
     if given is None:
         return usual
-    names = tuple(n.strip() for n in given.split(","))
-    for name in names:
-        if name not in known:
-            raise InputError(f"unknown {what} {name!r}: there are {', '.join(known)}")
+    names = command.listed(given)
+    command.check_known(names, known, what)
     return names
 
 
@@ -156,11 +113,11 @@ def verdict(holds: bool) -> str:
 
 def head(results: Results, options: argparse.Namespace, earlier: str = "") -> list[Block]:
     size = results.size
-    command = f"python -m benchmarks {NAME}" + (" --smoke" if options.smoke else f" --runs {options.runs}")
+    typed = f"python -m benchmarks {NAME}" + (" --smoke" if options.smoke else f" --runs {options.runs}")
     said: list[Block] = [
         Heading(TITLE, 1),
         Text(
-            f"Written by `{command}`: {size.runs} runs of each mechanism at each ε on the synthetic city, {size.few} elsewhere, "
+            f"Written by `{typed}`: {size.runs} runs of each mechanism at each ε on the synthetic city, {size.few} elsewhere, "
             "seeds from 0 on; peers fewer, and these and other trees on the weekday only. The city is synthetic "
             "(`cbdp.datasets.ann_arbor(seed=0)`, 8–10 am): its number of trips, types and busy types are the published ones, its "
             "demand is not."
@@ -186,18 +143,8 @@ def head(results: Results, options: argparse.Namespace, earlier: str = "") -> li
 
 def tail(results: Results, absent: Mapping[str, str]) -> list[Block]:
     used = dict.fromkeys(g[2] for g in results.found)
-    said: list[Block] = [
-        Heading("The mechanisms"),
-        Table(["mechanism", "what it is"], [[m, MECHANISMS[m].what] for m in used], words=True),
-        Text(
-            "Fleets sized on private demand (Table 1, Figure 5(c), (d)) are on [a page of their own](transit.md), written by "
-            "`python -m benchmarks transit`."
-        ),
-    ]
-    wrong = failures(results.found)
-    if wrong.rows:
-        said += [Heading("Runs that did not end well"), wrong]
-    if absent:
-        lines = "\n".join(f"- {name}: {why}" for name, why in absent.items())
-        said += [Heading("Left out"), Text(lines)]
-    return said
+    fleets = Text(
+        "Fleets sized on private demand (Table 1, Figure 5(c), (d)) are on [a page of their own](transit.md), written by "
+        "`python -m benchmarks transit`."
+    )
+    return [*command.mechanisms_table(used), fleets, *command.what_is_missing(results.found, absent)]

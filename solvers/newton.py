@@ -133,7 +133,9 @@ class Leaves:
     def idle(self, now: Point, spare: float) -> bool:
         """Whether there are more than a few, and more than `spare` times as many as lie above their shifts."""
         n = len(self.target)
-        return n > FEW and n > FEW + spare * now.d.sum() / np.mean(self.slack[:FEW])
+        if n <= FEW or np.isinf(spare):  # infinitely many times none would be no number
+            return False
+        return bool(n > FEW + spare * now.d.sum() / np.mean(self.slack[:FEW]))
 
     def tops(self, cells: int) -> Floats:
         """A level in each cell that a few of its leaves exceed: the largest of a sample."""
@@ -266,6 +268,10 @@ class _Search:
         self.searched = not (end <= 1e-6 * abs(slope) or tried.value < now.value + 0.1 * slope)
         if not self.searched:
             return tried
+        if end == slope:  # of a direction that is all rounding
+            raise SolverError(
+                f"newton's step at residual {now.residual:.1e} leads nowhere, weights differ too much: give leaves more weight"
+            )
         t = leaves.least_along(now.shift, tried.shift, slope, self.dual.growth(direction), end)
         return self.dual.point(leaves, now.lam + t * direction)
 

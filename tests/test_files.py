@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import fields, replace
 from fractions import Fraction
@@ -729,6 +729,35 @@ def test_tables_that_contradict_the_manifest_are_damage_not_a_traceback(tmp_path
             load(one, verify=False)
         (one / name).write_bytes(content)
     load(one, verify=False)
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_manifest_that_names_no_feature_of_its_own_is_damage(tmp_path: Path, verify: bool) -> None:
+    """Intervals of an unknown feature, or an estimate without `singleton`: the error has the name and the known ones."""
+    place = _release("constraint-based").save(tmp_path / "out").path
+    original = json.loads((place / "manifest.json").read_text("utf-8"))
+    names = [f["name"] for f in original["features"]]
+    known = ", ".join(map(repr, names))
+
+    def refused(changed: Mapping[str, Any], message: str) -> None:
+        (place / "manifest.json").write_text(json.dumps(original | changed), "utf-8")
+        with pytest.raises(InputError, match="damaged") as caught:
+            load(place, verify=verify)
+        assert message in str(caught.value)
+
+    intervals = original["intervals"] | {"features": [*original["intervals"]["features"], "speed"]}
+    refused(
+        {"intervals": intervals}, f"intervals of 'speed', which is none of its features: use one of {known}"
+    )
+    others = [f for f in original["features"] if f["name"] != "singleton"]
+    refused({"features": others}, "an estimate of 'singleton', which is none of its features")
+
+
+@pytest.mark.parametrize("text", ['{"colour":"red"}', "{}", '{"date":"2026-03-02","time":"08:00"}'])
+def test_a_label_of_no_known_kind_is_refused(text: str) -> None:
+    """A tag that no label has, none, or two: the error has the label and the tags there are."""
+    with pytest.raises(InputError, match="of no known kind: use one of datetime, date, time, bytes"):
+        decoded(text)
 
 
 SCRIPT = """

@@ -133,6 +133,38 @@ def test_a_setting_that_cannot_be_is_refused(name, settings):
         dataclasses.replace(solvers.get(name), **settings)
 
 
+def test_newton_goes_on_when_no_leaf_is_above_its_shift():
+    """Many leaves that matter no longer, none above its shift, and still a step to go: no warning, and the optimum."""
+    falling, idle = (
+        60_000,
+        140_000,
+    )  # exponential excesses: each step of newton drops about 1 − 1/e of those left
+    universe = cbdp.Universe(place=cbdp.Dimension(range(falling + idle), zone=["a"] * falling + ["b"] * idle))
+    dag = cbdp.FeatureDag(universe, [cbdp.Feature("zone", by="place.zone")])
+    noisy = np.concatenate([-np.log((np.arange(falling) + 0.5) / falling), np.full(idle, -0.25)])
+    first = cbdp.Measurement("zone", np.array([-0.2]), elements=np.array([0]))
+    found = cbdp.post_process(
+        dag, {"singleton": noisy, "zone": first}, weights={"singleton": 1.0, "zone": 100.0}
+    )
+    assert found.solution.iterations > 10
+    assert not found.solution.leaves.any()
+    # the price of the zone is 100 (0 + 0.2): more than the largest leaf, log(120,000)
+    assert found.solution.prices["zone"][0] == pytest.approx(20.0)
+
+
+def test_weights_that_differ_too_much_are_an_error_of_ours():
+    """Where 24 powers of ten between weights leave newton no direction, it says so instead of dividing by zero."""
+    rng = np.random.default_rng(672)
+    universe = cbdp.Universe(origin=range(3), destination=range(3))
+    names = ("origin", "destination", "singleton")
+    dag = cbdp.FeatureDag(universe, [cbdp.Feature(name, by=name) for name in names[:2]])
+    measured: dict[str, Any] = {"total": [10.0 ** rng.uniform(-3, 9)]}
+    measured |= {n: rng.laplace(size=dag.size(n)) * 10.0 ** rng.uniform(-3, 9) for n in names}
+    weights = {"total": np.inf} | {n: 10.0 ** rng.uniform(-12, 12, dag.size(n)) for n in names}
+    with pytest.raises(SolverError, match=r"[Nn]ewton"):
+        cbdp.post_process(dag, measured, weights=weights)
+
+
 def test_scaling_loses_nothing():
     """The scaled program's variables and multipliers are the lifted program's, in other units."""
     dag, measured, weights = small_city(7, exact=True)

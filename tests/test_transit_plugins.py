@@ -13,8 +13,8 @@ from test_transit_simulator import random_case
 
 from cbdp.errors import InputError
 from cbdp.transit import plugins
-from cbdp.transit.conformance import conformance, conforms, example_city, example_legs
-from cbdp.transit.demand import Trips, legs_of
+from cbdp.transit.conformance import _causal, conformance, conforms, example_city, example_legs
+from cbdp.transit.demand import Legs, Trips, legs_of
 from cbdp.transit.design import Costs, Demand
 from cbdp.transit.engine import (
     CheapestInsertion,
@@ -27,7 +27,7 @@ from cbdp.transit.engine import (
 from cbdp.transit.fleet import SearchSizer
 from cbdp.transit.modes import ModeRule, Modes
 from cbdp.transit.plan import Visit, replay, visits_of
-from cbdp.transit.simulator import Fleet, Operations, figures, simulate
+from cbdp.transit.simulator import Fleet, Operations, Service, figures, simulate
 
 GOOD = CheapestInsertion()
 FOREVER = threading.Event()
@@ -170,6 +170,22 @@ def test_bad_dispatchers_fail(bad: type, word: str) -> None:
     checks = conformance("dispatcher", bad(), seconds=2.0 if bad is Hanging else 120.0)
     assert not conforms(checks)
     assert any(word in check.reason for check in checks), "\n".join(map(str, checks))
+
+
+def test_a_log_that_only_ends_sooner_is_another_log() -> None:
+    """Where riders who come later end what is done before, the first thing that was not done is named."""
+    city, logs = example_city(), []
+
+    def run(fleet: tuple[int, int], legs: Legs) -> Service:
+        service = simulate(city, Fleet(fleet), legs, log=True)
+        if not logs:
+            logs.append(service.log)
+            return service
+        return replace(service, log=logs[0][:40])
+
+    assert _causal(city, run) == (
+        f"riders who come after second 1500 changed what happened at second {logs[0][40][0]}"
+    )
 
 
 def test_a_violation_names_rule_shuttle_and_second() -> None:

@@ -552,6 +552,15 @@ def _release(place: Path, manifest: Mapping[str, Any]) -> Release:
     )
 
 
+def _described(manifest: Mapping[str, Any], name: str, what: str) -> Mapping[str, Any]:
+    """What a manifest says of the feature that it has intervals or an estimate of."""
+    for feature in manifest["features"]:
+        if feature["name"] == name:
+            return dict(feature)
+    known = ", ".join(repr(f["name"]) for f in manifest["features"])
+    raise InputError(f"{MANIFEST} has {what} of {name!r}, which is none of its features: use one of {known}")
+
+
 def _numbers(held: pa.ChunkedArray) -> NDArray[Any]:
     return np.asarray(held.combine_chunks().to_numpy(zero_copy_only=False))
 
@@ -589,7 +598,7 @@ class _Reader:
         return numbers
 
     def interval(self, name: str, manifest: Mapping[str, Any]) -> Interval:
-        feature = next(f for f in manifest["features"] if f["name"] == name)
+        feature = _described(manifest, name, "intervals")
         return Interval(self.dense(feature, "low"), self.dense(feature, "high"))
 
     def known(self, held: pa.Table, what: str, index: Ints | None) -> tuple[NDArray[Any], Ints]:
@@ -622,7 +631,7 @@ def _read_estimate(manifest: Mapping[str, Any], reader: _Reader) -> Estimate | N
     given = manifest["estimate"]
     if given is None:
         return None
-    single = next(f for f in manifest["features"] if f["name"] == SINGLETON)
+    single = _described(manifest, SINGLETON, "an estimate")
     held, index = reader.table(reader.dag, single, SINGLETON)
     leaves, listed = reader.known(held, "estimate", index)
     certificate = said.certificate_of(given["certificate"])

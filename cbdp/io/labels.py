@@ -34,6 +34,7 @@ TAGGED: dict[type, tuple[str, Any, Any]] = {
     dt.time: ("time", dt.time.isoformat, dt.time.fromisoformat),
     bytes: ("bytes", bytes.hex, bytes.fromhex),
 }
+READERS = {tag: read for tag, _, read in TAGGED.values()}
 
 
 def kind_of(labels: Sequence[Hashable]) -> str:
@@ -128,8 +129,11 @@ def _label(given: Any) -> Any:
     if isinstance(given, list):
         return tuple(_label(part) for part in given)
     if isinstance(given, dict):
+        if len(given) != 1 or not given.keys() <= READERS.keys():
+            kinds = ", ".join(READERS)
+            raise InputError(f"the label {json.dumps(given)} is of no known kind: use one of {kinds}")
         ((tag, text),) = given.items()
-        return next(read for name, _, read in TAGGED.values() if name == tag)(text)
+        return READERS[tag](text)
     return given
 
 

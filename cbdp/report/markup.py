@@ -10,6 +10,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+REPORT = "cbdp.report"
+TIP = "  /* tip.js */\n"  # where scripts have what they share: the tip at a mark
 VOID = frozenset({"br", "input"})
 SHAPES = frozenset({"line", "rect", "circle", "path"})
 UNSAFE: dict[str, str | int | None] = {
@@ -72,15 +74,18 @@ def table(head: list[Any], rows: list[list[Any]], **attributes: Any) -> Html:
     return tag("table", top, tag("tbody", body), **attributes)
 
 
-def page(title: str, body: Html, data: Any) -> str:
-    """The whole page: style, script and data are inside it, and its policy forbids every request."""
-    here = files("cbdp.report")
-    style, script = (here.joinpath(n).read_text(encoding="utf-8") for n in ("page.css", "page.js"))
+def page(title: str, body: Html, data: Any, package: str = REPORT) -> str:
+    """The whole page: style, script and data are inside it, and its policy forbids every request.
+
+    The script is `package`'s own, and its style is added to the report's.
+    """
+    style = "".join(_file(p, "page.css") for p in dict.fromkeys((REPORT, package)))
+    script = _file(package, "page.js").replace(TIP, _file(REPORT, "tip.js"))
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    shell = Template(here.joinpath("page.html").read_text(encoding="utf-8"))
+    shell = Template(_file(REPORT, "page.html"))
     return shell.substitute(
         title=escape(title), policy=escape(policy), style=style, script=script, body=body, data=embedded(data)
     )
@@ -94,6 +99,10 @@ def embedded(data: Any) -> str:
     """
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.translate(str.maketrans(UNSAFE))
+
+
+def _file(package: str, name: str) -> str:
+    return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

@@ -36,15 +36,7 @@
   };
 
   // What a mark stands for is shown on hover and on focus, and read by screen readers.
-  const tip = at("tip");
-  const show = (words, x, y) => {
-    tip.textContent = words;
-    tip.hidden = false;
-    const box = tip.getBoundingClientRect();
-    tip.style.left = Math.max(6, Math.min(x + 14, innerWidth - box.width - 6)) + "px";
-    tip.style.top = (y + 18 + box.height > innerHeight ? Math.max(6, y - box.height - 12) : y + 18) + "px";
-  };
-  const hide = () => { tip.hidden = true; };
+  /* tip.js */
   const mark = (element, words, choose) => {
     element.classList.add("mark");
     put(element, { "aria-label": words.replace(/\n/g, ", "), role: choose ? "button" : "img", tabindex: -1 }, []);

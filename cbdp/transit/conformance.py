@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,7 @@ def _causal(city: City, run: Callable[..., Service]) -> str:
             assert log is not None
             logs.append([row for row in log.tolist() if row[0] < until])
         if logs[0] != logs[1]:
-            first = next(a for a, b in zip(*logs, strict=False) if a != b)
+            first = next(a or b for a, b in zip_longest(*logs) if a != b)  # one may only be longer
             return f"riders who come after second {until} changed what happened at second {first[0]}"
     return ""
 

@@ -41,15 +41,7 @@
   const state = { t: data.start, playing: false, zone: -1, chosen: -1, ways: false, pace: 60 };
   let map = null, chart = null;
 
-  const tip = at("tip");
-  const show = (words, x, y) => {
-    tip.textContent = words;
-    tip.hidden = false;
-    const box = tip.getBoundingClientRect();
-    tip.style.left = Math.max(6, Math.min(x + 14, innerWidth - box.width - 6)) + "px";
-    tip.style.top = (y + 18 + box.height > innerHeight ? Math.max(6, y - box.height - 12) : y + 18) + "px";
-  };
-  const hide = () => { tip.hidden = true; };
+  /* tip.js */
   const hint = (element, words) => {
     element.addEventListener("pointermove", (e) => show(words(), e.clientX, e.clientY));
     element.addEventListener("pointerleave", hide);

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from html import escape
-from importlib.resources import files
-from string import Template
 from typing import Any
 
 import numpy as np
 
 from cbdp.errors import InputError
 from cbdp.report.internal import BANNER
-from cbdp.report.markup import Html, _hash, embedded, join, table, tag
+from cbdp.report.markup import Html, join, page, table, tag
 from cbdp.transit.city import City, Ints
 from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP, Operations, Service, figures
 
@@ -58,7 +55,7 @@ def build(
         ),
         tag("footer", tag("p", BANNER if internal else "Made by cbdp. Opening this page sends no request.")),
     )  # fmt: skip
-    return _page("INTERNAL: shuttle service" if internal else "Shuttle service", body, data)
+    return page("INTERNAL: shuttle service" if internal else "Shuttle service", body, data, "cbdp.transit")
 
 
 def clock(second: int) -> str:
@@ -241,18 +238,3 @@ def _map(city: City, data: Mapping[str, Any]) -> Html:
             class_="note",
         ),
     )  # fmt: skip
-
-
-def _page(title: str, body: Html, data: Any) -> str:
-    """The report's shell and style with this page's own added; its policy forbids every request."""
-    report, here = files("cbdp.report"), files("cbdp.transit")
-    style = "".join(f.joinpath("page.css").read_text(encoding="utf-8") for f in (report, here))
-    script = here.joinpath("page.js").read_text(encoding="utf-8")
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    shell = Template(report.joinpath("page.html").read_text(encoding="utf-8"))
-    return shell.substitute(
-        title=escape(title), policy=escape(policy), style=style, script=script, body=body, data=embedded(data)
-    )
