@@ -8,7 +8,7 @@ than a trip, counts are taken in steps of a fraction of its scale.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -52,6 +52,10 @@ class Lattice:
     zero: int  # the column of a noisy count of 0
     trips: Floats  # by column, the count without noise (0 where it would be negative)
     counts: Floats  # means × columns: the law of the count without noise
+
+    def with_means(self, means: Floats) -> Lattice:
+        """The tables for another row of means."""
+        return replace(self, means=means, counts=_counts(means, self.zero, self.counts.shape[1], self.step))
 
     @cached_property
     def likelihood(self) -> Floats:
@@ -103,8 +107,7 @@ def lattice(noisy: Floats, scale: float) -> Lattice:
     top = max(8, high + 3 * math.ceil(scale / step) + 3)
     steps = int(math.log(max(4.0, top * step) / LEAST) / RATIO) + 1
     means = np.concatenate([[0.0], LEAST * np.exp(RATIO * np.arange(steps + 1))])
-    counts = np.zeros((len(means), zero + top + 1))
-    counts[:, zero:] = _poisson(means, np.arange(top + 1), step)
+    counts = _counts(means, zero, zero + top + 1, step)
     trips = np.concatenate([np.zeros(zero), step * np.arange(top + 1.0)])
     return Lattice(
         step,
@@ -117,6 +120,13 @@ def lattice(noisy: Floats, scale: float) -> Lattice:
         trips,
         counts,
     )
+
+
+def _counts(means: Floats, zero: int, columns: int, step: int) -> Floats:
+    """Means × columns: the law of the count without noise, which is not below 0."""
+    counts = np.zeros((len(means), columns))
+    counts[:, zero:] = _poisson(means, np.arange(columns - zero), step)
+    return counts
 
 
 def _poisson(means: Floats, steps: Ints, step: int) -> Floats:

@@ -42,7 +42,7 @@ def posterior(noisy: Floats, rate: Floats, table: Lattice) -> Leaves:
     first, second = table.moments
     mean, variance = np.empty(len(noisy)), np.empty(len(noisy))
     lookup = np.zeros(columns, dtype=np.int64)
-    members = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
+    members = np.split(np.argsort(group.astype(np.int16), kind="stable"), np.cumsum(np.bincount(group))[:-1])
     near = np.exp(-np.abs(np.subtract.outer(np.arange(len(found)), np.arange(len(found)))))
     for s, (place, _) in enumerate(found):
         told = near[s] @ fit + POOLED * (pooled - fit[s]) + priced

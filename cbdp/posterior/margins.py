@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
@@ -42,16 +43,16 @@ def margins(features: FeatureDag, measurements: Sequence[Measurement]) -> list[M
     measured = [m for m in measurements if m.feature != SINGLETON and m.variance is not None]
     inside = {m.feature: features.partition(m.feature).element_of(codes) for m in measured}
     found = []
-    for by in _groupings(universe):
-        partition = universe.partition(by)
-        if partition.size > 1 and partition.size * FEWEST <= universe.size:
-            element = partition.element_of(codes)
-            known, precision, alone = _known(element, partition.size, measured, inside)
-            power, width = _law(alone)
-            asked = bool((alone > 0.5).all())
-            small = element.astype(np.int32)
-            found.append(Margin(by, partition.size, small, known, precision, power, width, asked))
-    return sorted(found, key=lambda m: m.size)[:MOST]
+    partitions = [(by, universe.partition(by)) for by in _groupings(universe)]
+    useful = [(by, p) for by, p in partitions if p.size > 1 and p.size * FEWEST <= universe.size]
+    for by, partition in sorted(useful, key=lambda found: found[1].size)[:MOST]:
+        element = partition.element_of(codes)
+        known, precision, alone = known_sums(element, partition.size, measured, inside)
+        power, width = noise_law(alone)
+        asked = bool((alone > 0.5).all())
+        small = element.astype(np.int32)
+        found.append(Margin(by, partition.size, small, known, precision, power, width, asked))
+    return found
 
 
 def _groupings(universe: Universe) -> list[tuple[str, ...]]:
@@ -72,7 +73,7 @@ def _groupings(universe: Universe) -> list[tuple[str, ...]]:
     return made
 
 
-def _known(
+def known_sums(
     element: Ints, size: int, measured: Sequence[Measurement], inside: dict[str, Ints]
 ) -> tuple[Floats, Floats, Floats]:
     """Sums of the measured features that refine the margin, combined by inverse variance: value, precision, share.
@@ -81,9 +82,8 @@ def _known(
     """
     total, precision, fourth = np.zeros(size), np.zeros(size), np.zeros(size)
     for m in measured:
-        held = np.zeros(int(inside[m.feature].max()) + 1, dtype=np.int64)
-        held[inside[m.feature]] = element
-        if m.elements is not None or not np.array_equal(held[inside[m.feature]], element):
+        held = np.full(len(m.values), -1, dtype=np.int64)
+        if m.elements is not None or not _refines(inside[m.feature], element, held):
             continue
         assert m.variance is not None
         variance = bincount(held, m.variance, size)
@@ -94,7 +94,18 @@ def _known(
     return total / sure, precision, np.minimum(fourth / np.maximum(precision**2, 1e-300), 1.0)
 
 
-def _law(alone: Floats) -> tuple[Floats, Floats]:
+@njit(cache=True, nogil=True)
+def _refines(fine, coarse, held):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Does each fine element lie in one coarse element; `held` is filled with which."""
+    for u in range(len(fine)):
+        if held[fine[u]] != coarse[u]:
+            if held[fine[u]] >= 0:
+                return False
+            held[fine[u]] = coarse[u]
+    return True
+
+
+def noise_law(alone: Floats) -> tuple[Floats, Floats]:
     """The power and the width of a law with the kurtosis of such a sum of Laplace noises: 3 beyond the normal for one."""
     power = np.linspace(1.0, 2.0, 101)
     beyond = np.exp(gammaln(5 / power) + gammaln(1 / power) - 2 * gammaln(3 / power)) - 3.0

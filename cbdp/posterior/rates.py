@@ -10,7 +10,6 @@ vary, and a margin whose factors do not vary more than chance is dropped.
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 from collections.abc import Callable, Sequence
@@ -71,6 +70,7 @@ def _grid(parts: int) -> Grid:
 ROUGH, SHARP = _grid(8), _grid(32)  # sharp for what was measured: its factors may be known to a few per cent
 CELL = 0.25  # between logarithms of expected counts in the table of likelihoods
 FIRST, COLUMNS = -18.0, 160
+STRIDE = int(STEP / CELL)
 SIGNAL = np.array([0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0])  # variances of factors that are tried on sums
 BUNCHED = np.array([1.0, 8.0, 64.0])  # how much more than Poisson counts vary about their rate
 TRIED = np.array([(s, b) for s in SIGNAL for b in BUNCHED])
@@ -89,20 +89,20 @@ def expected(
     fold: Ints = np.sum(codes, axis=0) % FOLDS
     even = np.ones(len(noisy)) if start is None else start / start.max()
     even /= even.sum()
-    log = np.tile(np.log(np.maximum(total * even, TINY)), (FOLDS, 1))
+    rate = np.tile(np.maximum(total * even, TINY), (FOLDS, 1))
+    log = np.log(rate)
     shape: tuple[float, float] | None = None
     likely: Floats | None = None
     for done, margin in enumerate(margins):
         if done % OFTEN == 0:
-            best = best_shape(table, np.exp(_own(log, fold)))
+            best = best_shape(table, _own(rate, fold))
             if best != shape or likely is None:
                 shape, likely = best, _likelihoods(table, best)
         assert shape is not None
         assert likely is not None
-        _by_likelihood(margin, log, fold, table, likely, shape)
+        _by_likelihood(margin, rate, log, fold, table, likely, shape)
         if progress is not None:
             progress((done + 1) / (2 * len(margins)))
-    rate = np.exp(log)
     bunched = _bunched(noisy, _own(rate, fold), table.variance)
     for done, margin in enumerate(margins):
         _by_sums(margin, rate, fold, noisy, table.variance, bunched)
@@ -130,20 +130,22 @@ def in_folds(work: Callable[[int], Any], leaves: int) -> list[Any]:
 
 def strata(rate: Floats, many: int) -> Ints:
     """Groups of leaves of similar expected count: even in leaves where they are alike, and in trips where they are few."""
-    order = np.argsort(rate, kind="stable")
-    trips = np.cumsum(rate[order])
+    order = np.sort(rate)
+    trips = np.cumsum(order)
     place = 0.5 * trips / max(trips[-1], TINY) + 0.5 * np.arange(1, len(rate) + 1) / len(rate)
-    group = np.empty(len(rate), dtype=np.int64)
-    group[order] = np.minimum((place * many).astype(np.int64), many - 1)
-    made: Ints = np.unique(group, return_inverse=True)[1]
+    begins = np.flatnonzero(np.diff(np.minimum((place * many).astype(np.int64), many - 1), prepend=-1))
+    group = np.searchsorted(order[begins], rate, side="right") - 1
+    for edge in np.unique(order[begins[1:]]):  # leaves that are alike fill strata in their order
+        low, high = np.searchsorted(order, edge), np.searchsorted(order, edge, side="right")
+        group[rate == edge] = np.searchsorted(begins, np.arange(low, high), side="right") - 1
+    made: Ints = group
     return made
 
 
 def seen(column: Ints, group: Ints, columns: int) -> list[tuple[Ints, Ints]]:
     """For each group the columns that occur, and how often."""
-    code, often = np.unique(group * columns + column, return_counts=True)
-    ends = np.searchsorted(code // columns, np.arange(int(group.max()) + 2))
-    return [(code[a:b] % columns, often[a:b]) for a, b in itertools.pairwise(ends)]
+    often = np.bincount(group * columns + column, minlength=(int(group.max()) + 1) * columns)
+    return [(np.flatnonzero(row), row[row > 0]) for row in often.reshape(-1, columns)]
 
 
 def evidence(table: Lattice, mean: Floats, found: Sequence[tuple[Ints, Ints]]) -> tuple[Floats, Floats]:
@@ -174,13 +176,24 @@ def best_shape(table: Lattice, rate: Floats) -> tuple[float, float]:
 
 
 def _likelihoods(table: Lattice, shape: tuple[float, float]) -> Floats:
-    """Columns × logarithms of the expected count: the log-likelihood of each noisy count."""
+    """Columns × logarithms of the expected count: the log-likelihood of each noisy count.
+
+    The logarithms are dealt in turn to as many rows as lie between two knots, so that what a leaf adds to the knots
+    lies side by side.
+    """
     mixed = table.mixtures(np.exp(FIRST + CELL * np.arange(COLUMNS)), np.array([shape]))[:, 0]
-    return np.ascontiguousarray(np.log(np.maximum(mixed @ table.likelihood, TINY)).T)
+    by_column = np.log(np.maximum(mixed @ table.likelihood, TINY)).T
+    return np.ascontiguousarray(by_column.reshape(len(by_column), -1, STRIDE).transpose(0, 2, 1))
 
 
 def _by_likelihood(
-    margin: Margin, log: Floats, fold: Ints, table: Lattice, likely: Floats, shape: tuple[float, float]
+    margin: Margin,
+    rate: Floats,
+    log: Floats,
+    fold: Ints,
+    table: Lattice,
+    likely: Floats,
+    shape: tuple[float, float],
 ) -> None:
     """Multiply the expected counts of each fold's model by the margin's factors, if they vary."""
     uneven = math.exp(shape[1] ** 2) / (1 - shape[0]) - 1
@@ -190,7 +203,7 @@ def _by_likelihood(
 
     def weigh(k: int) -> tuple[Floats, Floats, Floats, Floats]:
         sums = _added(margin.element, log[k], fold, k, table.column, likely, margin.size)
-        held, squares = _held(margin.element, log[k], margin.size)
+        held, squares = _held(margin.element, rate[k], margin.size)
         squares *= uneven
         return (
             sums,
@@ -211,7 +224,7 @@ def _by_likelihood(
         sums, held, squares, _ = weighed[k]
         factor = _factors(sums, grid.spline, grid.log, prior, *told, held, squares)
         factor *= held.sum() / (factor @ held)
-        log[k] += np.log(factor)[margin.element]
+        _multiply(margin.element, factor, np.log(factor), rate[k], log[k])
 
     in_folds(multiply, len(fold))
 
@@ -280,9 +293,9 @@ def _fit(sums, spline, log, known, precision, power, width, held, squares):  # t
 @njit(cache=True, nogil=True, fastmath=True)
 def _added(element, log, fold, left_out, column, likely, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Elements × knots: the log-likelihood of an element's leaves if their expected counts are multiplied by a knot."""
-    knots, stride, under = len(KNOTS), int(STEP / CELL), int(-LOW / CELL)
+    knots, under = len(KNOTS), int(-LOW / CELL)
     sums = np.zeros((size, knots))
-    last = likely.shape[1] - 2 - stride * (knots - 1)
+    last = COLUMNS - 2 - STRIDE * (knots - 1)
     for u in range(len(column)):
         if fold[u] == left_out:
             continue
@@ -294,21 +307,30 @@ def _added(element, log, fold, left_out, column, likely, size):  # type: ignore[
             at, part = 0, 0.0
         elif at > last:
             at, part = last, 1.0
-        row, into = likely[column[u]], sums[element[u]]
+        begin, end = at // STRIDE, (at + 1) // STRIDE
+        low = likely[column[u], at % STRIDE, begin : begin + knots]
+        high = likely[column[u], (at + 1) % STRIDE, end : end + knots]
+        into = sums[element[u]]
         for g in range(knots):
-            i = at + stride * g
-            into[g] += row[i] + part * (row[i + 1] - row[i])
+            into[g] += low[g] + part * (high[g] - low[g])
     return sums
 
 
 @njit(cache=True, nogil=True)
-def _held(element, log, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _multiply(element, factor, added, rate, log):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Expected counts and their logarithms, times their elements' factors."""
+    for u in range(len(rate)):
+        rate[u] *= factor[element[u]]
+        log[u] += added[element[u]]
+
+
+@njit(cache=True, nogil=True)
+def _held(element, rate, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """By element, the sums of the expected counts and of their squares."""
     sums, squares = np.zeros(size), np.zeros(size)
-    for u in range(len(log)):
-        rate = math.exp(log[u])
-        sums[element[u]] += rate
-        squares[element[u]] += rate * rate
+    for u in range(len(rate)):
+        sums[element[u]] += rate[u]
+        squares[element[u]] += rate[u] * rate[u]
     return sums, squares
 
 

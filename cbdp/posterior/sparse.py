@@ -23,9 +23,9 @@ from scipy.special import ndtr
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.measurement import Measurement
-from cbdp.posterior.lattice import SPREAD, TINY, Lattice, _poisson, lattice
+from cbdp.posterior.lattice import SPREAD, TINY, Lattice, lattice
 from cbdp.posterior.leaves import DRIFT, FLOOR, NEAR, POOLED
-from cbdp.posterior.margins import Margin, _known, _law
+from cbdp.posterior.margins import Margin, known_sums, noise_law
 from cbdp.posterior.rates import DROPPED, GAIN, NONE, SPREADS, cost, seen, total_of
 from cbdp.problem import bincount
 
@@ -167,8 +167,8 @@ def _margins(features: FeatureDag, measured: Sequence[Measurement]) -> list[Marg
             joint = joint * (int(codes[name].max()) + 1) + codes[name]
         element: Ints = np.unique(joint, return_inverse=True)[1]
         size = int(element.max()) + 1
-        known, precision, alone = _known(element, size, measured, inside)
-        power, width = _law(alone)
+        known, precision, alone = known_sums(element, size, measured, inside)
+        power, width = noise_law(alone)
         asked = bool((alone > 0.5).all())
         made.append(Margin(by, size, element.astype(np.int32), known, precision, power, width, asked))
     return sorted((m for m in made if m.size > 1), key=lambda m: (m.size, m.by))
@@ -372,10 +372,7 @@ def _with_all_means(table: Lattice, scale: float) -> Lattice:
     while found[-1] < top:
         last = found[-1]
         found.append(last + min(RATIO * last, max(math.sqrt(last), scale / 4)))
-    means = np.array([0.0, *found])
-    counts = np.zeros((len(means), table.counts.shape[1]))
-    counts[:, table.zero :] = _poisson(means, np.arange(table.counts.shape[1] - table.zero), table.step)
-    return replace(table, means=means, counts=counts)
+    return table.with_means(np.array([0.0, *found]))
 
 
 def _survival(t: Floats, scale: float) -> Floats:
