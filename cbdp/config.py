@@ -660,6 +660,13 @@ class MechanismTable:
             "constraint-based: expected counts given all noisy answers, or the closest consistent counts",
         ),
     ] = None
+    rounding: Annotated[
+        str | None,
+        Setting(
+            Text(choices=("few", "nearest")),
+            "constraint-based: whole trips on few trip types, or nearest to the estimate of each",
+        ),
+    ] = None
     prior: Annotated[
         str | None,
         Setting(

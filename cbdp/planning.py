@@ -33,6 +33,7 @@ from cbdp.io.trips import Clock
 from cbdp.ledger import Amount, BudgetError, Charge, Finished, Ledger
 from cbdp.mechanisms import Mechanism
 from cbdp.mechanisms.constraint_based import DENSE
+from cbdp.release import NEAREST
 from cbdp.solvers import get
 from cbdp.unit import Person, Trip, Unit
 
@@ -803,6 +804,8 @@ def _request(dataset: str, columns: Mapping[str, str], clock: Clock, mechanism: 
     settings = {n: _plain(getattr(mechanism, n)) for n in _names(type(mechanism)) if n not in left_out}
     if settings.get("estimator") == "projection":  # as in requests from before there was another
         settings = {n: value for n, value in settings.items() if n not in ("estimator", "prior")}
+    if settings.get("rounding") == NEAREST:
+        del settings["rounding"]
     stated = {
         "version": 1,
         "dataset": dataset,

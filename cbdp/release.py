@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # what is handed in, or loaded when it is asked for
 
 Ints = NDArray[np.int64]
 
+NEAREST, FEW = "nearest", "few"  # which whole trips are published: the estimate's, or gathered on few types
+
 
 @dataclass(frozen=True)
 class Claim:

@@ -266,6 +266,7 @@ def _render(trips: Sequence[str], stops: str | None, found: Guess) -> str:
             'name = "constraint-based"',
             'preset = "best"         # "paper": as it was published, with ε shared evenly and least squares alone',
             '# estimator = "posterior"  # or "projection", which weighs by weights = "size"',
+            '# rounding = "few"       # trip types that carry the whole trips; "nearest": as close to the estimate as can be',
             '# prior = "boardings.csv"  # public weights (columns stop and weight): where trips are to be expected',
             'solver = "newton"',
             "",

@@ -19,7 +19,7 @@ from cbdp.budget import Parallel, Sequential, Spend
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.measurement import Measurement, geometric_variance
-from cbdp.release import Claim, Release
+from cbdp.release import FEW, Claim, Release
 from cbdp.solution import Certificate
 from cbdp.unit import Person, Trip, Unit
 
@@ -282,6 +282,8 @@ def _violations(release: Release) -> dict[str, int]:
     for name in release.features.features:
         if name != SINGLETON:
             found[name] = _off(release.counts(name), release.estimate.counts(name))
+    if _settings(release).get("rounding") == FEW:  # which moves trips within cells; tables stay as they are
+        return found
     index, value = release.estimate.trips()
     both = merged(index, release.index)
     whole, real = np.zeros(len(both), dtype=np.int64), np.zeros(len(both))
@@ -374,7 +376,8 @@ def _post_processing(release: Release) -> str:
     expected = _settings(release).get("estimator") == "posterior"
     prior = " and public weights" if prior_of(release) is not None else ""
     first = f"Expected counts given all noisy answers{prior}, then constrained" if expected else "Constrained"
-    return f"{first} least squares to consistent non-negative counts, then rounding to whole trips."
+    few = " on few trip types" if _settings(release).get("rounding") == FEW else ""
+    return f"{first} least squares to consistent non-negative counts, then rounding to whole trips{few}."
 
 
 # Text and schema

@@ -15,10 +15,11 @@ from cbdp.counts import Counts
 from cbdp.engine import TOLERANCE, check_estimator, check_prior, post_process, post_process_above
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
+from cbdp.gathering import LEAVES, PRICE, gathered
 from cbdp.measuring import measure, measure_above, shares
 from cbdp.mechanisms.base import Mechanism
 from cbdp.noise import Entropy
-from cbdp.release import Claim, Release
+from cbdp.release import FEW, NEAREST, Claim, Release
 from cbdp.rounding import round_trips
 from cbdp.solvers import get
 
@@ -40,6 +41,9 @@ class ConstraintBased(Mechanism):
     (`estimator="posterior"`), or the program alone on the noisy answers ("projection"). The preset "paper" is the published
     configuration: ε split evenly, projection, weights by size.
 
+    Whole trips are those `rounding="nearest"` to the estimate; or "few" (with the posterior): each cell's trips are gathered on
+    the types that are likely to be used, so that fewer are named that nobody used. Tables are the same.
+
     A `target` says how much the error of each feature matters; ε is then split for it (`budget="optimal"`), from public facts
     alone: sizes, the unit, and about how many `trips` there are and which share of the trip types is `filled`, if known.
     """
@@ -59,6 +63,7 @@ class ConstraintBased(Mechanism):
     target: Mapping[str, Any] | None = None
     trips: float | None = None
     filled: float | None = None
+    rounding: str | None = None
 
     def check(self) -> None:
         if self.preset not in PRESETS:
@@ -69,6 +74,10 @@ class ConstraintBased(Mechanism):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
         self._check_estimator()
+        if self.rounding is None:
+            object.__setattr__(self, "rounding", FEW if self.estimator == "posterior" else NEAREST)
+        if self.rounding not in (NEAREST, FEW):
+            raise InputError(f"unknown rounding {self.rounding!r}: use {NEAREST!r} or {FEW!r}")
         if SINGLETON not in self._shares():
             raise InputError(
                 "'singleton' is not among the measured features: every trip type needs a noisy count"
@@ -147,7 +156,10 @@ class ConstraintBased(Mechanism):
             estimate = post_process(
                 self.features, measured, estimator=self.estimator or "", prior=self.prior, **how
             )
-        whole = round_trips(self.features, *estimate.trips())
+        real = estimate.trips()
+        if self.rounding == FEW:
+            real = gathered(self.features, *real, LEAVES if self.budget == "leaves" else PRICE)
+        whole = round_trips(self.features, *real)
         return Release(
             self.features,
             self.name,
