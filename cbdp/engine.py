@@ -129,6 +129,8 @@ def post_process(
         leaves = expected_leaves(features, given, prior=prior, progress=progress)
         measurements = [*(m for m in given if m.feature != SINGLETON), leaves]
         weights = "inverse-variance"
+    if progress is not None:
+        progress("solving", 0.0)
     problem = compiler.compile(features, measurements, weights)
     solution = chosen.solve(problem, None if warm_start is None else warm_start.solution)
     return _certified(features, problem, solution, chosen, tolerance)

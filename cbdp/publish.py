@@ -27,6 +27,7 @@ from cbdp.counts import Counts, count
 from cbdp.errors import InputError, SolverError
 from cbdp.io.files import PARTIAL, Saved, check, leftovers, load
 from cbdp.ledger import Charge, Ledger
+from cbdp.progress import in_quarters, watched
 
 if TYPE_CHECKING:
     from cbdp.planning import Plan
@@ -163,17 +164,22 @@ def _rehearse(plan: Plan, say: Say) -> None:
 
 
 def _measure(plan: Plan, counts: Counts, say: Say) -> Release:
-    with _stage(say, "measuring, solving and rounding"):
+    with _stage(say, "measuring, solving and rounding"), watched(in_quarters(say)):
         release = replace(plan.mechanism.release(counts), places=plan.stops)
     with _stage(say, "simulating intervals from the release"):
         try:
-            return release.with_intervals(plan.confidence)
+            return release.with_intervals(plan.confidence, progress=_runs(say))
         except (
             InputError,
             SolverError,
         ) as why:  # ε is spent: a release without intervals is better than none
             say(f"there are no intervals: {why}")
             return release
+
+
+def _runs(say: Say) -> Callable[[int, int], None]:
+    show = in_quarters(say)
+    return lambda done, many: show("runs", done / many)
 
 
 def _write(plan: Plan, release: Release, charge: Charge, say: Say) -> Saved:

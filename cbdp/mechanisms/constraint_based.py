@@ -19,6 +19,7 @@ from cbdp.gathering import LEAVES, PRICE, gathered
 from cbdp.measuring import measure, measure_above, shares
 from cbdp.mechanisms.base import Mechanism
 from cbdp.noise import Entropy
+from cbdp.progress import tell
 from cbdp.release import FEW, NEAREST, Claim, Release
 from cbdp.rounding import round_trips
 from cbdp.solvers import get
@@ -145,8 +146,10 @@ class ConstraintBased(Mechanism):
     def run(self, counts: Counts, entropy: Entropy) -> Release:
         budget: Any = {"budget": self._shares(), "only": self.measured, "entropy": entropy}
         how: Any = {"weights": self.weights, "solver": self.solver, "tolerance": self.tolerance}
+        tell("measuring")
         if self.features.universe.size > DENSE if self.sparse is None else self.sparse:
             measured, answer = measure_above(counts, self.features, self.spent, **budget)
+            tell("solving")
             estimate = post_process_above(
                 self.features, measured, answer, estimator=self.estimator or "", **how
             )
@@ -154,8 +157,14 @@ class ConstraintBased(Mechanism):
         else:
             measured = measure(counts, self.features, self.spent, **budget)
             estimate = post_process(
-                self.features, measured, estimator=self.estimator or "", prior=self.prior, **how
+                self.features,
+                measured,
+                estimator=self.estimator or "",
+                prior=self.prior,
+                progress=tell,
+                **how,
             )
+        tell("rounding")
         real = estimate.trips()
         if self.rounding == FEW:
             real = gathered(self.features, *real, LEAVES if self.budget == "leaves" else PRICE)
