@@ -24,6 +24,7 @@ from cbdp.errors import InputError
 SECTIONS: Mapping[str, str] = {
     "table": "Table 1 at ε = 1, with signs and by zone",
     "epsilon": "Figure 5(c)(d): shuttles and wait over ε, and where no fleet is found",
+    "ours": "the posterior estimator over ε, beside O5",
     "tail": "heavier and lighter tails of demand",
     "mix": "what the features can know",
     "rule": "the limit for each half hour or for the two hours",

@@ -110,6 +110,8 @@ def attempt(job: Job, kept: Path | None, *, only_kept: bool = False) -> Outcome 
     trips, legs = data_of(job)
     if legs is None:
         return Outcome(trips, reason=f"more than {sizer(job.period).most_legs:,} trips")
+    if not trips:
+        return Outcome(0, reason="no trips at all")
     real = riders(job.day, demand(job.day, job.shape), 1)
     path = None if kept is None else kept / f"{key(job, legs, real)}.json"
     if path is not None and path.exists():

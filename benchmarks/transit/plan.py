@@ -15,6 +15,7 @@ from benchmarks.transit.trees import HEIGHTS, READ_OTHERWISE
 EPSILONS = ("1", "0.1", "0.05", "0.01")
 SHAPES = (*(f"{POWER}{p}" for p in ("0.5", "0.75")), AS_IS, *(f"{POWER}{p}" for p in ("1.5", "2", "3", "4")))
 PROGRAMS = ("O5", "O4", "O3")
+OURS = ("P leaves", "P balanced", "P tables")  # the posterior estimator, by what its budget serves
 FLAT = (CELL, HALF_HOUR, ANYWHERE)
 TAIL_LINES = (("O5", "1"), ("O3", "1"), ("O5", "0.1"), (CELL, "1"), (HALF_HOUR, "1"))
 
@@ -55,6 +56,13 @@ class Plan:
         return made + [
             Job(self.first, THROWN, small, s, period=p) for p in RULES.values() for s in range(self.runs)
         ]
+
+    def ours(self) -> list[Job]:
+        """O5 and the posterior's budgets over ε, every day."""
+        made = [Job(day, None) for day in self.days]
+        for day, name, e in product(self.days, ("O5", *OURS), self.epsilons):
+            made += [Job(day, name, e, s) for s in range(self.runs)]
+        return made
 
     def tail(self) -> list[Job]:
         """O5, O3 and flattened demand, as the tail of demand gets heavier."""

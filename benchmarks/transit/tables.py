@@ -13,7 +13,7 @@ from benchmarks.tables import figure, markdown
 from benchmarks.transit.city import AS_IS, SHORT, demand, heavy_share, place, riders
 from benchmarks.transit.contestants import ANYWHERE, FLOOR, THROWN, VOLUME, counts_of
 from benchmarks.transit.jobs import LIMIT, OPERATIONS, PERIOD, RULES, Job, Outcome, heavy
-from benchmarks.transit.plan import FLAT, PROGRAMS, SHAPES, TAIL_LINES
+from benchmarks.transit.plan import FLAT, OURS, PROGRAMS, SHAPES, TAIL_LINES
 from benchmarks.transit.published import METRICS, TABLE_1, TRIPS, laplace_trips
 from benchmarks.transit.results import (
     Results,
@@ -38,6 +38,7 @@ def told(results: Results, section: str) -> list[str]:
         return [*(table(results, day) for day in days for table in (table_1, signed)), lines]
     texts: dict[str, tuple[Callable[[Results], str], ...]] = {
         "epsilon": (epsilon, limits),
+        "ours": (ours,),
         "tail": (tails,),
         "mix": (mix,),
         "rule": (originals, rules),
@@ -174,6 +175,42 @@ def limits(results: Results) -> str:
                 ]
             )
     return markdown(["mechanism", "ε", "trips", "published", "what the search says"], rows)
+
+
+def ours(results: Results) -> str:
+    """The error in shuttles, signed and absolute, by zone, and the wait: O5 and the posterior's budgets, on the same seeds."""
+    rows = []
+    for day, e, name in product(results.plan.days, results.plan.epsilons, ("O5", *OURS)):
+        truth = results.truth(day)
+        made = results.made(day, name, e, seeds=range(results.plan.runs))
+        fleets = [o for o in made if o.fleet]
+        own, theirs = _absolute(results, day, name, e), _absolute(results, day, "O5", e)
+        rows.append([
+            f"{day}, ε = {e}", name, percents(errors(made, truth, "shuttles")), within(own),
+            within([zone_error(o, truth) for o in fleets]), f"{mean(o.wait for o in fleets):.0f} s",
+            f"{mean(o.unserved for o in fleets):.0f}", f"{len(fleets)} of {len(made)}",
+            "" if name == "O5" else _no_larger(own, theirs),
+        ])  # fmt: skip
+    head = ["", "sized on", "shuttles", "error", "error by zone", "wait", "unserved", "fleets found", "no worse than O5"]  # fmt: skip
+    return markdown(head, rows)
+
+
+def _no_larger(one: Sequence[float], other: Sequence[float]) -> str:
+    """Whether a mean is no larger than another, of runs with the same seeds.
+
+    >>> _no_larger([0.1, 0.2], [0.1, 0.3]), _no_larger([0.2, 0.2], [0.1, 0.4]), _no_larger([0.4, 0.5, 0.4], [0.1, 0.1, 0.2])
+    ('yes', 'yes', 'NO')
+    >>> _no_larger([0.1, 0.5], [0.2, 0.3])
+    'within two standard errors'
+    """
+    if not one or not other:
+        return "no fleet found"
+    gap = mean(one) - mean(other)
+    if gap <= 0:
+        return "yes"
+    paired = [a - b for a, b in zip(one, other, strict=True)] if len(one) == len(other) else []
+    around = standard_error(paired) if paired else math.hypot(standard_error(one), standard_error(other))
+    return "within two standard errors" if gap <= 2 * around else "NO"
 
 
 def tails(results: Results) -> str:
