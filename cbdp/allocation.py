@@ -39,11 +39,14 @@ from cbdp.features.presets import EXTRA
 Floats = NDArray[np.float64]
 
 LEAVES = {
-    "leaves": Fraction(9, 10),  # the tables get enough to tell what to expect of each leaf
+    "leaves": Fraction(9, 10),  # or all but ENOUGH, if that is more
     "balanced": Fraction(2, 5),
     "tables": Fraction(1, 6),  # of the paper's five features each table then gets more than its fifth
 }
 """What the leaves get of ε; the tables share the rest evenly."""
+
+ENOUGH = Fraction(1, 50)
+"""Of ε for one trip, for all tables: tells the number of trips to within a few hundred, and the leaves tell the rest."""
 
 OPTIMAL = "optimal"
 UNITS = 1000  # parts that ε is dealt out in
@@ -55,16 +58,22 @@ LARGEST = 500.0  # ε/Δ of one answer from which there is no noise to speak of
 BETTER = 1e-9  # of the loss: what a part must gain to be moved
 
 
-def named(levels: Sequence[str], epsilon: Fraction, budget: str) -> dict[str, Fraction]:
+def named(
+    levels: Sequence[str], epsilon: Fraction, budget: str, sensitivity: Fraction | int = 1
+) -> dict[str, Fraction]:
     """Shares of ε for a budget that is named after what it serves.
 
     >>> {name: str(e) for name, e in named(["total", "time", "singleton"], Fraction(1), "balanced").items()}
     {'total': '3/10', 'time': '3/10', 'singleton': '2/5'}
+    >>> [str(named(["total", "singleton"], Fraction(e), "leaves")["total"]) for e in ("1", "1/5", "1/10")]
+    ['1/50', '1/50', '1/100']
     """
     tables = [name for name in levels if name != SINGLETON]
     if not tables or SINGLETON not in levels:
         return dict.fromkeys(levels, epsilon / len(levels))
     own = epsilon * LEAVES[budget]
+    if budget == "leaves":
+        own = max(own, epsilon - ENOUGH * sensitivity)
     return {name: own if name == SINGLETON else (epsilon - own) / len(tables) for name in levels}
 
 

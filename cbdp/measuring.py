@@ -43,7 +43,7 @@ def shares(
             raise InputError(f"unknown feature {name!r}: there are {', '.join(features.features)}")
     measured.sort(key=lambda n: (features.size(n), list(features.features).index(n)))
     if isinstance(budget, str) and budget in LEAVES:
-        return named(measured, positive(epsilon), budget)
+        return named(measured, positive(epsilon), budget, 1 if facts is None else facts.sensitivity)
     if budget == OPTIMAL:
         if target is None:
             raise InputError("budget 'optimal' without a target: say what matters, like {'singleton': 1}")

@@ -73,7 +73,10 @@ def test_no_other_split_is_better(
     drawn = np.random.default_rng(seed).dirichlet(np.full(6, 0.5), size=40)
     tried = [[Fraction(10 + int(940 * p), 1000) for p in row] for row in drawn]
     splits = [{n: epsilon * p / sum(row) for n, p in zip(LEVELS, row, strict=True)} for row in tried]
-    splits += [named(LEVELS, epsilon, budget) for budget in LEAVES]
+    ready = [named(LEVELS, epsilon, budget) for budget in LEAVES]
+    splits += [
+        split for split in ready if min(split.values()) >= epsilon / 100
+    ]  # as `optimal` gives at least
     step = epsilon / 1000
     for a, b in itertools.permutations(LEVELS, 2):
         if found[a] - step >= epsilon / 100:
@@ -195,6 +198,15 @@ def test_named_budgets_are_what_they_say(budget: str, leaves: str) -> None:
     assert by["singleton"] == Fraction(leaves) / 7
     assert {e for n, e in by.items() if n != "singleton"} == {(1 - Fraction(leaves)) / 35}
     assert split.epsilon == Fraction(1, 7)
+
+
+def test_tables_get_no_more_than_enough_where_leaves_matter() -> None:
+    """From ε = 1/5 on the tables share 1/50 in all, for persons as many times that as they may have trips."""
+    for unit, tables in ((cbdp.Trip(), "1/50"), (cbdp.Person("card", 3), "3/50")):
+        cost = cbdp.ConstraintBased(DAG, 1, unit, budget="leaves").claim().cost
+        by = {part.what: part.epsilon for part in cost.parts}
+        assert by["singleton"] == 1 - Fraction(tables)
+        assert cost.epsilon == 1
 
 
 def test_a_mechanism_takes_a_target() -> None:

@@ -14,10 +14,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
-from scipy.special import gammaln, pdtrc, xlogy
+from scipy.special import gammaln, ndtr, pdtrc, xlogy
 
 from cbdp.measurement import geometric_variance
-from cbdp.problem import bincount
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,13 +29,11 @@ DEEP = (
     32  # scales below 0 from which noisy counts share a column: all counts below 0 say the same about trips
 )
 LEAST = 0.02  # means below are mixed from this one and 0: a Poisson count is then 0 or 1
-RATIO = 0.25  # between logarithms of neighbouring means
+RATIO = 0.25  # by which a mean is larger than the one before, at most
 EMPTY = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
 SPREAD = (0.0, 0.3, 0.6, 0.9, 1.3, 1.8, 2.4, 3.0)
 SHAPES = np.array([(empty, spread) for empty in EMPTY for spread in SPREAD])
 TINY = 1e-300
-NODE, _PART = np.polynomial.hermite_e.hermegauss(25)
-SHARE = _PART / _PART.sum()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,22 +76,7 @@ class Lattice:
 
         Of a shape (empty, spread), `empty` have no trips, and the others' means are log-normal.
         """
-        empty, spread = shapes[:, 0], shapes[:, 1]
-        relative = np.exp(spread[:, None] * NODE - spread[:, None] ** 2 / 2)
-        relative /= (SHARE * relative).sum(axis=1, keepdims=True) * (1 - empty[:, None])
-        wanted = expected[:, None, None] * relative
-        below = np.clip(np.searchsorted(self.means, wanted, side="right") - 1, 0, len(self.means) - 2)
-        low, high = self.means[below], self.means[below + 1]
-        part = np.clip((wanted - low) / (high - low), 0.0, 1.0)
-        share = (1 - empty)[:, None] * SHARE
-        width = len(self.means)
-        row = np.arange(len(expected) * len(shapes)).reshape(len(expected), len(shapes), 1) * width
-        size = row.size * width
-        flat = bincount((row + below).ravel(), (share * (1 - part)).ravel(), size)
-        flat += bincount((row + below + 1).ravel(), (share * part).ravel(), size)
-        mixed = flat.reshape(len(expected), len(shapes), width)
-        mixed[:, :, 0] += empty
-        return mixed
+        return mixtures(self.means, expected, shapes)
 
 
 def lattice(noisy: Floats, scale: float) -> Lattice:
@@ -105,8 +87,7 @@ def lattice(noisy: Floats, scale: float) -> Lattice:
     high = min(int(place.max()), MOST)
     zero = max(0, -int(place.min()))
     top = max(8, high + 3 * math.ceil(scale / step) + 3)
-    steps = int(math.log(max(4.0, top * step) / LEAST) / RATIO) + 1
-    means = np.concatenate([[0.0], LEAST * np.exp(RATIO * np.arange(steps + 1))])
+    means = row_of_means(LEAST, max(4.0, top * step), scale)
     counts = _counts(means, zero, zero + top + 1, step)
     trips = np.concatenate([np.zeros(zero), step * np.arange(top + 1.0)])
     return Lattice(
@@ -127,6 +108,40 @@ def _counts(means: Floats, zero: int, columns: int, step: int) -> Floats:
     counts = np.zeros((len(means), columns))
     counts[:, zero:] = _poisson(means, np.arange(columns - zero), step)
     return counts
+
+
+def row_of_means(least: float, most: float, scale: float) -> Floats:
+    """0, and means from the least to the first that is not below the most.
+
+    Poisson counts about neighbouring means overlap, or differ by less than the noise: else counts between two means would be
+    drawn to one or the other.
+    """
+    found = [0.0, least]
+    while found[-1] < most:
+        found.append(found[-1] + min(RATIO * found[-1], max(math.sqrt(found[-1]), scale / 4)))
+    return np.array(found)
+
+
+def mixtures(means: Floats, expected: Floats, shapes: Floats = SHAPES) -> Floats:
+    """Expected counts × shapes × means: of a shape (empty, spread), `empty` have no trips; the others' means are log-normal.
+
+    A mean between two of the row is dealt to both so that means are kept: the part of each is a second difference of
+    expected excesses E[(λ − a)⁺], which a log-normal law has in closed form; or of E[(a − λ)⁺], where these are small.
+    """
+    empty, spread = shapes[:, :1], np.maximum(shapes[:, 1:], 1e-3)
+    centre = expected[:, None, None] / (1 - empty)
+    positive = means[1:]
+    far = (np.log(centre) - np.log(positive)) / spread
+    over = centre * ndtr(far + spread / 2) - positive * ndtr(far - spread / 2)
+    under = positive * ndtr(spread / 2 - far) - centre * ndtr(-far - spread / 2)
+    over = np.diff(over, axis=2, prepend=np.broadcast_to(centre, (*over.shape[:2], 1)))
+    under = np.diff(under, axis=2, prepend=0.0)
+    # −P(λ > a), on average between two means
+    slope = np.where(positive <= centre, under / np.diff(means) - 1, over / np.diff(means))
+    made: Floats = np.diff(slope, axis=2, prepend=-1.0, append=0.0)
+    made = np.maximum(made, 0.0) * (1 - empty)
+    made[:, :, 0] += empty[:, 0]
+    return made
 
 
 def _poisson(means: Floats, steps: Ints, step: int) -> Floats:

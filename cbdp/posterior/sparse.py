@@ -18,12 +18,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.measurement import Measurement
-from cbdp.posterior.lattice import SPREAD, TINY, Lattice, lattice
+from cbdp.posterior.lattice import SPREAD, TINY, Lattice, lattice, row_of_means
 from cbdp.posterior.leaves import DRIFT, FLOOR, NEAR, POOLED
 from cbdp.posterior.margins import Margin, known_sums, noise_law
 from cbdp.posterior.rates import DROPPED, GAIN, NONE, SPREADS, cost, seen, total_of
@@ -39,7 +38,6 @@ EVERY = np.linspace(-7.0, 10.0, 69)  # logarithms of factors
 CLOSE = np.linspace(-6.0, 6.0, 49)  # of further ones, in deviations from what was measured
 AT_ONCE = 2**14  # elements whose factors are weighed at a time
 LOWEST = 1e-8  # the least mean of a type that is told from 0
-RATIO = 0.25  # from one mean to the next at most, relative
 SURE = 4.0  # scales of noise beyond the highest that is to be expected: noise gets there once in a hundred releases
 STRATUM = 0.25  # of the logarithm of a type's expected count
 STRATA = 60  # at most
@@ -264,7 +262,7 @@ class _Known:
         stratum: Ints = np.unique(np.rint((log - log.min()) / width), return_inverse=True)[1]
         size = int(stratum.max()) + 1
         rate = bincount(stratum, held, size) / bincount(stratum, self.sizes.astype(float), size)
-        return _Told(self, held, stratum, rate, _mixtures(self.table.means, rate))
+        return _Told(self, held, stratum, rate, self.table.mixtures(rate, SHAPES))
 
 
 def _known_above(features: FeatureDag, leaves: Measurement) -> _Known:
@@ -274,7 +272,9 @@ def _known_above(features: FeatureDag, leaves: Measurement) -> _Known:
         )
     noisy, scale = leaves.values.astype(float), float(leaves.scale)
     reach = scale * (math.log(features.universe.size) + SURE)
-    table = _with_all_means(lattice(noisy if len(noisy) else np.zeros(1), scale), scale)
+    table = lattice(noisy if len(noisy) else np.zeros(1), scale)
+    # of 10¹² types, one in a million has trips: means go down to far below one trip
+    table = table.with_means(row_of_means(LOWEST, float(table.means[-1]), scale))
     floors, height = np.unique(leaves.floor, return_inverse=True)
     past = floors - table.trips[:, None]
     over, under = _survival(past, scale), _survival(-past - 1, scale)
@@ -362,46 +362,11 @@ class _Told:
         )
 
 
-def _with_all_means(table: Lattice, scale: float) -> Lattice:
-    """The tables with means from far below one trip (of 10¹² types, one in a million has trips), without gaps.
-
-    Poisson counts about neighbouring means overlap, or differ by less than the noise: else counts between two means would be
-    drawn to one or the other.
-    """
-    top, found = float(table.means[-1]), [LOWEST]
-    while found[-1] < top:
-        last = found[-1]
-        found.append(last + min(RATIO * last, max(math.sqrt(last), scale / 4)))
-    return table.with_means(np.array([0.0, *found]))
-
-
 def _survival(t: Floats, scale: float) -> Floats:
     """P(Z > t) of two-sided geometric noise."""
     decay = math.exp(-1 / scale)
     outer = np.exp(-np.where(t < 0, -t, t + 1) / scale) / (1 + decay)
     made: Floats = np.where(t < 0, 1 - outer, outer)
-    return made
-
-
-def _mixtures(means: Floats, rate: Floats) -> Floats:
-    """Rates × shapes × means: of a shape (empty, spread), `empty` have no trips and the others' means are log-normal.
-
-    A mean between two of the row is dealt to both so that means are kept: the part of each is a second difference of
-    expected excesses E[(λ − a)⁺], which a log-normal law has in closed form; or of E[(a − λ)⁺], where these are small.
-    """
-    empty, spread = SHAPES[:, :1], np.maximum(SHAPES[:, 1:], 1e-3)
-    centre = rate[:, None, None] / (1 - empty)
-    positive = means[1:]
-    far = (np.log(centre) - np.log(positive)) / spread
-    over = centre * ndtr(far + spread / 2) - positive * ndtr(far - spread / 2)
-    under = positive * ndtr(spread / 2 - far) - centre * ndtr(-far - spread / 2)
-    over = np.diff(over, axis=2, prepend=np.broadcast_to(centre, (*over.shape[:2], 1)))
-    under = np.diff(under, axis=2, prepend=0.0)
-    # −P(λ > a), on average between two means
-    slope = np.where(positive <= centre, under / np.diff(means) - 1, over / np.diff(means))
-    made: Floats = np.diff(slope, axis=2, prepend=-1.0, append=0.0)
-    made = np.maximum(made, 0.0) * (1 - empty)
-    made[:, :, 0] += empty[:, 0]
     return made
 
 
