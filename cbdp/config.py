@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol, get_origin, get_type_hints
 
@@ -288,6 +289,13 @@ class Named:
         return {"type": "object", "additionalProperties": self.of.schema(), **names}
 
 
+@cache
+def _fields(cls: type) -> Mapping[str, Setting]:
+    """The settings of a dataclass; its annotations are evaluated once, which takes longer than to read a file."""
+    hints = get_type_hints(cls, include_extras=True)
+    return {name: hint.__metadata__[0] for name, hint in hints.items() if get_origin(hint) is Annotated}
+
+
 @dataclass(frozen=True)
 class Table:
     """A table whose keys are the fields of a dataclass: exactly one of `ONE_OF`, and what goes `TOGETHER`."""
@@ -300,9 +308,8 @@ class Table:
         return f"a table with {', '.join(self.fields)}"
 
     @property
-    def fields(self) -> dict[str, Setting]:
-        hints = get_type_hints(self.cls, include_extras=True)
-        return {name: hint.__metadata__[0] for name, hint in hints.items() if get_origin(hint) is Annotated}
+    def fields(self) -> Mapping[str, Setting]:
+        return _fields(self.cls)
 
     @property
     def required(self) -> list[str]:

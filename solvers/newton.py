@@ -84,8 +84,14 @@ class Newton(Solver):
             )
         prices = {t.name: _spread(dual.prices(found.lam) * unit, places[t.name]) for t in problem.terms}
         leaves = primal(every.target, every.slack, every.cell, found.shift)
-        _meet_exact(problem, leaves, every.slack)
-        return Answer(leaves, prices, search.steps, found.shift * unit if dual.slight else None)
+        shift = found.shift * unit
+        moved = _meet_exact(problem, leaves, every.slack)
+        if moved:  # the prices with them, unless no leaf says by how much
+            other = found.shift - problem.shifts(moved)
+            if every.misses(leaves, other) < every.misses(leaves, found.shift):
+                prices = {name: price - moved[name] * unit for name, price in prices.items()}
+                shift = other * unit
+        return Answer(leaves, prices, search.steps, shift if dual.slight else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +102,10 @@ class Leaves:
     slack: Floats  # 1/w_u, one for all or one each
     cell: NDArray[Any]
     copies: int = 1
+
+    def misses(self, leaves: Floats, shift: Floats) -> float:
+        """By how much these leaves differ from those of the shifts."""
+        return float(np.max(np.abs(primal(self.target, self.slack, self.cell, shift) - leaves), initial=0.0))
 
     def above(self, shift: Floats) -> tuple[Floats, Floats, float]:
         y, d, squares = above_shift(self.target, self.slack, self.cell, shift)
@@ -346,15 +356,16 @@ def _floors(leaves: Leaves, shift: Floats, tops: Floats, margin: float) -> Float
     return np.minimum(shift - margin * leaves.spread(shift), tops)
 
 
-def _meet_exact(problem: Problem, leaves: Floats, slack: Floats) -> None:
-    """Move positive leaves, by no more than rounding, until exact counts are met to the last digit.
+def _meet_exact(problem: Problem, leaves: Floats, slack: Floats) -> dict[str, Floats]:
+    """Move positive leaves, by no more than rounding, until exact counts are met to the last digit; by which prices.
 
     Prices of exact counts can be large and cancel, so that their sum is too coarse; what is missing is shared in trips.
     """
+    moved: dict[str, Floats] = {}
     if not any(np.isinf(t.weight).any() for t in problem.terms):
-        return
+        return moved
     exact = [replace(t, weight=np.where(np.isinf(t.weight), np.inf, 0.0)) for t in problem.terms]
-    dual, _ = _dual(replace(problem, terms=tuple(exact)), 1.0)
+    dual, places = _dual(replace(problem, terms=tuple(exact)), 1.0)
     linear = linear_solver(dual.member, dual.room, dual.blocks)
     for _ in range(3):
         above = leaves > 0
@@ -362,10 +373,14 @@ def _meet_exact(problem: Problem, leaves: Floats, slack: Floats) -> None:
         active = bincount(problem.cell, np.where(above, slack, 0.0), problem.cells)
         missing = dual.target - dual.member.T @ held
         if not np.any(np.abs(missing) > ERROR * (1.0 + np.abs(dual.target))):
-            return
-        share = dual.member @ linear.solve(active, missing)
+            return moved
+        price = linear.solve(active, missing)
+        for name, place in places.items():
+            moved[name] = moved.get(name, 0.0) + _spread(price, place)
+        share = dual.member @ price
         leaves += np.where(above, slack * share[problem.cell], 0.0)
         np.maximum(leaves, 0.0, out=leaves)
+    return moved
 
 
 def _dual(problem: Problem, unit: float) -> tuple[Dual, dict[str, NDArray[Any]]]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,12 @@ def _handed(model: Model, made: Labelling) -> Any:
 
 
 LABELS = (("n", "s", "e", "w"), (0, 1, 2, 3), ("a", 1, ("x", 2), 2.5))
+NAMES = st.sampled_from([labels[:k] for labels in LABELS for k in range(1, len(labels) + 1)])
+GIVEN = (
+    st.sampled_from(["mapping", "function", "array"]),
+    st.sampled_from(["mapping", "function", "array", "dimension"]),
+)
+COIN = st.booleans()
 VALUES = (
     lambda n: tuple(range(n)),
     lambda n: tuple("abcdefgh"[:n]),
@@ -113,49 +120,67 @@ def models(
     draw: Any, *, dimensions: int = 4, size: int = 5, types: int = 400, zeros: int = 3, labels: int = 4
 ) -> Model:
     """A universe of at most `types` types, with attributes and overlapping structural zeros."""
-    sizes = draw(st.lists(st.integers(1, size), min_size=1, max_size=dimensions))
+    sizes = draw(_sizes(dimensions, size))
     assume(math.prod(sizes) <= types)
-    values = tuple(draw(st.sampled_from(VALUES))(n) for n in sizes)
-    if len(set(sizes)) == 1 and draw(st.booleans()):
+    kinds = _picked(draw, VALUES, len(sizes), len(sizes))
+    values = tuple(kind(n) for kind, n in zip(kinds, sizes, strict=True))
+    if len(set(sizes)) == 1 and draw(COIN):
         values = (values[0],) * len(sizes)
     made = {}
-    for i in range(draw(st.integers(0, labels))):
+    for i in range(draw(_up_to(labels))):
         of = draw(_some(len(sizes), 3))
-        given = draw(
-            st.sampled_from(
-                ["mapping", "function", "array", "dimension"]
-                if len(of) == 1
-                else ["mapping", "function", "array"]
-            )
-        )
-        names = draw(st.sampled_from(LABELS))[: draw(st.integers(1, 4))]
+        given = draw(GIVEN[len(of) == 1])
+        names = draw(NAMES)
         keys = list(itertools.product(*(values[d] for d in of)))
-        chosen = draw(st.lists(st.sampled_from(names), min_size=len(keys), max_size=len(keys)))
+        chosen = _picked(draw, names, len(keys), len(keys))
         name = f"d{of[0]}.l{i}" if given == "dimension" else f"l{i}"
         made[name] = Labelling(of, dict(zip(keys, chosen, strict=True)), given)
     masks = []
-    for _ in range(draw(st.integers(0, zeros)) if len(sizes) > 1 else 0):
+    for _ in range(draw(_up_to(zeros)) if len(sizes) > 1 else 0):
         of = draw(_some(len(sizes), 3))
         keys = list(itertools.product(*(values[d] for d in of)))
-        masks.append((of, frozenset(draw(st.lists(st.sampled_from(keys), max_size=max(1, len(keys) // 2))))))
+        masks.append((of, frozenset(_picked(draw, keys, 0, max(1, len(keys) // 2)))))
     model = Model(values, made, tuple(masks))
     assume(model.types)
     return model
 
 
+def _picked(draw: Any, of: Sequence[Any], least: int, most: int) -> list[Any]:
+    """So many of at most 256 things, each by a byte: one draw for all of them, where a list takes one for each."""
+    return [of[byte % len(of)] for byte in draw(_bytes(least, most))]
+
+
+# Strategies are kept: to make one and have it validated takes longer than to draw from it.
+
+
+@cache
+def _bytes(least: int, most: int) -> st.SearchStrategy[bytes]:
+    return st.binary(min_size=least, max_size=most)
+
+
+@cache
 def _some(dims: int, most: int) -> st.SearchStrategy[tuple[int, ...]]:
-    """One to three dimensions in any order."""
-    return st.permutations(range(dims)).flatmap(
-        lambda order: st.integers(1, min(most, dims)).map(lambda k: tuple(order[:k]))
-    )
+    """One to three dimensions in any order, as often one as two as three."""
+    orders = [list(itertools.permutations(range(dims), k)) for k in range(1, min(most, dims) + 1)]
+    longest = max(map(len, orders))
+    return st.sampled_from([of for some in orders for of in some * (longest // len(some))])
+
+
+@cache
+def _sizes(dimensions: int, size: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(1, size), min_size=1, max_size=dimensions)
+
+
+@cache
+def _up_to(most: int) -> st.SearchStrategy[int]:
+    return st.integers(0, most)
 
 
 @st.composite
 def feature_lists(draw: Any, model: Model, *, most: int = 4) -> dict[str, tuple[str, ...]]:
     """Up to `most` features between total and singleton: crossing, nested, equal and one-element ones happen."""
     names = model.attributes()
-    by = st.lists(st.sampled_from(names), max_size=3, unique=True).map(tuple)
-    return {f"f{i}": draw(by) for i in range(draw(st.integers(0, most)))}
+    return {f"f{i}": tuple(dict.fromkeys(_picked(draw, names, 0, 3))) for i in range(draw(_up_to(most)))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +272,11 @@ class Case:
         return replace(self, noisy=noisy)
 
 
-SCALES = (1e-4, 1.0, 30.0, 1e6)
+SEED = st.integers(0, 2**32 - 1)
+SCALE = st.sampled_from([1e-4, 1.0, 30.0, 1e6])
+OFFSET = st.sampled_from([0.0, 0.0, 2.0, -2.0])
+RULE = st.sampled_from(["size", "uniform", "by feature", "by element"])
+MEASURED = ("all", "all", "all", "some", "none")
 
 
 @st.composite
@@ -256,19 +285,18 @@ def cases(draw: Any, *, types: int = 24, partial: bool = True, spread: float = 3
     model = draw(models(dimensions=3, size=4, types=types, zeros=2, labels=3))
     between = draw(feature_lists(model))
     features = {"total": (), **between, "singleton": model.names}
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    scale = draw(st.sampled_from(SCALES))
-    offset = draw(st.sampled_from([0.0, 0.0, 2.0, -2.0]))
-    whole = draw(st.booleans()) and scale >= 1
-    rule = draw(st.sampled_from(["size", "uniform", "by feature", "by element"]))
+    rng = np.random.default_rng(draw(SEED))
+    scale = draw(SCALE)
+    offset = draw(OFFSET)
+    whole = draw(COIN) and scale >= 1
+    rule = draw(RULE)
+    asked = _picked(draw, MEASURED, len(features), len(features))
     noisy: dict[str, dict[Type, float]] = {}
     weight: dict[str, dict[Type, float]] = {}
     by_name: dict[str, float] = {}
-    for name, by in features.items():
+    for (name, by), drawn in zip(features.items(), asked, strict=True):
         groups = model.groups(by)
-        measured = (
-            draw(st.sampled_from(["all", "all", "all", "some", "none"])) if name != "singleton" else "all"
-        )
+        measured = drawn if name != "singleton" else "all"
         kept = [
             k for k in groups if measured == "all" or (partial and measured == "some" and rng.random() < 0.6)
         ]

@@ -97,13 +97,20 @@ def folder(made: Path, tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
+@pytest.fixture(scope="module")
+def made_by_projection(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("projected")
+    write_inputs(folder)
+    (folder / "cbdp.toml").write_text(CONFIG + '\n[mechanism]\npreset = "paper"\n')
+    publish(plan(read(folder / "cbdp.toml")))
+    return folder
+
+
 @pytest.fixture
-def projected(tmp_path: Path) -> Path:
-    """An honest release in the paper's configuration."""
-    write_inputs(tmp_path)
-    (tmp_path / "cbdp.toml").write_text(CONFIG + '\n[mechanism]\npreset = "paper"\n')
-    publish(plan(read(tmp_path / "cbdp.toml")))
-    return tmp_path
+def projected(made_by_projection: Path, tmp_path: Path) -> Path:
+    """A copy of an honest release in the paper's configuration."""
+    shutil.copytree(made_by_projection, tmp_path / "projected")
+    return tmp_path / "projected"
 
 
 def run(folder: Path, *options: str) -> int:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-import shutil
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from browsing import DESKTOP, HOSTILE, PHONE, opened
 
 import cbdp
 from cbdp import cli
 from cbdp.audit import Audit, Finding, audit, build
 from cbdp.audit.page import BANNER
 
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
-DESKTOP, PHONE = 1280, 390
-HOSTILE = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 BEHIND = """e => { while (getComputedStyle(e).backgroundColor === 'rgba(0, 0, 0, 0)') e = e.parentElement;
                    return getComputedStyle(e).backgroundColor; }"""
 
@@ -39,40 +35,6 @@ def made(sensitive: bool = False) -> Audit:
         "constraint-based, ε-DP for one trip, added or removed: 5 features × 1/5, same data: 1",
         ("No ledger was given.",),
     )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api", reason="no browser test: pip install playwright")
-    with api.sync_playwright() as playwright:
-        for path in (None, *filter(None, map(shutil.which, BROWSERS))):
-            try:
-                found = playwright.chromium.launch(executable_path=path)
-            except api.Error:
-                continue
-            yield found
-            found.close()
-            return
-        pytest.skip("no browser test: no Chromium here (playwright install chromium, or install chromium)")
-
-
-@contextmanager
-def opened(browser, tmp_path, html, width=DESKTOP, **options):
-    """The page in a browser that is offline; afterwards: no error was logged and nothing was asked for but the file."""
-    path = tmp_path / "audit.html"
-    path.write_text(html, encoding="utf-8")
-    context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
-    shown, said, asked = context.new_page(), [], []
-    shown.on("console", lambda message: said.append(message.text))
-    shown.on("pageerror", lambda error: said.append(str(error)))
-    shown.on("request", lambda request: asked.append(request.url))
-    shown.goto(path.as_uri())
-    try:
-        yield shown
-        assert said == []
-        assert asked == [path.as_uri()]
-    finally:
-        context.close()
 
 
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])

@@ -286,6 +286,7 @@ def test_matsim_without_modes_or_periods_goes_by_transit_all_day(tmp_path: Path)
         assert {float(a["x"]) for a in starts} == {-83.4}
 
 
+@settings(deadline=None)
 @given(st.integers(0, 300), st.integers(0, 80_000), st.integers(1, 7200))
 def test_departures_are_evenly_spaced(trips: int, begin: int, length: int) -> None:
     """In order of time, the k-th of n leaves at (k + ½)/n of the period, rounded down to the second."""

@@ -61,27 +61,28 @@ def _coverage(
     return {name: np.array(rows) for name, rows in held.items()}
 
 
+# the paper's runs take longest: there the fewest that 90 % can be had with must do, elsewhere it is as many as by default
 @pytest.mark.parametrize(
-    ("mechanism", "trips"),
+    ("mechanism", "trips", "runs"),
     [
-        (ConstraintBased(DAG, epsilon=1), SPARSE),
-        (ConstraintBased(DAG, epsilon="0.1"), SPARSE),
-        (ConstraintBased(DAG, epsilon=1), DENSE),
-        (ConstraintBased(DAG, epsilon=1, preset="paper"), SPARSE),
-        (ConstraintBased(DAG, epsilon="0.1", preset="paper"), SPARSE),
-        (ConstraintBased(DAG, epsilon=1, preset="paper"), DENSE),
-        (ConstraintBased(DAG, epsilon="0.3", weights="inverse-variance"), SPARSE),
-        (Laplace(DAG, epsilon=1), SPARSE),
-        (Hierarchical(DAG, epsilon=1), SPARSE),
+        (ConstraintBased(DAG, epsilon=1), SPARSE, None),
+        (ConstraintBased(DAG, epsilon="0.1"), SPARSE, None),
+        (ConstraintBased(DAG, epsilon=1), DENSE, None),
+        (ConstraintBased(DAG, epsilon=1, preset="paper"), SPARSE, 19),
+        (ConstraintBased(DAG, epsilon="0.1", preset="paper"), SPARSE, 19),
+        (ConstraintBased(DAG, epsilon=1, preset="paper"), DENSE, 19),
+        (ConstraintBased(DAG, epsilon="0.3", weights="inverse-variance"), SPARSE, 19),
+        (Laplace(DAG, epsilon=1), SPARSE, None),
+        (Hierarchical(DAG, epsilon=1), SPARSE, None),
     ],
     ids=[
         *("sparse", "small-epsilon", "dense", "paper, sparse", "paper, small-epsilon", "paper, dense"),
         *("inverse-variance", "laplace", "hierarchical"),
     ],
 )
-def test_coverage(mechanism: Mechanism, trips: np.ndarray) -> None:
+def test_coverage(mechanism: Mechanism, trips: np.ndarray, runs: int | None) -> None:
     """Pooled over releases and elements, intervals of 90 % hold the truth in about 90 % of every level's elements."""
-    held = _coverage(mechanism, trips, 8)
+    held = _coverage(mechanism, trips, 8, runs=runs)
     assert list(held) == LEVELS
     for name, rows in held.items():
         error = np.sqrt(max(rows.mean(axis=1).var() / len(rows), 0.09 / rows.size))

@@ -145,9 +145,9 @@ def test_vanishing_scale_gives_only_zeros():
 
 @pytest.mark.parametrize("scale", [3, Fraction(200, 3)])
 def test_samples_agree_with_opendp(scale):
-    """Two hundred thousand of OpenDP's draws and a million of ours look alike."""
+    """A hundred thousand of OpenDP's draws and a million of ours look alike."""
     ours = law(scale).sample(1_000_000, InsecureSeededEntropy(11))
-    theirs = law(scale).sample(200_000, backend="opendp")
+    theirs = law(scale).sample(100_000, backend="opendp")
     reach = int(theirs.max(initial=ours.max()) - min(ours.min(), theirs.min()) + 1)
     low = min(ours.min(), theirs.min())
     table = np.array([np.bincount(x - low, minlength=reach) for x in (ours, theirs)])

@@ -286,9 +286,13 @@ def run_and_die(folder: Path, at: int | None) -> int:
         return int(lines or -1)
     lines = itertools.count(1)
     seen = [0]
+    watched: dict[str, bool] = {}  # by file, so that each of the many calls elsewhere costs a look-up
 
     def trace(frame, event, _):
-        if not frame.f_code.co_filename.endswith(WATCHED):
+        file = frame.f_code.co_filename
+        if file not in watched:
+            watched[file] = file.endswith(WATCHED)
+        if not watched[file]:
             return None
         if event == "line":
             seen[0] = next(lines)

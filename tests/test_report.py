@@ -399,26 +399,26 @@ def test_rounding_violations_are_named(rush):
 
 def test_universe_too_large_to_list():
     """Ten billion trip types: the page lists the largest flows only, and stays small."""
-    stops = cbdp.Dimension(range(10_000), zone=[i % 50 for i in range(10_000)])
-    universe = cbdp.Universe(origin=stops, destination=stops, time=cbdp.periods("00:00", "24:00", "15min"))
+    stops = cbdp.Dimension(range(20_000), zone=[i % 50 for i in range(20_000)])
+    universe = cbdp.Universe(origin=stops, destination=stops, time=cbdp.periods("00:00", "24:00", "1h"))
     dag = cbdp.FeatureDag(
         universe,
         [cbdp.Feature("time", by="time"), cbdp.Feature("zone", by=["origin.zone", "destination.zone"])],
     )
     rng = np.random.default_rng(0)
-    ends = rng.zipf(1.3, (2, 20_000)) % 10_000
-    times = np.array(universe.dimension("time").values)[rng.integers(0, 96, 20_000)]
+    ends = rng.zipf(1.3, (2, 20_000)) % 20_000
+    times = np.array(universe.dimension("time").values)[rng.integers(0, 24, 20_000)]
     release = cbdp.ConstraintBased(dag, 1).simulate(
         {"origin": ends[0], "destination": ends[1], "time": times}, 3
     )
-    angle = rng.uniform(0, 1, (2, 10_000))
-    places = Stops(tuple(range(10_000)), tuple("stop" for _ in range(10_000)), *angle)
+    angle = rng.uniform(0, 1, (2, 20_000))
+    places = Stops(tuple(range(20_000)), tuple("stop" for _ in range(20_000)), *angle)
     html = build(release, places=places)
     data = Page(html).data
     assert len(html.encode()) < 1_000_000
     assert len(data["matrix"]["rows"]) == 40
     assert data["matrix"]["of"] == [50, 50]
-    assert data["flows"]["hidden"] + len(data["flows"]["stops"]) == 10_000
+    assert data["flows"]["hidden"] + len(data["flows"]["stops"]) == 20_000
     assert f"{universe.size:,}" in Page(html).text
 
 

@@ -7,24 +7,18 @@ from __future__ import annotations
 
 import itertools
 import re
-import shutil
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from browsing import DESKTOP, HOSTILE, PHONE, opened
 
 import cbdp
 from cbdp.features import opal
 from cbdp.io.places import Stops
 from cbdp.report import build, build_internal
 
-api = pytest.importorskip("playwright.sync_api", reason="no browser test: pip install playwright")
-
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
-DESKTOP, PHONE = 1280, 390
-HOSTILE = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 CHARTS = ("#chart-demand", "#chart-matrix", "#chart-map", "#chart-share-0")
 AXES = """chart => [...document.querySelectorAll(chart + ' > svg text')].map(t => {
     const box = t.getBoundingClientRect(), svg = t.ownerSVGElement.getBoundingClientRect();
@@ -34,46 +28,12 @@ AXES = """chart => [...document.querySelectorAll(chart + ' > svg text')].map(t =
 
 
 @pytest.fixture(scope="module")
-def browser():
-    with api.sync_playwright() as playwright:
-        here = [None, *filter(None, map(shutil.which, BROWSERS))]
-        for path in here:
-            try:
-                found = playwright.chromium.launch(executable_path=path)
-            except api.Error:
-                continue
-            yield found
-            found.close()
-            return
-        pytest.skip("no browser test: no Chromium here (playwright install chromium, or install chromium)")
-
-
-@pytest.fixture(scope="module")
 def rush():
     city = cbdp.datasets.ann_arbor(seed=0, hours=("08:00", "10:00"))
     s = city.stops
     stops = Stops(*(tuple(s["stop"].tolist()),) * 2, s["lat"], s["lon"], tuple(s["zone"].tolist()))
     release = cbdp.ConstraintBased(city.features(), epsilon=1).simulate(city.trips, 5).with_intervals()
     return city, replace(release, secure=True, places=stops)
-
-
-@contextmanager
-def opened(browser, tmp_path, html, width=DESKTOP, **options):
-    """The page in a browser that is offline; afterwards: no error was logged and nothing was asked for but the file."""
-    path = tmp_path / "report.html"
-    path.write_text(html, encoding="utf-8")
-    context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
-    page, said, asked = context.new_page(), [], []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(path.as_uri())
-    try:
-        yield page
-        assert said == []
-        assert asked == [path.as_uri()]
-    finally:
-        context.close()
 
 
 def shown(page, selector: str) -> list[int]:

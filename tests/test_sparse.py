@@ -824,7 +824,7 @@ def test_vast_universe_with_emptied_elements() -> None:
 
 # (the path itself is attacked with the other honest mechanisms, in test_audit_epsilon)
 PARTS = Parts(4000, {"stop": ["A", "B"]})
-SPARSE = ConstraintBased(PARTS.features, 1, measured=PARTS.measured, sparse=True)
+SPARSE = ConstraintBased(PARTS.features, 1, measured=PARTS.measured, sparse=True, estimator="projection")
 
 
 @pytest.mark.parametrize("mutant", [Unperturbed, Overwritten, AllWithTrips])

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from browsing import DESKTOP, HOSTILE, PHONE, opened
 
 from cbdp.errors import InputError
 from cbdp.transit import Operations, figures, make_city, page, simulate
 from cbdp.transit.conformance import example_city, example_legs
 from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP
 
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
-DESKTOP, PHONE = 1280, 390
-HOSTILE = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 WHERE = """second => {
     const slider = document.getElementById('time');
     slider.value = second;
@@ -34,40 +30,6 @@ SEATS = """() => [...document.querySelectorAll('#chart-map .place, #chart-map .h
 def run():
     city = example_city()
     return city, simulate(city, (3, 3), example_legs(city, 1, 80), log=True)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api", reason="no browser test: pip install playwright")
-    with api.sync_playwright() as playwright:
-        for path in (None, *filter(None, map(shutil.which, BROWSERS))):
-            try:
-                found = playwright.chromium.launch(executable_path=path)
-            except api.Error:
-                continue
-            yield found
-            found.close()
-            return
-        pytest.skip("no browser test: no Chromium here (playwright install chromium, or install chromium)")
-
-
-@contextmanager
-def opened(browser, tmp_path, html, width=DESKTOP, **options):
-    """The page in a browser that is offline; afterwards: no error was logged and nothing was asked for but the file."""
-    path = tmp_path / "service.html"
-    path.write_text(html, encoding="utf-8")
-    context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
-    shown, said, asked = context.new_page(), [], []
-    shown.on("console", lambda message: said.append(message.text))
-    shown.on("pageerror", lambda error: said.append(str(error)))
-    shown.on("request", lambda request: asked.append(request.url))
-    shown.goto(path.as_uri())
-    try:
-        yield shown
-        assert said == []
-        assert asked == [path.as_uri()]
-    finally:
-        context.close()
 
 
 def embedded(html: str) -> dict:

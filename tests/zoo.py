@@ -37,8 +37,19 @@ from cbdp.unit import Person, Trip
 Table = dict[str, list[Any]]
 
 CARD = Person("card", 2)
+
+
+class Counted(Parts):
+    """Parts whose trips are counted before the mechanism gets them: counting trips draws nothing, and takes its time."""
+
+    def mix(self, one: Table, two: Table, first: np.ndarray) -> np.ndarray:  # type: ignore[override]
+        return self.counted(one, two)(first)
+
+
 MANY_PARTS = Parts(30_000, {"stop": ["A", "B"]}, person="card")
 FEW_PARTS = Parts(10_000, {"stop": ["A", "B"]}, person="card")
+MANY_COUNTED = Counted(MANY_PARTS.number, MANY_PARTS.dimensions)
+FEW_COUNTED = Counted(FEW_PARTS.number, FEW_PARTS.dimensions)
 
 
 def trips(*rows: tuple[str, str]) -> Table:
@@ -290,7 +301,9 @@ def _zoo() -> dict[str, Case]:
         "MetadataPeeked": Case(MetadataPeeked(dag, 1, measured=measured), ONE, NONE, reach=4, **case),
         "RoundingPeeked": Case(RoundingPeeked(dag, 1, measured=measured), ONE, NONE, reach=3, **case),
         "StickyNoise": Case(StickyNoise(Laplace(dag, "1/2")), new, {"stop": [], "year": []}, reach=4, **case),
-        "DailyReset": Case(DailyReset(Laplace(dag, 1, law="geometric")), ONE, NONE, reach=1.5, **case),
+        "DailyReset": Case(
+            DailyReset(Laplace(dag, 1, law="geometric")), ONE, NONE, FEW_COUNTED, 60_000, reach=1.5
+        ),
         "DroppedRowsReported": Case(
             DroppedRowsReported(Laplace(dag, 1), FEW_PARTS),
             trips(("x", "nowhere")),
@@ -329,7 +342,7 @@ def _narrow() -> dict[str, Case]:
         "constraint-based": ConstraintBased(dag, "1.1", measured=measured),
     }
     return {
-        f"{name}, a tenth too generous": Case(mechanism, ONE, NONE, trials=600_000, reach=1.0)
+        f"{name}, a tenth too generous": Case(mechanism, ONE, NONE, trials=450_000, reach=1.0)
         for name, mechanism in made.items()
     }
 
@@ -351,19 +364,25 @@ def _honest() -> dict[str, Case]:
         "laplace": Case(Laplace(dag, 1), ONE, NONE),
         "laplace, geometric": Case(Laplace(dag, 1, law="geometric"), ONE, NONE),
         "laplace, sparse": Case(Laplace(dag, 1, sparse=True), ONE, NONE),
-        "laplace, replaced": Case(Laplace(dag, 1, unit=replaced), ONE, MOVED, trials=600_000),
+        "laplace, replaced": Case(Laplace(dag, 1, unit=replaced), ONE, MOVED, trials=480_000),
         "laplace, geometric, replaced": Case(Laplace(dag, 1, law="geometric", unit=replaced), ONE, MOVED),
-        "laplace, person": Case(Laplace(dag, 1, unit=cards), WITH, WITHOUT),
+        "laplace, person": Case(Laplace(dag, 1, unit=cards), WITH, WITHOUT, trials=180_000),
         # pruning acts on the root as well, and the root on every part: the bound holds whatever parts have in common
         "hierarchical": Case(Hierarchical(dag, 1), ONE, NONE),
         "hierarchical, not pruned": Case(Hierarchical(dag, 1, prune=False), ONE, NONE),
-        "hierarchical, person": Case(Hierarchical(dag, 1, unit=cards, prune=False), WITH, WITHOUT),
+        "hierarchical, person": Case(
+            Hierarchical(dag, 1, unit=cards, prune=False), WITH, WITHOUT, trials=180_000
+        ),
         "hierarchical, among others": Case(
             Hierarchical(dag, 1), trips(("x", "A"), *OTHERS), trips(*OTHERS), trials=240_000
         ),
         "constraint-based": Case(ConstraintBased(dag, 1, **asked), ONE, NONE),
-        "constraint-based, sparse": Case(ConstraintBased(dag, 1, sparse=True, **asked), ONE, NONE),
-        "constraint-based, projection": Case(ConstraintBased(dag, 1, preset="paper", **asked), ONE, NONE),
+        "constraint-based, sparse": Case(
+            ConstraintBased(dag, 1, sparse=True, **asked), ONE, NONE, trials=210_000
+        ),
+        "constraint-based, projection": Case(
+            ConstraintBased(dag, 1, preset="paper", **asked), ONE, NONE, trials=180_000
+        ),
         "constraint-based, expected counts": Case(
             ConstraintBased(dag, 1, estimator="posterior", budget="leaves", **asked), ONE, NONE
         ),
@@ -383,32 +402,43 @@ def _honest() -> dict[str, Case]:
             reach=0.4,
         ),
         "constraint-based, replaced, types only": Case(
-            ConstraintBased(dag, 1, unit=replaced, measured=["singleton"]), ONE, MOVED
+            ConstraintBased(dag, 1, unit=replaced, measured=["singleton"]), ONE, MOVED, trials=180_000
         ),
-        "constraint-based, person": Case(ConstraintBased(dag, 1, unit=cards, **asked), WITH, WITHOUT),
+        "constraint-based, person": Case(
+            ConstraintBased(dag, 1, unit=cards, **asked), WITH, WITHOUT, trials=240_000
+        ),
         "constraint-based, person beyond m": Case(
-            ConstraintBased(dag, 1, unit=cards, **asked), MANY, WITHOUT, trials=420_000
+            ConstraintBased(dag, 1, unit=cards, **asked), MANY, WITHOUT, trials=330_000
         ),
         "constraint-based, sparse, person": Case(
-            ConstraintBased(dag, 1, unit=cards, sparse=True, preset="paper", **asked), WITH, WITHOUT
+            ConstraintBased(dag, 1, unit=cards, sparse=True, preset="paper", **asked),
+            WITH,
+            WITHOUT,
+            trials=240_000,
         ),
         "threshold, zeros perturbed": Case(
             ThresholdLaplace(dag, 1, threshold=1, zeros="perturbed", tables=["singleton"]), ONE, NONE
         ),
-        "constraint-based, files": Case(Files(ConstraintBased(dag, 1, **asked)), ONE, NONE),
+        "constraint-based, files": Case(Files(ConstraintBased(dag, 1, **asked)), ONE, NONE, MANY_COUNTED),
         "constraint-based, sparse, files": Case(
-            Files(ConstraintBased(dag, 1, sparse=True, preset="paper", **asked)), ONE, NONE
+            Files(ConstraintBased(dag, 1, sparse=True, preset="paper", **asked)),
+            ONE,
+            NONE,
+            MANY_COUNTED,
+            trials=180_000,
         ),
         # totals, sizes of files and the manifest: of a whole release, so a run is a single trial
         "constraint-based, whole folder": Case(
             Files(ConstraintBased(tiny, 1)), np.array([1, 0]), np.array([0, 0]), None, 120, reach=0
         ),
-        "a ledger that is kept": Case(DailyReset(Laplace(dag, 1), resets=False), ONE, NONE, trials=240_000),
+        "a ledger that is kept": Case(
+            DailyReset(Laplace(dag, 1), resets=False), ONE, NONE, MANY_COUNTED, 240_000
+        ),
         "two releases, noise of their own": Case(
             StickyNoise(Laplace(dag, "1/2", law="geometric"), sticky=False),
             new,
             {"stop": [], "year": []},
-            trials=240_000,
+            trials=120_000,
             reach=0.4,
         ),
     }

@@ -156,6 +156,12 @@ def _settings(release: Release) -> dict[str, Any]:
     return made | {name: _plain(value) for name, value in release.settings.items()}
 
 
+def rounding_of(release: Release) -> str | None:
+    """Which whole trips were chosen, where the mechanism says: nearest to the estimate, or on few types."""
+    found = _settings(release).get("rounding")
+    return found if isinstance(found, str) else None
+
+
 def prior_of(release: Release) -> NDArray[np.float64] | None:
     """The public weights by trip type that entered the estimate, if any did."""
     given = (
@@ -282,7 +288,7 @@ def _violations(release: Release) -> dict[str, int]:
     for name in release.features.features:
         if name != SINGLETON:
             found[name] = _off(release.counts(name), release.estimate.counts(name))
-    if _settings(release).get("rounding") == FEW:  # which moves trips within cells; tables stay as they are
+    if rounding_of(release) == FEW:  # which moves trips within cells; tables stay as they are
         return found
     index, value = release.estimate.trips()
     both = merged(index, release.index)
@@ -376,7 +382,7 @@ def _post_processing(release: Release) -> str:
     expected = _settings(release).get("estimator") == "posterior"
     prior = " and public weights" if prior_of(release) is not None else ""
     first = f"Expected counts given all noisy answers{prior}, then constrained" if expected else "Constrained"
-    few = " on few trip types" if _settings(release).get("rounding") == FEW else ""
+    few = " on few trip types" if rounding_of(release) == FEW else ""
     return f"{first} least squares to consistent non-negative counts, then rounding to whole trips{few}."
 
 

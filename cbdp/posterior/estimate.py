@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 SURE = 3.0  # standard errors by which a sum must miss what was measured: chance does so once in seventy (Laplace's law)
 CLEAR = 0.25  # relative noise up to which a measured count, known better than its leaves' sum, may move them
 LEAST = 0.1  # of a leaf is left, however much its sums are too high
-ROUNDS = 8
+ROUNDS, NEAR = 8, 1e-9
 FLOOR = 1e-6  # variance of a leaf that is all but certain
 
 
@@ -86,6 +86,8 @@ def _shifted(mean: Floats, variance: Floats, inside: NDArray[Any], wanted: Float
         free = moved > LEAST * mean
         moved = np.where(free, moved, LEAST * mean)
         lacking = wanted - bincount(inside, moved, len(wanted))
+        if np.abs(lacking).max() <= NEAR * (1.0 + np.abs(wanted).max()):
+            break
         shift += lacking / np.maximum(bincount(inside, np.where(free, variance, 0.0), len(wanted)), FLOOR)
     return moved
 

@@ -187,23 +187,29 @@ def _cell_counts(margins: Sequence[Margin], total: float, sizes: Ints, uneven: f
 
 def _factors(margin: Margin, sums: Floats, squares: Floats) -> Floats:
     """The expected factor of each element, shrunk by how much factors are seen to vary; all 1 if not more than by chance."""
-    parts = [slice(i, i + AT_ONCE) for i in range(0, margin.size, AT_ONCE)]
+    # whole noisy sums are few: elements of which the same is known have the same factor
+    told = np.stack([margin.known, margin.precision, margin.power, margin.width, sums, squares])
+    (known, precision, power, width, sums, squares), where, often = np.unique(
+        told, axis=1, return_inverse=True, return_counts=True
+    )
+    kinds = replace(margin, known=known, precision=precision, power=power, width=width)
+    parts = [slice(i, i + AT_ONCE) for i in range(0, len(known), AT_ONCE)]
     gains = np.zeros(len(SPREADS))
     for here in parts:
-        log, fit, none = _fit(margin, sums, squares, here)
-        gains += [np.log((fit * _density(log, s)).sum(axis=1) / none + TINY).sum() for s in SPREADS]
+        log, fit, none = _fit(kinds, sums, squares, here)
+        gains += [np.log((fit * _density(log, s)).sum(axis=1) / none + TINY) @ often[here] for s in SPREADS]
     believed = np.concatenate([[NONE], (1 - NONE) / len(SPREADS) * np.exp(np.minimum(gains, 700.0))])
     believed /= believed.sum()
     if believed[0] > DROPPED or (gains.max() < GAIN and not margin.asked):
         return np.ones(margin.size)
-    made = np.empty(margin.size)
+    made = np.empty(len(known))
     for here in parts:
-        log, fit, none = _fit(margin, sums, squares, here)
+        log, fit, none = _fit(kinds, sums, squares, here)
         weight = fit * sum(b * _density(log, s) for b, s in zip(believed[1:], SPREADS, strict=True))
         made[here] = ((weight * np.exp(log)).sum(axis=1) + believed[0] * none) / (
             weight.sum(axis=1) + believed[0] * none
         )
-    return made
+    return made[where.reshape(-1)]
 
 
 def _fit(margin: Margin, sums: Floats, squares: Floats, here: slice) -> tuple[Floats, Floats, Floats]:

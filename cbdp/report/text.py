@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from cbdp.features import SINGLETON
+from cbdp.io.manifest import rounding_of
+from cbdp.release import FEW
 from cbdp.report.charts import Chart
 from cbdp.report.markup import Html, join, tag
 from cbdp.report.pictures import price
@@ -173,7 +175,7 @@ def consistency(published: Published) -> Html:
         )
         return tag("p", whole, hidden, f"{said}: do not mix numbers of different tables." if edges else "The tables were noised one by one and need not agree.")  # fmt: skip
     adds = "All tables are sums of the same published trips, so they add up to each other exactly, in this page and in the files. "
-    return join(tag("p", whole, adds, _rounding(published)), _certificate(published))
+    return join(tag("p", whole, adds, _rounding(published), _gathered(published)), _certificate(published))
 
 
 def _adds_up(published: Published, fine: str, coarse: str) -> bool:
@@ -194,6 +196,15 @@ def _rounding(published: Published) -> str:
     moved = max(float(np.abs(release.counts(n) - release.estimate.counts(n)).max(initial=0)) for n in names)
     return (
         "Rounding to whole trips moved every count of every table by less than one trip." if moved < 1 else ""
+    )
+
+
+def _gathered(published: Published) -> str:
+    if rounding_of(published.release) != FEW:
+        return ""
+    return (
+        " Within a group of trip types that no table tells apart, trips were put on the types that are likeliest to be used. "
+        "Tables are not affected; of a single trip type, read the estimate in the files, not the count."
     )
 
 

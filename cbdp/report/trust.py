@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import SINGLETON
+from cbdp.io.manifest import rounding_of
+from cbdp.release import FEW, Release
 from cbdp.report.published import Published
 
 TRUST, CARE, NOISE, EMPTY = "trust", "use with care", "noise", "nothing to judge"
@@ -40,25 +42,36 @@ def judge(published: Published, feature: str) -> Trust:
     interval = published.intervals.get(feature)
     release = published.release
     counts: NDArray[Any]
+    told: NDArray[Any]
     if feature == SINGLETON and interval is None and feature not in release.tables:
         counts = release.value  # the other trip types are zero, and there may be too many to list
+        told = _expected(release)
     else:
-        counts = release.counts(feature)
+        counts = told = release.counts(feature)
     if interval is not None:
         half, low = (interval.high - interval.low) / 2, interval.low
     elif noise is not None:
-        half, low = np.full(len(counts), float(noise)), counts - noise
+        half, low = np.full(len(counts), float(noise)), told - noise
     else:
         return Trust(feature, size, None, None, None, None, None, None, False, EMPTY)
     some = counts > 0
     if not some.any():
         return Trust(feature, size, scale, noise, None, None, 0.0, None, interval is None, EMPTY)
-    relative = float(np.median(half[some] / counts[some]))
+    relative = float(np.median(half[some] / told[some]))
     verdict = TRUST if relative <= GOOD else CARE if relative <= FAIR else NOISE
     sure = float(np.count_nonzero(low > 0)) / size
     share = float(counts[low > 0].sum() / counts.sum())
     typical = float(np.median(half[some]))
     return Trust(feature, size, scale, noise, typical, relative, sure, share, interval is None, verdict)
+
+
+def _expected(release: Release) -> NDArray[Any]:
+    """What is known of the trip types that are named: their counts, or, where trips were gathered on few types, the estimates."""
+    if release.estimate is None or rounding_of(release) != FEW:
+        return release.value
+    index, value = release.estimate.trips()
+    made: NDArray[Any] = value[np.minimum(np.searchsorted(index, release.index), len(index) - 1)]
+    return made
 
 
 def half_width(scale: float, confidence: float) -> int:
