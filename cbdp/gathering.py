@@ -15,6 +15,8 @@ with the same number of trips more than its estimate. Every k is looked at that 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -27,6 +29,11 @@ Floats = NDArray[np.float64]
 PRICE = 64.0  # naming a type that nobody used is as bad as a count that is off by eight trips
 LEAVES = 16.0  # by four, where the error of single types is what matters
 WHOLE = 1.0 - 1e-9
+
+
+def price_of(budget: Any) -> float:
+    """What a wrongly named type costs, by what ε was spent on."""
+    return LEAVES if isinstance(budget, str) and budget == "leaves" else PRICE
 
 
 def gathered(features: FeatureDag, index: Ints, value: Floats, price: float = PRICE) -> tuple[Ints, Floats]:

@@ -105,6 +105,31 @@ def round_trips(
     return Rounded(index[kept], whole[kept], *_violations(sets, whole, exact))
 
 
+def rounded_again(
+    features: FeatureDag, index: Ints, value: Floats, trips: tuple[Ints, Ints]
+) -> tuple[Ints, Ints] | None:
+    """The nearest whole trips by type whose cells have the counts that these trips have; None if no rounding has these.
+
+    Which cells go up may be a matter of the solver where several choices are equally good; which leaves then do is not.
+    """
+    index, value = _checked(features, index, value)
+    partition, universe = features.cells.partition, features.universe
+    own, theirs = (partition.element_of(universe.unrank_codes(at)) for at in (index, trips[0]))
+    used, first = np.unique(own, return_index=True)
+    if not np.isin(theirs, used).all():
+        return None
+    if not len(index):
+        return index, np.zeros(0, dtype=np.int64)
+    sets = _sets(features, index, value)
+    number = sets.cell[first][np.searchsorted(used, theirs)]
+    counts = _sums(number, trips[1], len(sets.cells.low))
+    if (counts < sets.cells.low).any() or (counts > sets.cells.high).any():
+        return None
+    whole = _leaves(sets, counts > sets.cells.low, None)
+    kept = np.flatnonzero(whole)
+    return index[kept], whole[kept]
+
+
 def _checked(features: FeatureDag, index: Any, value: Any) -> tuple[Ints, Floats]:
     place, real = np.asarray(index), np.asarray(value, dtype=np.float64)
     if place.ndim != 1 or real.shape != place.shape:

@@ -21,15 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp import compiler
-from cbdp.audit.finding import Finding
+from cbdp.audit.finding import Finding, worst
 from cbdp.audit.ours import CHANGED, RESTORE
 from cbdp.engine import ESTIMATORS, Estimate, post_process, post_process_above
 from cbdp.errors import CbdpError
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.io.manifest import merged, prior_of
+from cbdp.gathering import gathered, price_of
+from cbdp.io.manifest import merged, prior_of, rounding_of
 from cbdp.measurement import Measurement
 from cbdp.problem import Problem, Term, bincount
-from cbdp.release import Release, from_leaves, rounded
+from cbdp.release import FEW, Release, from_leaves, rounded
+from cbdp.rounding import rounded_again
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -42,7 +44,8 @@ WHOLE = 0.02  # trips: noisy counts are whole, so a change of one is
 def attack(release: Release, manifest: Mapping[str, Any]) -> list[Finding]:
     """The published numbers made again from the noisy answers; the item that was changed is named where it can be told."""
     if release.estimate is not None:
-        return [*_estimates(release, manifest["estimate"])]
+        found = [*_estimates(release, manifest["estimate"])]
+        return found if worst(found) == "contradicts" else [*found, *_trips(release, manifest["mechanism"])]
     if release.mechanism == "hierarchical" and release.levels is not None:
         return [*_tree(release, manifest["mechanism"]["settings"])]
     if release.mechanism == "laplace" and release.measurements:
@@ -144,6 +147,22 @@ def _estimates(release: Release, stated: Mapping[str, Any]) -> Iterator[Finding]
         yield _wrong(f"singleton: the estimate of {words} does not follow from the noisy answers", text)
     else:
         yield _wrong(f"{named[0]} was changed", f"{named[1]} {text}", types=len(bad))
+
+
+def _trips(release: Release, mechanism: Mapping[str, Any]) -> Iterator[Finding]:
+    """The published trips made again from the published estimates: within each cell nothing is left to choose."""
+    if mechanism["name"] != "constraint-based" or (release.rounding and any(release.rounding.values())):
+        return
+    assert release.estimate is not None
+    real, settings = release.estimate.trips(), mechanism["settings"]
+    if rounding_of(release) == FEW:
+        real = gathered(release.features, *real, price_of(settings.get("budget")))
+    made = rounded_again(release.features, *real, (release.index, release.value))
+    if made is None:
+        text = "Trip types that no table tells apart have, together, neither the floor nor the ceiling of their estimates' sum."
+        yield _wrong("singleton: the trips of a cell are not its estimates rounded", text)
+    else:
+        yield _compared(release, *made, "the estimates, rounded to whole trips")
 
 
 def _prior_is_lost(release: Release) -> bool:

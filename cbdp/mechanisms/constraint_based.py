@@ -15,7 +15,7 @@ from cbdp.counts import Counts
 from cbdp.engine import TOLERANCE, check_estimator, check_prior, post_process, post_process_above
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
-from cbdp.gathering import LEAVES, PRICE, gathered
+from cbdp.gathering import gathered, price_of
 from cbdp.measuring import measure, measure_above, shares
 from cbdp.mechanisms.base import Mechanism
 from cbdp.noise import Entropy
@@ -167,7 +167,7 @@ class ConstraintBased(Mechanism):
         tell("rounding")
         real = estimate.trips()
         if self.rounding == FEW:
-            real = gathered(self.features, *real, LEAVES if self.budget == "leaves" else PRICE)
+            real = gathered(self.features, *real, price_of(self.budget))
         whole = round_trips(self.features, *real)
         return Release(
             self.features,
