@@ -11,8 +11,9 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from cbdp.features import SINGLETON, FeatureDag, Universe
+from cbdp.features import SINGLETON, FeatureDag, Partition, Universe
 from cbdp.measurement import Measurement
+from cbdp.posterior.threads import each
 from cbdp.problem import bincount
 
 Floats = NDArray[np.float64]
@@ -42,17 +43,19 @@ def margins(features: FeatureDag, measurements: Sequence[Measurement]) -> list[M
     codes = universe.unrank_codes(np.arange(universe.size))
     measured = [m for m in measurements if m.feature != SINGLETON and m.variance is not None]
     inside = {m.feature: features.partition(m.feature).element_of(codes) for m in measured}
-    found = []
     partitions = [(by, universe.partition(by)) for by in _groupings(universe)]
     useful = [(by, p) for by, p in partitions if p.size > 1 and p.size * FEWEST <= universe.size]
-    for by, partition in sorted(useful, key=lambda found: found[1].size)[:MOST]:
+
+    def margin(found: tuple[tuple[str, ...], Partition]) -> Margin:
+        by, partition = found
         element = partition.element_of(codes)
         known, precision, alone = known_sums(element, partition.size, measured, inside)
-        power, width = noise_law(alone)
         asked = bool((alone > 0.5).all())
-        small = element.astype(np.int32)
-        found.append(Margin(by, partition.size, small, known, precision, power, width, asked))
-    return found
+        return Margin(
+            by, partition.size, element.astype(np.int32), known, precision, *noise_law(alone), asked
+        )
+
+    return each(margin, sorted(useful, key=lambda found: found[1].size)[:MOST], universe.size)
 
 
 def _groupings(universe: Universe) -> list[tuple[str, ...]]:

@@ -11,11 +11,8 @@ vary, and a margin whose factors do not vary more than chance is dropped.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -25,6 +22,7 @@ from scipy.interpolate import CubicSpline
 from cbdp.measurement import Measurement
 from cbdp.posterior.lattice import SHAPES, TINY, Lattice
 from cbdp.posterior.margins import Margin
+from cbdp.posterior.threads import each
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -37,7 +35,6 @@ GAIN = 4.0  # nats that factors must gain of a margin that was not asked for: ch
 DROPPED = 0.99  # belief from which a margin is dropped
 SURE = 2.0  # standard errors by which a correction of sums must predict left-out leaves better
 LEAST = 1e-3  # of a factor
-THREADED = 2**14  # leaves from which threads are worth their start
 ORDERS = 2000  # numbers of trips that are weighed, spread over all orders of magnitude
 OFTEN = 5  # margins after which the shape is judged anew
 
@@ -115,14 +112,6 @@ def _own(by_fold: Floats, fold: Ints) -> Floats:
     """Of each leaf, what the model says that has not seen it."""
     own: Floats = by_fold[fold, np.arange(len(fold))]
     return own
-
-
-def in_folds(work: Callable[[int], Any], leaves: int) -> list[Any]:
-    """The work of each fold, on threads of their own where there is enough of it."""
-    if leaves < THREADED:
-        return [work(k) for k in range(FOLDS)]
-    with ThreadPoolExecutor(min(FOLDS, os.cpu_count() or 1)) as pool:
-        return list(pool.map(work, range(FOLDS)))
 
 
 # Shapes
@@ -212,7 +201,7 @@ def _by_likelihood(
             _gains(sums, grid.spline, grid.log, grid.one, grid.priors, *told, held, squares),
         )
 
-    weighed = in_folds(weigh, len(fold))
+    weighed = each(weigh, range(FOLDS), len(fold))
     gains = np.mean([gain for *_, gain in weighed], axis=0)
     believed = _believed(gains, margin.asked)
     if believed is None:
@@ -226,7 +215,7 @@ def _by_likelihood(
         factor *= held.sum() / (factor @ held)
         _multiply(margin.element, factor, np.log(factor), rate[k], log[k])
 
-    in_folds(multiply, len(fold))
+    each(multiply, range(FOLDS), len(fold))
 
 
 def _believed(gains: Floats, asked: bool) -> Floats | None:
@@ -362,7 +351,7 @@ def _by_sums(
         score, square = _scores(margin.element, rate[k], fold, k, noisy, made, variance, bunched)
         return made, score, square
 
-    made = in_folds(factors, len(fold))
+    made = each(factors, range(FOLDS), len(fold))
     score, square = (np.sum([m[i] for m in made], axis=0) for i in (1, 2))
     best = _chosen(score, square)
     if best is None:
@@ -371,7 +360,7 @@ def _by_sums(
     def multiply(k: int) -> None:
         rate[k] *= made[k][0][:, best][margin.element]
 
-    in_folds(multiply, len(fold))
+    each(multiply, range(FOLDS), len(fold))
 
 
 def _chosen(score: Floats, square: Floats) -> int | None:

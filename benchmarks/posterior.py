@@ -1,0 +1,88 @@
+"""How long post-processing takes with the posterior estimator: expected counts, the program, whole trips.
+
+python -m benchmarks posterior [--stops 60,190] [--epsilon 1,0.1,0.01] [--runs 3]
+
+The city of the other benchmarks, 28 half hours; the least of some runs, with the CPU seconds beside: the threads use two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import cbdp
+from benchmarks.harness.page import machine
+from benchmarks.instances import City
+from benchmarks.tables import markdown
+from cbdp import compiler, solvers
+from cbdp.counts import count
+from cbdp.features import SINGLETON
+from cbdp.gathering import gathered
+from cbdp.noise import InsecureSeededEntropy
+from cbdp.posterior import expected_leaves
+from cbdp.rounding import round_trips
+
+PERIODS, LIMIT, MILLION = 28, 5.0, 10**6
+
+
+class Stopwatch:
+    """Seconds and CPU seconds of each stage, the least over runs."""
+
+    def __init__(self) -> None:
+        self.least: dict[str, tuple[float, float]] = {}
+
+    def time(self, stage: str, work: Callable[[], Any]) -> Any:
+        wall, cpu = time.perf_counter(), time.process_time()
+        made = work()
+        took = time.perf_counter() - wall, time.process_time() - cpu
+        self.least[stage] = min(took, self.least.get(stage, took))
+        return made
+
+
+def post_processed(city: City, measured: list[cbdp.Measurement], watch: Stopwatch) -> None:
+    """All that follows the noisy answers, stage by stage."""
+    dag = city.features
+    leaves = watch.time("expected counts", lambda: expected_leaves(dag, measured))
+    tables = [m for m in measured if m.feature != SINGLETON]
+
+    def solved() -> Any:
+        return solvers.get("newton").solve(compiler.compile(dag, [*tables, leaves], "inverse-variance"))
+
+    x = watch.time("program", solved).leaves
+    here = np.flatnonzero(x > 0)
+    watch.time("whole trips", lambda: round_trips(dag, *gathered(dag, here, x[here])))
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="benchmarks posterior", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--stops", default="60,190", help="of the cities, separated by commas")
+    parser.add_argument("--epsilon", default="1,0.1,0.01")
+    parser.add_argument("--runs", type=int, default=3)
+    options = parser.parse_args(argv)
+    stages = ("expected counts", "program", "whole trips")
+    rows, kept = [], True
+    for stops in map(int, options.stops.split(",")):
+        city = City(stops, PERIODS)
+        counts = count(city.trips.astype(np.int64), city.features.universe)
+        for epsilon in options.epsilon.split(","):
+            measured = cbdp.measure(
+                counts, city.features, Fraction(epsilon), "balanced", entropy=InsecureSeededEntropy(0)
+            )
+            watch = Stopwatch()
+            for _ in range(options.runs):
+                post_processed(city, measured, watch)
+            wall, cpu = (sum(watch.least[s][i] for s in stages) for i in (0, 1))
+            rows.append([
+                f"{city.leaves:,}", epsilon, *(f"{watch.least[s][0]:.2f}" for s in stages), f"{wall:.2f}", f"{cpu:.2f}",
+            ])  # fmt: skip
+            kept = kept and (city.leaves < MILLION or wall < LIMIT)
+    print(markdown(["leaves", "ε", *(f"{s}, s" for s in stages), "all, s", "CPU s"], rows))
+    print(f"\n{machine()}\n\n- a million leaves in under {LIMIT:g} seconds: {'yes' if kept else 'NO'}")
+    return 0 if kept else 1
