@@ -39,7 +39,9 @@ from cbdp.features.presets import EXTRA
 Floats = NDArray[np.float64]
 
 LEAVES = {
-    "leaves": Fraction(9, 10),  # or all but ENOUGH, if that is more
+    "leaves": Fraction(
+        9, 10
+    ),  # or, where counts are estimated by the posterior, all but ENOUGH if that is more
     "balanced": Fraction(2, 5),
     "tables": Fraction(1, 6),  # of the paper's five features each table then gets more than its fifth
 }
@@ -59,21 +61,21 @@ BETTER = 1e-9  # of the loss: what a part must gain to be moved
 
 
 def named(
-    levels: Sequence[str], epsilon: Fraction, budget: str, sensitivity: Fraction | int = 1
+    levels: Sequence[str], epsilon: Fraction, budget: str, enough: Fraction | None = None
 ) -> dict[str, Fraction]:
-    """Shares of ε for a budget that is named after what it serves.
+    """Shares of ε for a budget that is named after what it serves; with "leaves", tables may have `enough` in all.
 
     >>> {name: str(e) for name, e in named(["total", "time", "singleton"], Fraction(1), "balanced").items()}
     {'total': '3/10', 'time': '3/10', 'singleton': '2/5'}
-    >>> [str(named(["total", "singleton"], Fraction(e), "leaves")["total"]) for e in ("1", "1/5", "1/10")]
+    >>> [str(named(["total", "singleton"], Fraction(e), "leaves", ENOUGH)["total"]) for e in ("1", "1/5", "1/10")]
     ['1/50', '1/50', '1/100']
     """
     tables = [name for name in levels if name != SINGLETON]
     if not tables or SINGLETON not in levels:
         return dict.fromkeys(levels, epsilon / len(levels))
     own = epsilon * LEAVES[budget]
-    if budget == "leaves":
-        own = max(own, epsilon - ENOUGH * sensitivity)
+    if budget == "leaves" and enough is not None:
+        own = max(own, epsilon - enough)
     return {name: own if name == SINGLETON else (epsilon - own) / len(tables) for name in levels}
 
 

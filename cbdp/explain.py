@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from cbdp.allocation import LEAVES, OPTIMAL, Facts, expected_errors
+from cbdp.allocation import LEAVES, OPTIMAL, Facts, expected_errors, named
 from cbdp.budget import Number, positive
 from cbdp.config import did_you_mean
 from cbdp.errors import InputError
@@ -23,6 +23,7 @@ from cbdp.unit import Person
 
 DIGITS = 3  # of an ε that is worked out: it is rounded up to so many
 WIDTH = 110
+LARGEST = 2**40  # an ε beyond which none is looked for
 
 
 @dataclass(frozen=True)
@@ -136,12 +137,23 @@ def choices(plan: Plan) -> dict[str, dict[str, float]]:
     given = {own: {name: epsilon for name, (epsilon, _) in spends(plan).items()}}
     for name in (*LEAVES, "uniform"):
         if name not in given:
-            given[name] = shares(plan.features, mechanism.spent, name, mechanism.measured)
+            given[name] = shares(
+                plan.features, mechanism.spent, name, mechanism.measured, enough=mechanism.enough
+            )
     return {name: expected_errors(plan.features, shared, facts) for name, shared in given.items()}
 
 
 def _law(plan: Plan, scale: Fraction) -> Any:
     return (LAWS[plan.mechanism.law] if isinstance(plan.mechanism, Laplace) else DiscreteLaplace)(scale)
+
+
+def _share_of(plan: Plan, feature: str, given: Mapping[str, Fraction]) -> Callable[[Fraction], Fraction]:
+    """What a feature would get of any ε, shared as the plan shares it: in proportion, or by a budget that gives tables enough."""
+    mechanism = plan.mechanism
+    if isinstance(mechanism, ConstraintBased) and mechanism.budget == "leaves":
+        return lambda epsilon: named(list(given), epsilon, "leaves", mechanism.enough)[feature]
+    part = given[feature] / sum(given.values())
+    return lambda epsilon: part * epsilon
 
 
 def epsilon_for(
@@ -162,16 +174,21 @@ def epsilon_for(
     trips = expected_trips or plan.expected_trips
     if trips is None:
         raise InputError("how many trips are there, about? Say so in data.expected_trips")
-    part = given[feature][0] / sum(epsilon for epsilon, _ in given.values())
+    share = _share_of(plan, feature, {name: epsilon for name, (epsilon, _) in given.items()})
     allowed = positive(relative, "relative") * trips / measured_features(plan).size(feature)
     sure = plan.confidence if confidence is None else confidence
 
     def enough(epsilon: Fraction) -> bool:
-        return bool(_law(plan, plan.unit.sensitivity / (part * epsilon)).half_width(sure) <= allowed)
+        return bool(_law(plan, plan.unit.sensitivity / share(epsilon)).half_width(sure) <= allowed)
 
     high = Fraction(1)
     while not enough(high):
         high *= 2
+        if high > LARGEST:
+            raise InputError(
+                f"with this budget {feature!r} does not get within {_percent(float(positive(relative)))} by any ε: "
+                "use budget 'balanced' or 'tables', or state a target"
+            )
     while high > Fraction(1, 10**12) and enough(high / 2):
         high /= 2
     low = high / 2
@@ -381,10 +398,9 @@ def _warnings(plan: Plan, measured: tuple[Noise, ...]) -> Iterator[str]:
     bound = plan.config.output.noise_bound
     for n in measured:
         if n.relative is not None and n.relative > bound:
-            needed = _number(epsilon_for(plan, n.feature, repr(bound)))
             yield (
                 f"{n.feature}: expected relative noise {_percent(n.relative)} is above the bound of {_percent(bound)} "
-                f"(output.noise_bound); to meet it ε would have to be {needed}, or the table coarser"
+                f"(output.noise_bound); {_cure(plan, n.feature, bound)}"
             )
     if len(plan.features.features) == 2 and not isinstance(plan.mechanism, Laplace):
         yield "there is no table between the total and single trip types: add a [[feature]] or a preset"
@@ -395,6 +411,14 @@ def _warnings(plan: Plan, measured: tuple[Noise, ...]) -> Iterator[str]:
         )
     if plan.account.unfinished:
         yield "an identical request was charged and never released: unless its folder is whole, it is charged again"
+
+
+def _cure(plan: Plan, feature: str, bound: float) -> str:
+    try:
+        needed = _number(epsilon_for(plan, feature, repr(bound)))
+    except InputError:
+        return "no ε meets it with this budget: use another, or a coarser table"
+    return f"to meet it ε would have to be {needed}, or the table coarser"
 
 
 def files(plan: Plan) -> tuple[str, ...]:

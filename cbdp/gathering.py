@@ -2,7 +2,7 @@
 
 An estimate may expect a fiftieth of a trip of each of a thousand types. Whole trips that add up have to be somewhere, and the
 rounding that is nearest to the estimate names twenty of the thousand, nearly all of them wrongly. Types of one cell (the
-atoms of the features' common refinement) are alike to every table, so trips can be moved among them and no table changes.
+atoms of the features' common refinement) are alike to every table, so what is expected of them can be moved among them and no sum changes.
 
 A type with an estimate m < 1 is used with a probability of at most m (Markov), so naming it is wrong with 1 − m at least.
 What is minimised in each cell, over counts y with the cell's sum, is

@@ -30,8 +30,12 @@ def shares(
     *,
     target: Mapping[str, Any] | None = None,
     facts: Facts | None = None,
+    enough: Fraction | None = None,
 ) -> dict[str, Fraction]:
-    """What each measured feature gets of ε, coarse ones first. `target` and `facts` are what a budget "optimal" goes by."""
+    """What each measured feature gets of ε, coarse ones first.
+
+    `target` and `facts` are what a budget "optimal" goes by, `enough` is the most that tables get with "leaves".
+    """
     measured = list(features.features) if only is None else list(only)
     for name in measured:
         if measured.count(name) > 1:
@@ -43,7 +47,7 @@ def shares(
             raise InputError(f"unknown feature {name!r}: there are {', '.join(features.features)}")
     measured.sort(key=lambda n: (features.size(n), list(features.features).index(n)))
     if isinstance(budget, str) and budget in LEAVES:
-        return named(measured, positive(epsilon), budget, 1 if facts is None else facts.sensitivity)
+        return named(measured, positive(epsilon), budget, enough)
     if budget == OPTIMAL:
         if target is None:
             raise InputError("budget 'optimal' without a target: say what matters, like {'singleton': 1}")

@@ -26,6 +26,7 @@ from cbdp.config import Config, FeatureTable, Grid, Listing, Modes, Period, Span
 from cbdp.errors import InputError, SolverError
 from cbdp.features import SINGLETON, Dimension, Feature, FeatureDag, Universe, odmts, opal, periods
 from cbdp.features.presets import EXTRA, extra_features
+from cbdp.gathering import price_of
 from cbdp.io import places
 from cbdp.io import trips as trips_io
 from cbdp.io.places import Stops
@@ -806,6 +807,8 @@ def _request(dataset: str, columns: Mapping[str, str], clock: Clock, mechanism: 
         settings = {n: value for n, value in settings.items() if n not in ("estimator", "prior")}
     if settings.get("rounding") == NEAREST:
         del settings["rounding"]
+    elif "rounding" in settings:
+        settings["rounding"] = [settings["rounding"], price_of(getattr(mechanism, "budget", None))]
     stated = {
         "version": 1,
         "dataset": dataset,

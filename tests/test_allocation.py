@@ -266,3 +266,10 @@ def test_extra_features_of_the_case_study() -> None:
         cbdp.features.odmts(UNIVERSE, level=3, extra=["origins"])
     with pytest.raises(InputError, match="give a list"):
         cbdp.features.odmts(UNIVERSE, level=3, extra="origin")
+
+
+def test_enough_is_for_the_posterior_alone() -> None:
+    """Where nothing learns the rest from the leaves, tables keep a tenth: projection, other mechanisms, bare measuring."""
+    made = cbdp.ConstraintBased(DAG, 1, budget="leaves", estimator="projection")
+    assert {p.what: p.epsilon for p in made.claim().cost.parts}["singleton"] == Fraction(9, 10)
+    assert shares(DAG, 1, "leaves")["singleton"] == Fraction(9, 10)

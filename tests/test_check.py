@@ -587,6 +587,16 @@ def test_epsilon_for_asks_for_what_it_needs(city: Path) -> None:
     assert explain.epsilon_for(plan, "zone", 0.1, expected_trips=60000) > 0
 
 
+def test_epsilon_for_a_budget_that_gives_tables_enough(city: Path) -> None:
+    """With "leaves" the tables' part stops growing: a leaf's ε is found, and of a table it is said that none meets the wish."""
+    plan = _plan(city, ("cap = 2.0", 'cap = 2.0\nbudget = "leaves"'))
+    found = explain.epsilon_for(plan, "singleton", "1/200", 0.9)
+    allowed = int(Fraction(1, 200) * 60000 / plan.features.size("singleton"))
+    assert _tail(1 / (float(found) - 0.02), allowed) <= 0.1
+    with pytest.raises(InputError, match=r"does not get within 0\.01 % by any ε: use budget 'balanced'"):
+        explain.epsilon_for(plan, "zone", "1/10000", 0.9)
+
+
 def test_the_answer_states_what_it_rests_on(city: Path) -> None:
     """A wish in per cent is answered in one sentence, with the confidence and the law it is worked out by."""
     said = explain.answer(_plan(city), "zone", "10 %")

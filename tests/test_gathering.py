@@ -125,6 +125,8 @@ def test_which_trips_are_published_is_stated_and_checked() -> None:
     assert ConstraintBased(city.features(), "1", preset="paper").rounding == "nearest"
     with pytest.raises(InputError, match=r"unknown rounding 'most': use 'nearest' or 'few'"):
         ConstraintBased(city.features(), "1", rounding="most")
+    with pytest.raises(InputError, match="rounding 'few' with estimator 'projection'"):
+        ConstraintBased(city.features(), "1", preset="paper", rounding="few")
 
 
 @pytest.mark.parametrize("budget", ["balanced", "leaves"])

@@ -392,7 +392,7 @@ def test_disagreeing_tables_are_counted():
 def test_rounding_violations_are_named(rush):
     """A release whose rounding could not keep a table says which; the others say that it could."""
     _, release, _ = rush
-    assert "moved every count of every table by less than one trip" in Page(build(release)).text
+    assert "moved every count of every table of sums by less than one trip" in Page(build(release)).text
     text = Page(build(replace(release, rounding={"mode": 3, "zone": 0}))).text
     assert "it moved 3 of mode by one trip or more, and no other count" in text
 

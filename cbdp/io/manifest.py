@@ -156,6 +156,12 @@ def _settings(release: Release) -> dict[str, Any]:
     return made | {name: _plain(value) for name, value in release.settings.items()}
 
 
+def estimator_of(release: Release) -> str | None:
+    """How counts were estimated, where they were."""
+    found = _settings(release).get("estimator")
+    return found if isinstance(found, str) else None
+
+
 def rounding_of(release: Release) -> str | None:
     """Which whole trips were chosen, where the mechanism says: nearest to the estimate, or on few types."""
     found = _settings(release).get("rounding")
@@ -379,7 +385,7 @@ def _deployment(release: Release) -> dict[str, Any]:
 
 
 def _post_processing(release: Release) -> str:
-    expected = _settings(release).get("estimator") == "posterior"
+    expected = estimator_of(release) == "posterior"
     prior = " and public weights" if prior_of(release) is not None else ""
     first = f"Expected counts given all noisy answers{prior}, then constrained" if expected else "Constrained"
     few = " on few trip types" if rounding_of(release) == FEW else ""

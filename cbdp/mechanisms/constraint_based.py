@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from cbdp.allocation import OPTIMAL, Facts, check_target
+from cbdp.allocation import ENOUGH, OPTIMAL, Facts, check_target
 from cbdp.budget import Budget, Sequential, Spend
 from cbdp.compiler import Weights
 from cbdp.counts import Counts
@@ -43,7 +43,8 @@ class ConstraintBased(Mechanism):
     configuration: ε split evenly, projection, weights by size.
 
     Whole trips are those `rounding="nearest"` to the estimate; or "few" (with the posterior): each cell's trips are gathered on
-    the types that are likely to be used, so that fewer are named that nobody used. Tables are the same.
+    the types that are likely to be used, so that fewer are named that nobody used. Counts of tables are their estimates
+    rounded down or up either way.
 
     A `target` says how much the error of each feature matters; ε is then split for it (`budget="optimal"`), from public facts
     alone: sizes, the unit, and about how many `trips` there are and which share of the trip types is `filled`, if known.
@@ -79,6 +80,11 @@ class ConstraintBased(Mechanism):
             object.__setattr__(self, "rounding", FEW if self.estimator == "posterior" else NEAREST)
         if self.rounding not in (NEAREST, FEW):
             raise InputError(f"unknown rounding {self.rounding!r}: use {NEAREST!r} or {FEW!r}")
+        if self.rounding == FEW and self.estimator != "posterior":
+            raise InputError(
+                "rounding 'few' with estimator 'projection', whose counts do not say how likely a type is used: "
+                "use 'nearest', or estimator 'posterior'"
+            )
         if SINGLETON not in self._shares():
             raise InputError(
                 "'singleton' is not among the measured features: every trip type needs a noisy count"
@@ -135,7 +141,13 @@ class ConstraintBased(Mechanism):
             self.measured,
             target=self.target,
             facts=self.facts(),
+            enough=self.enough,
         )
+
+    @property
+    def enough(self) -> Fraction | None:
+        """The most that all tables get of ε with the budget "leaves": the posterior learns the rest from the leaves."""
+        return ENOUGH * self.protects.sensitivity if self.estimator == "posterior" else None
 
     def claim(self) -> Claim:
         spends = self._shares().items()

@@ -129,7 +129,7 @@ def mixtures(means: Floats, expected: Floats, shapes: Floats = SHAPES) -> Floats
     expected excesses E[(λ − a)⁺], which a log-normal law has in closed form; or of E[(a − λ)⁺], where these are small.
     """
     empty, spread = shapes[:, :1], np.maximum(shapes[:, 1:], 1e-3)
-    centre = expected[:, None, None] / (1 - empty)
+    centre = np.maximum(expected, TINY)[:, None, None] / (1 - empty)
     positive = means[1:]
     far = (np.log(centre) - np.log(positive)) / spread
     over = centre * ndtr(far + spread / 2) - positive * ndtr(far - spread / 2)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cbdp.features import SINGLETON
-from cbdp.io.manifest import rounding_of
+from cbdp.io.manifest import estimator_of, rounding_of
 from cbdp.release import FEW
 from cbdp.report.charts import Chart
 from cbdp.report.markup import Html, join, tag
@@ -195,7 +195,9 @@ def _rounding(published: Published) -> str:
     names = [n for n in published.dag.features if n != SINGLETON and published.dag.size(n) <= LISTED]
     moved = max(float(np.abs(release.counts(n) - release.estimate.counts(n)).max(initial=0)) for n in names)
     return (
-        "Rounding to whole trips moved every count of every table by less than one trip." if moved < 1 else ""
+        "Rounding to whole trips moved every count of every table of sums by less than one trip."
+        if moved < 1
+        else ""
     )
 
 
@@ -204,7 +206,7 @@ def _gathered(published: Published) -> str:
         return ""
     return (
         " Within a group of trip types that no table tells apart, trips were put on the types that are likeliest to be used. "
-        "Tables are not affected; of a single trip type, read the estimate in the files, not the count."
+        "Every count of a table is still its estimate rounded down or up; of a single trip type, read the estimate in the files, not the count."
     )
 
 
@@ -213,8 +215,10 @@ def _certificate(published: Published) -> Html | None:
     residual = getattr(solution, "kkt_residual", None)
     if residual is None:
         return None
+    expected = estimator_of(published.release) == "posterior"
+    to = "what is to be expected given all noisy answers" if expected else "the noisy answers"
     return tag(
-        "p", "The counts are the consistent, non-negative ones closest to the noisy answers. The optimality of that was checked afterwards, "
+        "p", f"The estimates are the consistent, non-negative ones closest to {to}. The optimality of that was checked afterwards, "
         f"independently of the solver: the conditions hold up to {residual:.1e} (KKT residual).",
     )  # fmt: skip
 

@@ -70,6 +70,8 @@ def _expected(release: Release) -> NDArray[Any]:
     if release.estimate is None or rounding_of(release) != FEW:
         return release.value
     index, value = release.estimate.trips()
+    if not len(index):
+        return np.zeros(len(release.index))
     made: NDArray[Any] = value[np.minimum(np.searchsorted(index, release.index), len(index) - 1)]
     return made
 
