@@ -20,7 +20,7 @@ from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.mechanisms import ConstraintBased, Laplace
 from cbdp.noise import InsecureSeededEntropy
-from cbdp.posterior import expected_leaves, lattice, leaves, rates
+from cbdp.posterior import expected_leaves, lattice, leaves, rates, threads
 from cbdp.posterior.margins import margins
 
 EPSILONS = ("1", "0.1", "0.01")
@@ -494,7 +494,7 @@ def test_the_same_bytes_whatever_the_threads(cores: int, monkeypatch: pytest.Mon
     """Equal measurements give equal bytes, on one core or several, and once more."""
     measured = _measured(DAG, _demand(13, 3.0), 1)
     expect = expected_leaves(DAG, measured)
-    monkeypatch.setattr(rates.os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(threads.os, "cpu_count", lambda: cores)
     again = expected_leaves(DAG, measured)
     assert again.values.tobytes() == expect.values.tobytes()
     assert again.variance is not None
