@@ -294,7 +294,7 @@ def _violations(release: Release) -> dict[str, int]:
     for name in release.features.features:
         if name != SINGLETON:
             found[name] = _off(release.counts(name), release.estimate.counts(name))
-    if rounding_of(release) == FEW:  # which moves trips within cells; tables stay as they are
+    if rounding_of(release) == FEW:  # which moves trips within cells, where no table looks
         return found
     index, value = release.estimate.trips()
     both = merged(index, release.index)

@@ -2,10 +2,12 @@
 
 Leaves are dealt into folds, and each leaf is predicted by a model that has not seen its fold: its own noise never
 enters its own factors. It enters only what is decided once for all leaves together, as one of them: the total, the shape of
-counts, the belief in each spread of a margin's factors, and which corrections of sums are made. Margins are taken from coarse to fine, twice. The first time a factor is judged by the likelihood of the
-leaves it holds, which is right for sparse and heavy-tailed demand; the second time by their sums, which is right for dense
-demand, and only where that predicts the left-out leaves better. Factors are shrunk by how much they are seen to
-vary, and a margin whose factors do not vary more than chance is dropped.
+counts, the belief in each spread of a margin's factors, and which corrections of sums are made.
+
+Margins are taken from coarse to fine, twice. The first time a factor is judged by the likelihood of the leaves it holds, which
+is right for sparse and heavy-tailed demand; the second time by their sums, which is right for dense demand, and only where
+that predicts the left-out leaves better. Factors are shrunk by how much they are seen to vary, and a margin whose factors do not
+vary more than chance is dropped.
 """
 
 from __future__ import annotations
