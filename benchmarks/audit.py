@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.tables import markdown
-from cbdp.audit.epsilon import Bound
+from cbdp.app.audit.epsilon import Bound
 from tests.zoo import HONEST, NARROW, ZOO, Case
 
 CONFIDENCE = 0.95

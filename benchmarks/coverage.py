@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.tables import figure, markdown
-from cbdp.counts import count
 from cbdp.datasets import ann_arbor
+from cbdp.estimate.intervals import intervals
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.intervals import intervals
 from cbdp.mechanisms import ConstraintBased, Mechanism
+from cbdp.trips.count import count
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp import compiler
+from cbdp.estimate import compiler
 from cbdp.features import SINGLETON, Dimension, FeatureDag, Universe, odmts, periods
-from cbdp.problem import Problem
+from cbdp.solvers.problem import Problem
 
 Floats = NDArray[np.float64]
 

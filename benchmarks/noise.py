@@ -10,7 +10,7 @@ import time
 from fractions import Fraction
 from typing import Literal
 
-from cbdp.noise import DiscreteLaplace
+from cbdp.measuring.noise import DiscreteLaplace
 
 SCALES = (1, 10, 1000, 10**6)
 LEAST_RATIO = 50

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from benchmarks.tables import figure, markdown
 from cbdp import Feature, FeatureDag, Trip, Universe
-from cbdp.budget import Parallel, Sequential
 from cbdp.datasets import OpalTaps, opal_taps
 from cbdp.features import SINGLETON, TOTAL
 from cbdp.mechanisms import ConstraintBased, Mechanism, StabilityHistogram, ThresholdLaplace
 from cbdp.mechanisms.stability_histogram import opal_budget
-from cbdp.release import Release
+from cbdp.privacy.budget import Parallel, Sequential
+from cbdp.release.release import Release
 
 Ints = NDArray[np.int64]
 

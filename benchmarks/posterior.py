@@ -19,13 +19,14 @@ import cbdp
 from benchmarks.harness.page import machine
 from benchmarks.instances import City
 from benchmarks.tables import markdown
-from cbdp import compiler, solvers
-from cbdp.counts import count
+from cbdp import solvers
+from cbdp.estimate import compiler
+from cbdp.estimate.posterior import expected_leaves
 from cbdp.features import SINGLETON
-from cbdp.gathering import gathered
-from cbdp.noise import InsecureSeededEntropy
-from cbdp.posterior import expected_leaves
-from cbdp.rounding import round_trips
+from cbdp.measuring.noise import InsecureSeededEntropy
+from cbdp.rounding.gathering import gathered
+from cbdp.rounding.nearest import round_trips
+from cbdp.trips.count import count
 
 PERIODS, LIMIT, MILLION = 28, 5.0, 10**6
 

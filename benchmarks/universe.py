@@ -25,12 +25,12 @@ import cbdp
 from benchmarks.instances import City
 from benchmarks.measure import Measured, measure
 from benchmarks.tables import markdown
-from cbdp.counts import Counts, count
-from cbdp.engine import post_process_above
-from cbdp.measuring import measure_above
-from cbdp.noise import InsecureSeededEntropy
-from cbdp.release import Release
-from cbdp.rounding import round_trips
+from cbdp.estimate.engine import post_process_above
+from cbdp.measuring.dense import measure_above
+from cbdp.measuring.noise import InsecureSeededEntropy
+from cbdp.release.release import Release
+from cbdp.rounding.nearest import round_trips
+from cbdp.trips.count import Counts, count
 
 PERIODS, ZONES, KINDS = 20, 10, 3
 SIZES = (10**6, 10**8, 10**10, 10**12)

@@ -14,83 +14,80 @@ _HOME = {
     "Feature": "cbdp.features",
     "FeatureDag": "cbdp.features",
     "Universe": "cbdp.features",
+    "days": "cbdp.features",
     "periods": "cbdp.features",
+    "BudgetError": "cbdp.errors",
     "CbdpError": "cbdp.errors",
-    "Estimate": "cbdp.engine",
-    "post_process": "cbdp.engine",
-    "Measurement": "cbdp.measurement",
-    "Counts": "cbdp.counts",
-    "count": "cbdp.counts",
+    "InputError": "cbdp.errors",
+    "SolverError": "cbdp.errors",
+    "Estimate": "cbdp.estimate",
+    "post_process": "cbdp.estimate",
+    "Measurement": "cbdp.privacy.measurement",
+    "Ledger": "cbdp.privacy.ledger",
+    "Person": "cbdp.privacy.unit",
+    "Trip": "cbdp.privacy.unit",
+    "Clock": "cbdp.trips",
+    "Counts": "cbdp.trips",
+    "count": "cbdp.trips",
     "measure": "cbdp.measuring",
-    "Person": "cbdp.unit",
-    "Trip": "cbdp.unit",
     "ConstraintBased": "cbdp.mechanisms",
     "Hierarchical": "cbdp.mechanisms",
     "Laplace": "cbdp.mechanisms",
     "StabilityHistogram": "cbdp.mechanisms",
     "ThresholdLaplace": "cbdp.mechanisms",
     "Release": "cbdp.release",
-    "load": "cbdp.io.files",
-    "export": "cbdp.io.export",
-    "Clock": "cbdp.io.trips",
-    "Ledger": "cbdp.ledger",
+    "load": "cbdp.release",
+    "export": "cbdp.release",
+    "audit_release": "cbdp.app.audit",
+    "epsilon_lower_bound": "cbdp.app.audit",
 }
-_MODULES = (
+_PACKAGES = (
+    "app",
     "audit",
-    "budget",
-    "compiler",
-    "config",
     "datasets",
-    "engine",
     "errors",
-    "explain",
+    "estimate",
     "features",
-    "intervals",
-    "io",
-    "ledger",
+    "measuring",
     "mechanisms",
-    "noise",
-    "planning",
-    "problem",
-    "publish",
+    "privacy",
     "release",
     "report",
     "rounding",
-    "solution",
     "solvers",
     "transit",
+    "trips",
 )
 
 if TYPE_CHECKING:
-    from cbdp.counts import Counts, count
-    from cbdp.engine import Estimate, post_process
-    from cbdp.errors import CbdpError
-    from cbdp.features import Attribute, Dimension, Feature, FeatureDag, Universe, periods
-    from cbdp.io.export import export
-    from cbdp.io.files import load
-    from cbdp.io.trips import Clock
-    from cbdp.ledger import Ledger
-    from cbdp.measurement import Measurement
+    from cbdp.app.audit import audit_release, epsilon_lower_bound
+    from cbdp.errors import BudgetError, CbdpError, InputError, SolverError
+    from cbdp.estimate import Estimate, post_process
+    from cbdp.features import Attribute, Dimension, Feature, FeatureDag, Universe, days, periods
     from cbdp.measuring import measure
     from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, StabilityHistogram, ThresholdLaplace
-    from cbdp.release import Release
-    from cbdp.unit import Person, Trip
+    from cbdp.privacy.ledger import Ledger
+    from cbdp.privacy.measurement import Measurement
+    from cbdp.privacy.unit import Person, Trip
+    from cbdp.release import Release, export, load
+    from cbdp.trips import Clock, Counts, count
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
-    if name in _MODULES:
+    if name in _PACKAGES:
         return import_module(f"cbdp.{name}")
     raise AttributeError(f"module 'cbdp' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME, *_MODULES])
+    return sorted([*__all__, *_PACKAGES])
 
 
 __all__ = [
     "Attribute",
+    "BudgetError",
     "CbdpError",
     "Clock",
     "ConstraintBased",
@@ -100,16 +97,21 @@ __all__ = [
     "Feature",
     "FeatureDag",
     "Hierarchical",
+    "InputError",
     "Laplace",
     "Ledger",
     "Measurement",
     "Person",
     "Release",
+    "SolverError",
     "StabilityHistogram",
     "ThresholdLaplace",
     "Trip",
     "Universe",
+    "audit_release",
     "count",
+    "days",
+    "epsilon_lower_bound",
     "export",
     "load",
     "measure",

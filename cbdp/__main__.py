@@ -2,7 +2,7 @@
 
 import sys
 
-from cbdp.cli import main
+from cbdp.app.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,7 +1,8 @@
 """What is counted: universes of trip types, features that group them, and their order by refinement."""
 
+from cbdp.features.calendar import days, periods
 from cbdp.features.dag import SINGLETON, TOTAL, Cells, FeatureDag
-from cbdp.features.dimension import Attribute, Dimension, periods
+from cbdp.features.dimension import Attribute, Dimension
 from cbdp.features.feature import Feature
 from cbdp.features.partition import Partition
 from cbdp.features.presets import odmts, opal
@@ -17,6 +18,7 @@ __all__ = [
     "FeatureDag",
     "Partition",
     "Universe",
+    "days",
     "odmts",
     "opal",
     "periods",

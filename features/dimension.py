@@ -1,4 +1,4 @@
-"""Dimensions: finite public lists of values, their attributes, and the periods of a day."""
+"""Dimensions: finite public lists of values, and their attributes."""
 
 from __future__ import annotations
 
@@ -67,24 +67,6 @@ class Dimension:
         """The positions of `values`; −1 for one that is not in the dimension."""
         positions: dict[Hashable, int] = self._positions  # type: ignore[attr-defined]
         return np.fromiter((positions.get(v, -1) for v in values), np.int64)
-
-
-def periods(start: str, end: str, every: str) -> Dimension:
-    """The periods of a day from `start` to `end`, named by the time each begins.
-
-    >>> periods("08:00", "10:00", "30min").values
-    ('08:00', '08:30', '09:00', '09:30')
-    """
-    begin, finish, step = _clock(start), _clock(end), _duration(every)
-    if finish <= begin:
-        raise InputError(f"periods end at {end!r}, which is not after their start {start!r}")
-    if (finish - begin) % step:
-        raise InputError(
-            f"{every!r} does not divide the time from {start!r} to {end!r}: choose another length"
-        )
-    edges = range(begin, finish + 1, step)
-    seconds = step % 60 != 0 or begin % 60 != 0
-    return Dimension([_clock_text(e, seconds=seconds) for e in edges[:-1]], edges=tuple(edges))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,29 +155,3 @@ def _missing(value: Any) -> bool:
         return value is None or bool(value != value)  # noqa: PLR0124
     except (TypeError, ValueError):
         return True
-
-
-def _clock(text: str) -> int:
-    pieces = text.split(":")
-    try:
-        hours, minutes, seconds = (*map(int, pieces), 0, 0)[:3] if len(pieces) in (2, 3) else (-1, 0, 0)
-    except ValueError:
-        hours, minutes, seconds = -1, 0, 0
-    total = hours * 3600 + minutes * 60 + seconds
-    if hours < 0 or not (0 <= minutes < 60 and 0 <= seconds < 60) or total > 24 * 3600:
-        raise InputError(f"{text!r} is not a time of day: write it like '06:30' (at most '24:00')")
-    return total
-
-
-def _clock_text(second: int, *, seconds: bool) -> str:
-    text = f"{second // 3600:02d}:{second // 60 % 60:02d}"
-    return f"{text}:{second % 60:02d}" if seconds else text
-
-
-def _duration(text: str) -> int:
-    units = {"min": 60, "h": 3600, "s": 1}
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
-    unit = text[len(number) :]
-    if unit not in units or not (number.isascii() and number.isdigit()) or int(number) == 0:
-        raise InputError(f"{text!r} is not a length of time: write it like '30min', '1h' or '90s'")
-    return int(number) * units[unit]

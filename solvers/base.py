@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError, SolverError
-from cbdp.problem import LiftedQP, Problem
-from cbdp.solution import Solution, certify
+from cbdp.solvers.problem import LiftedQP, Problem
+from cbdp.solvers.solution import Solution, certify
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from cbdp.problem import Problem, Term
+from cbdp.solvers.problem import Problem, Term
 
 Floats = NDArray[np.float64]
 

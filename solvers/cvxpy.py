@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cbdp.errors import InputError, SolverError
-from cbdp.problem import LiftedQP
 from cbdp.solvers.base import Floats, LiftedSolver, positive
+from cbdp.solvers.problem import LiftedQP
 from cbdp.solvers.scaling import scaled
 
 # What each calls its tolerances, and what else it needs: CVXPY passes these on and has defaults of its own for OSQP.

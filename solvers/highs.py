@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cbdp.errors import SolverError
-from cbdp.problem import LiftedQP
 from cbdp.solvers.base import Floats, LiftedSolver, positive
+from cbdp.solvers.problem import LiftedQP
 from cbdp.solvers.scaling import Scaled, scaled
 
 MOST_BY_ACTIVE_SET = 2_000  # leaves

@@ -22,13 +22,13 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cbdp.errors import SolverError
-from cbdp.leaves import above_shift, candidates, primal, slope_along
-from cbdp.problem import Problem, bincount
-from cbdp.solution import ROUNDING as ERROR
-from cbdp.solution import Solution
 from cbdp.solvers.base import Answer, Floats, Solver, positive
 from cbdp.solvers.basis import Basis, basis
 from cbdp.solvers.linear import LinearSolver, Sparse, linear_solver
+from cbdp.solvers.passes import above_shift, candidates, primal, slope_along
+from cbdp.solvers.problem import Problem, bincount
+from cbdp.solvers.solution import ROUNDING as ERROR
+from cbdp.solvers.solution import Solution
 
 MANY = 1 << 20  # leaves from which a sample is solved first
 SAMPLED = 100  # leaves a cell should have in that sample

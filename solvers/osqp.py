@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from cbdp.problem import LiftedQP
 from cbdp.solvers.base import Floats, LiftedSolver, positive
+from cbdp.solvers.problem import LiftedQP
 from cbdp.solvers.scaling import scaled
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cbdp.problem import LiftedQP
 from cbdp.solvers.base import Floats, LiftedSolver, positive
+from cbdp.solvers.problem import LiftedQP
 from cbdp.solvers.scaling import scaled
 
 

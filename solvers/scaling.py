@@ -15,7 +15,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spl
 from numpy.typing import NDArray
 
-from cbdp.problem import LiftedQP
+from cbdp.solvers.problem import LiftedQP
 
 Floats = NDArray[np.float64]
 

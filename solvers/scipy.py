@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from cbdp.errors import SolverError
-from cbdp.problem import Problem
-from cbdp.solution import Solution
 from cbdp.solvers.base import Answer, Solver, positive
+from cbdp.solvers.problem import Problem
+from cbdp.solvers.solution import Solution
 
 
 @dataclass(frozen=True)

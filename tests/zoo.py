@@ -16,12 +16,10 @@ from typing import Any
 import numpy as np
 
 import cbdp
-from cbdp.audit.epsilon import Bound, Files, Parts, epsilon_lower_bound
-from cbdp.audit.epsilon_views import Reading, read
-from cbdp.counts import Counts, count
+from cbdp.app.audit.epsilon import Bound, Files, Parts, epsilon_lower_bound
+from cbdp.app.audit.epsilon_views import Reading, read
 from cbdp.features import SINGLETON
-from cbdp.ledger import BudgetError, Ledger
-from cbdp.measurement import Measurement
+from cbdp.measuring.noise import Entropy, InsecureSeededEntropy
 from cbdp.mechanisms import (
     ConstraintBased,
     Hierarchical,
@@ -30,9 +28,11 @@ from cbdp.mechanisms import (
     StabilityHistogram,
     ThresholdLaplace,
 )
-from cbdp.noise import Entropy, InsecureSeededEntropy
-from cbdp.release import Release, from_leaves
-from cbdp.unit import Person, Trip
+from cbdp.privacy.ledger import BudgetError, Ledger
+from cbdp.privacy.measurement import Measurement
+from cbdp.privacy.unit import Person, Trip
+from cbdp.release.release import Release, from_leaves
+from cbdp.trips.count import Counts, count
 
 Table = dict[str, list[Any]]
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from benchmarks.ablation.errors import Floats
-from cbdp.problem import LiftedQP
 from cbdp.solvers import LiftedSolver
+from cbdp.solvers.problem import LiftedQP
 
 
 @dataclass(frozen=True)

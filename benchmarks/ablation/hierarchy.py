@@ -14,12 +14,11 @@ from benchmarks.ablation.case import Case
 from benchmarks.ablation.errors import Floats, Levels
 from benchmarks.ablation.published import EPSILONS
 from benchmarks.ablation.readings import AS_IN_TEXT, Reading
+from cbdp.estimate.tree import Tree, combine, tree_of
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.measuring import shares
-from cbdp.mechanisms.hierarchical import tree_of
-from cbdp.noise import InsecureSeededEntropy
-from cbdp.problem import bincount
-from cbdp.tree import Tree, combine
+from cbdp.measuring.dense import shares
+from cbdp.measuring.noise import InsecureSeededEntropy
+from cbdp.solvers.problem import bincount
 
 
 def noisy_tree(case: Case, reading: Reading, epsilon: str, seed: int) -> tuple[Tree, Levels, list[float]]:
@@ -27,7 +26,7 @@ def noisy_tree(case: Case, reading: Reading, epsilon: str, seed: int) -> tuple[T
     dag = case.trees[reading.order]
     levels = list(dag.features)
     measured = levels if reading.root else levels[1:]
-    spent = cbdp.budget.exact(epsilon) / (2 if reading.doubled else 1)
+    spent = cbdp.privacy.budget.exact(epsilon) / (2 if reading.doubled else 1)
     budget = by_budget(dag, reading, spent, measured)
     found = cbdp.measure(case.counts, dag, spent, budget, only=measured, entropy=InsecureSeededEntropy(seed))
     answers = {m.feature: m for m in found}

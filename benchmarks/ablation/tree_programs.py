@@ -12,9 +12,9 @@ from benchmarks.ablation.errors import METRICS, PER_TYPE, Floats, Levels, root_m
 from benchmarks.ablation.hierarchy import by_level, children, noisy_tree
 from benchmarks.ablation.published import EPSILONS
 from benchmarks.ablation.readings import Reading
+from cbdp.estimate.tree import tree_of
 from cbdp.features import SINGLETON
-from cbdp.mechanisms.hierarchical import tree_of
-from cbdp.noise import InsecureSeededEntropy
+from cbdp.measuring.noise import InsecureSeededEntropy
 
 MEASURED = Reading(budget="uniform", root=True)  # as the QP rows measure
 

@@ -8,7 +8,7 @@ A new mechanism is one small file, given to a command by `--with FILE`:
     def zeros(case, epsilon):
         return lambda seed: 0 * case.truth
 
-What `zeros` returns makes one answer from a seed: a `cbdp.release.Release`, or an array with a number per trip type.
+What `zeros` returns makes one answer from a seed: a `cbdp.release.release.Release`, or an array with a number per trip type.
 `@dataset` and `@metric` register data sets and metrics in the same way.
 """
 

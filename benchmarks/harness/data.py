@@ -17,7 +17,7 @@ from benchmarks.harness.registry import Case, Data, Floats, Flows, Setup, datase
 from cbdp.datasets import Dataset, ann_arbor, opal_taps
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Feature, FeatureDag, Universe, odmts, periods
-from cbdp.io.places import EARTH_KM, Stops, distance_bands, stops
+from cbdp.features.places import EARTH_KM, Stops, distance_bands, stops
 
 RUSH, DAY = ("08:00", "10:00"), ("06:00", "20:00")
 ENDS = ("origin.zone", "destination.zone")
@@ -234,10 +234,10 @@ def tntp(path: str) -> Case:
 
 def own_trips(path: str) -> Case:
     """The trips, universe, features and unit of a configuration. Errors are against all trips, before any bounding."""
-    from cbdp.config import read
-    from cbdp.noise import InsecureSeededEntropy
-    from cbdp.planning import plan
-    from cbdp.unit import Person
+    from cbdp.app.config import read
+    from cbdp.app.plan import plan
+    from cbdp.measuring.noise import InsecureSeededEntropy
+    from cbdp.privacy.unit import Person
 
     planned = plan(read(path))
     how: Any = {"columns": planned.columns, "clock": planned.clock}
@@ -257,7 +257,7 @@ def own_trips(path: str) -> Case:
 
 def _own_files(path: str) -> tuple[str, ...]:
     """The configuration, and the files of trips that it names: they decide the result."""
-    from cbdp.config import read
+    from cbdp.app.config import read
 
     config = read(path)
     found = [config.path(written) for written in config.data.trips if "://" not in written]

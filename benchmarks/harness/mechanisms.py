@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 import cbdp
 from benchmarks.ablation.case import TREE_ROWS, weights
 from benchmarks.harness.registry import Answer, Case, Run, mechanism
-from cbdp.budget import Budget
+from cbdp.estimate.tree import least_squares, tree_of
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
+from cbdp.measuring.noise import InsecureSeededEntropy
 from cbdp.mechanisms import (
     ConstraintBased,
     Hierarchical,
@@ -26,11 +27,9 @@ from cbdp.mechanisms import (
     nested,
 )
 from cbdp.mechanisms.base import Mechanism
-from cbdp.mechanisms.hierarchical import tree_of
-from cbdp.noise import InsecureSeededEntropy
-from cbdp.release import Release
-from cbdp.rounding import round_trips
-from cbdp.tree import least_squares
+from cbdp.privacy.budget import Budget
+from cbdp.release.release import Release
+from cbdp.rounding.nearest import round_trips
 
 ITERATIONS = 5_000  # of mirror descent: with the default 1,000 it looks converged and is near uniform
 
@@ -192,7 +191,7 @@ def opendp_tree(case: Case, epsilon: str) -> Run:
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
     counted = dp.t.make_b_ary_tree(*space, leaf_count=leaves, branching_factor=branching)
     levels = counted.map(case.unit.sensitivity)
-    measurement = counted >> dp.m.then_laplace(scale=levels / float(cbdp.budget.exact(epsilon)))
+    measurement = counted >> dp.m.then_laplace(scale=levels / float(cbdp.privacy.budget.exact(epsilon)))
     consistent = dp.t.make_consistent_b_ary_tree(branching_factor=branching)
     exact = case.counts.dense().tolist()
     return lambda _: np.array(consistent(measurement(exact)))

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 import cbdp
 from benchmarks.harness.mechanisms import ITERATIONS, pgm_estimate, rounded, simulated
 from benchmarks.harness.registry import Case, NotPossibleError, Run, mechanism
+from cbdp.estimate.tree import Tree, tree_of
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
+from cbdp.measuring.noise import InsecureSeededEntropy
 from cbdp.mechanisms import ConstraintBased, nested
-from cbdp.mechanisms.hierarchical import tree_of
-from cbdp.noise import InsecureSeededEntropy
-from cbdp.tree import Tree
 
 Floats = NDArray[np.float64]
 

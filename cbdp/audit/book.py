@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cbdp.audit.finding import Finding
 from cbdp.audit.ours import Ours
 from cbdp.errors import CbdpError
-from cbdp.io import manifest as said
-from cbdp.io.files import MANIFEST
-from cbdp.ledger import Amount, Entry, Ledger, LedgerError
-
-if TYPE_CHECKING:
-    from cbdp.planning import Plan
+from cbdp.privacy.ledger import Amount, Entry, Ledger, LedgerError
+from cbdp.release import manifest as said
+from cbdp.release.files import MANIFEST
 
 UNPAID = "Releases that no ledger counts add up: enough of them average the noise away."
 REWRITTEN = (
@@ -23,8 +22,18 @@ REWRITTEN = (
 TRUSTED = "Go back to a copy of the ledger that you trust, and keep the heads of manifests elsewhere too."
 
 
-def attack(ledger: str | Path, ours: Ours, *, plan: Plan | None = None) -> list[Finding]:
-    """What the ledger says of this release; `plan` is that of the configuration it is said to come from.
+@dataclass(frozen=True)
+class Asked:
+    """What a configuration asks the ledger for: the request, the data set, and the caps it states."""
+
+    request: str
+    dataset: str
+    cap: Fraction | None = None
+    cap_delta: Fraction | None = None
+
+
+def attack(ledger: str | Path, ours: Ours, *, asked: Asked | None = None) -> list[Finding]:
+    """What the ledger says of this release; `asked` is what the configuration that it is said to come from asks for.
 
     A file that is no ledger is bad input (`InputError`); a ledger whose chain is broken is a finding.
     """
@@ -32,7 +41,7 @@ def attack(ledger: str | Path, ours: Ours, *, plan: Plan | None = None) -> list[
         broken = [*_broken(book)]
         if broken:
             return broken
-        found = [*_entry(book, ours, plan), *_account(book, plan)]
+        found = [*_entry(book, ours, asked), *_account(book, asked)]
         if found:
             return found
         return [
@@ -64,7 +73,7 @@ def _broken(book: Ledger) -> Iterator[Finding]:
         yield _wrong(f"The ledger was tampered with: {short.partition(';')[0]}", words + ".", REWRITTEN)
 
 
-def _entry(book: Ledger, ours: Ours, plan: Plan | None) -> Iterator[Finding]:
+def _entry(book: Ledger, ours: Ours, asked: Asked | None) -> Iterator[Finding]:
     head = ours.manifest["ledger"]["head"]
     if head is None:
         yield _wrong(
@@ -89,7 +98,7 @@ def _entry(book: Ledger, ours: Ours, plan: Plan | None) -> Iterator[Finding]:
         return
     yield from _charged(at, ours.manifest)
     yield from _settled(entries, at, ours)
-    if plan is not None and at.fields["request"] != plan.request:
+    if asked is not None and at.fields["request"] != asked.request:
         yield _wrong(
             f"Entry {at.sequence} of the ledger is the charge of another request than the configuration's",
             "The configuration asks for another release than the one that was charged: universe, features, unit, mechanism or ε differ.",
@@ -98,24 +107,23 @@ def _entry(book: Ledger, ours: Ours, plan: Plan | None) -> Iterator[Finding]:
         )
 
 
-def _account(book: Ledger, plan: Plan | None) -> Iterator[Finding]:
+def _account(book: Ledger, asked: Asked | None) -> Iterator[Finding]:
     """Data set and cap, as the configuration has them."""
-    if plan is None:
+    if asked is None:
         return
-    if book.dataset != plan.dataset:
+    if book.dataset != asked.dataset:
         yield _wrong(
-            f"The ledger is of data set {book.dataset!r}, the configuration's is {plan.dataset!r}",
+            f"The ledger is of data set {book.dataset!r}, the configuration's is {asked.dataset!r}",
             "Every data set has its own ledger; the charges of another say nothing about this one.",
             REWRITTEN,
             "Audit with the data set's own ledger.",
         )
-    privacy = plan.config.privacy
-    if privacy.cap is None:
+    if asked.cap is None:
         return
-    asked = Amount.limit(privacy.cap, book.cap.delta if privacy.cap_delta is None else privacy.cap_delta)
-    if asked != book.cap:
+    cap = Amount.limit(asked.cap, book.cap.delta if asked.cap_delta is None else asked.cap_delta)
+    if cap != book.cap:
         yield _wrong(
-            f"The ledger's cap is {book.cap}, the configuration's {asked}",
+            f"The ledger's cap is {book.cap}, the configuration's {cap}",
             f"Entry 1 of {book.path.name} opens it with a cap of {book.cap}. A cap is fixed when a ledger is created.",
             "A ledger begun anew with a higher cap lets more be spent than was announced.",
         )

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from cbdp.audit.finding import Finding
 from cbdp.errors import CbdpError, InputError
 from cbdp.features import SINGLETON, Universe
-from cbdp.io import files as stored
-from cbdp.io import manifest as said
-from cbdp.io.files import MANIFEST, NUMBERS, TRIPS
-from cbdp.io.labels import codes_in, column
-from cbdp.io.universe_files import read_table, read_types, read_universe
-from cbdp.release import Release
+from cbdp.release import files as stored
+from cbdp.release import manifest as said
+from cbdp.release.files import MANIFEST, NUMBERS, TRIPS
+from cbdp.release.labels import codes_in, column
+from cbdp.release.release import Release
+from cbdp.release.universe_files import read_table, read_types, read_universe
 
 SHOWN = 3  # rows or fields that a finding names; it counts the others
 NEAR = 1e-9  # relative: sums of estimates in another order

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from cbdp.audit.finding import Figure, Finding, Verdict
-from cbdp.audit.run import Audit
+from cbdp.audit.result import Audit
 from cbdp.report.markup import Html, join, page, table, tag
 from cbdp.report.text import number
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from cbdp.audit.finding import Finding
 from cbdp.errors import CbdpError
-from cbdp.io import manifest as said
-from cbdp.io.files import MANIFEST
-from cbdp.measurement import geometric_variance
-from cbdp.noise import RoundedLaplace
-from cbdp.release import Claim
-from cbdp.unit import Person, Trip
+from cbdp.measuring.noise import RoundedLaplace
+from cbdp.privacy.measurement import geometric_variance
+from cbdp.privacy.unit import Person, Trip
+from cbdp.release import manifest as said
+from cbdp.release.files import MANIFEST
+from cbdp.release.release import Claim
 
 TOO_LITTLE = "Where noise is smaller than the claim needs, an attacker tells a rider's presence with better odds than it allows."
 CORRECT = "State the ε that the noise buys, or draw noise of the scale that the claim needs and release anew."

@@ -20,18 +20,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp import compiler
 from cbdp.audit.finding import Finding, worst
 from cbdp.audit.ours import CHANGED, RESTORE
-from cbdp.engine import ESTIMATORS, Estimate, post_process, post_process_above
 from cbdp.errors import CbdpError
+from cbdp.estimate import compiler
+from cbdp.estimate.engine import ESTIMATORS, Estimate, post_process, post_process_above
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.gathering import gathered, price_of
-from cbdp.io.manifest import merged, prior_of, rounding_of
-from cbdp.measurement import Measurement
-from cbdp.problem import Problem, Term, bincount
-from cbdp.release import FEW, Release, from_leaves, rounded
-from cbdp.rounding import rounded_again
+from cbdp.features.index import merged
+from cbdp.privacy.measurement import Measurement
+from cbdp.release.manifest import prior_of, rounding_of
+from cbdp.release.release import FEW, Release, from_leaves, rounded
+from cbdp.rounding.gathering import gathered, price_of
+from cbdp.rounding.nearest import rounded_again
+from cbdp.solvers.problem import Problem, Term, bincount
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -93,8 +94,7 @@ def element_words(dag: FeatureDag, feature: str, element: int) -> str:
 
 
 def _tree(release: Release, settings: Mapping[str, Any]) -> Iterator[Finding]:
-    from cbdp.mechanisms.hierarchical import tree_of
-    from cbdp.tree import least_squares
+    from cbdp.estimate.tree import least_squares, tree_of
 
     dag = release.levels
     assert dag is not None

@@ -10,13 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.engine import LISTED
 from cbdp.errors import InputError
+from cbdp.estimate.engine import LISTED
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.features.partition import connected
-from cbdp.io.manifest import ROUNDED, noise_of, number
-from cbdp.measurement import Measurement, geometric_variance
-from cbdp.release import Release
+from cbdp.privacy.measurement import Measurement, geometric_variance
+from cbdp.release.manifest import ROUNDED, noise_of, number
+from cbdp.release.release import Release
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -380,7 +380,7 @@ def _measured(tree: FeatureDag, m: Measurement) -> Table:
 
 def _noise(m: Measurement) -> Noise | None:
     """The law of a measurement's noise, known by its scale and variance together."""
-    from cbdp.noise import RoundedLaplace, exact_fraction
+    from cbdp.measuring.noise import RoundedLaplace, exact_fraction
 
     if m.scale is None or m.variance is None or not len(m.variance):
         return None

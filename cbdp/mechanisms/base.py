@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cbdp.budget import Number, positive
-from cbdp.counts import Counts, count
 from cbdp.errors import InputError
 from cbdp.features import FeatureDag
-from cbdp.noise import Entropy, InsecureSeededEntropy, SystemEntropy
-from cbdp.release import Claim, Release
-from cbdp.unit import Unit, unit_of
+from cbdp.measuring.noise import Entropy, InsecureSeededEntropy, SystemEntropy
+from cbdp.privacy.budget import Number, positive
+from cbdp.privacy.unit import Unit, unit_of
+from cbdp.release.release import Claim, Release
+from cbdp.trips.count import Counts, count
 
 if TYPE_CHECKING:
-    from cbdp.io.trips import Clock
+    from cbdp.trips.sources import Clock
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,21 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from cbdp.allocation import ENOUGH, OPTIMAL, Facts, check_target
-from cbdp.budget import Budget, Sequential, Spend
-from cbdp.compiler import Weights
-from cbdp.counts import Counts
-from cbdp.engine import TOLERANCE, check_estimator, check_prior, post_process, post_process_above
 from cbdp.errors import InputError
+from cbdp.estimate.compiler import Weights
+from cbdp.estimate.engine import TOLERANCE, check_estimator, check_prior, post_process, post_process_above
 from cbdp.features import SINGLETON
-from cbdp.gathering import gathered, price_of
-from cbdp.measuring import measure, measure_above, shares
+from cbdp.measuring.dense import measure, measure_above, shares
+from cbdp.measuring.noise import Entropy
 from cbdp.mechanisms.base import Mechanism
-from cbdp.noise import Entropy
+from cbdp.privacy.allocation import ENOUGH, OPTIMAL, Facts, check_target
+from cbdp.privacy.budget import Budget, Sequential, Spend
 from cbdp.progress import tell
-from cbdp.release import FEW, NEAREST, Claim, Release
-from cbdp.rounding import round_trips
+from cbdp.release.release import FEW, NEAREST, Claim, Release
+from cbdp.rounding.gathering import gathered, price_of
+from cbdp.rounding.nearest import round_trips
 from cbdp.solvers import get
+from cbdp.trips.count import Counts
 
 DENSE = 2**20  # trip types up to which all are noised at once
 PRESETS: dict[str, dict[str, Any]] = {

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
-from cbdp.budget import Budget, Sequential, Spend
-from cbdp.counts import Counts
 from cbdp.errors import InputError
+from cbdp.estimate.tree import least_squares, tree_of
 from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag
-from cbdp.measuring import measure, shares
+from cbdp.measuring.dense import measure, shares
+from cbdp.measuring.noise import Entropy
 from cbdp.mechanisms.base import Mechanism
-from cbdp.noise import Entropy
-from cbdp.release import Claim, Release, from_leaves
-from cbdp.tree import Tree, least_squares
+from cbdp.privacy.budget import Budget, Sequential, Spend
+from cbdp.release.release import Claim, Release, from_leaves
+from cbdp.trips.count import Counts
 
 
 def nested(features: FeatureDag, levels: Sequence[str] | None = None) -> FeatureDag:
@@ -80,11 +79,3 @@ class Hierarchical(Mechanism):
         return Release(
             self.features, self.name, self.claim(), *whole, measured, secure=entropy.secure, levels=dag
         )
-
-
-def tree_of(dag: FeatureDag) -> Tree:
-    """The tree of a DAG whose features form a chain."""
-    levels = list(dag.features)
-    parent = [dag.map_elements(fine, coarse) for coarse, fine in pairwise(levels[:-1])]
-    last = dag.cells.element_of_cell[levels[-2]]
-    return Tree([*parent, last[dag.cell_of_leaf]])

@@ -9,15 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.budget import Spend
-from cbdp.counts import Counts
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
-from cbdp.measurement import Measurement
+from cbdp.features.index import among
+from cbdp.measuring.noise import DiscreteLaplace, Entropy, RoundedLaplace
+from cbdp.measuring.sparse import MOST
 from cbdp.mechanisms.base import Mechanism
-from cbdp.noise import DiscreteLaplace, Entropy, RoundedLaplace
-from cbdp.release import Claim, Release, from_leaves
-from cbdp.sparse import MOST, among
+from cbdp.privacy.budget import Spend
+from cbdp.privacy.measurement import Measurement
+from cbdp.release.release import Claim, Release, from_leaves
+from cbdp.trips.count import Counts
 
 Ints = NDArray[np.int64]
 

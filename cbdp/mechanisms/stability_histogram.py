@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from cbdp.budget import Budget, Number, Sequential, Spend, positive, probability
-from cbdp.counts import Counts
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
-from cbdp.measuring import shares
+from cbdp.measuring.dense import shares
+from cbdp.measuring.noise import Entropy
 from cbdp.mechanisms.base import Mechanism
 from cbdp.mechanisms.suppressed import publish
-from cbdp.noise import Entropy
-from cbdp.release import Claim, Release
-from cbdp.unit import Trip
+from cbdp.privacy.budget import Budget, Number, Sequential, Spend, positive, probability
+from cbdp.privacy.unit import Trip
+from cbdp.release.release import Claim, Release
+from cbdp.trips.count import Counts
 
 LEAST = Fraction(1, 10**300)  # δ of a table: a threshold is worked out with floating-point numbers
 

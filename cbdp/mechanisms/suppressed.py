@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from cbdp.counts import Counts
 from cbdp.features import SINGLETON
+from cbdp.measuring.noise import DiscreteLaplace, Entropy
 from cbdp.mechanisms.base import Mechanism
-from cbdp.noise import DiscreteLaplace, Entropy
-from cbdp.release import Release
+from cbdp.release.release import Release
+from cbdp.trips.count import Counts
 
 
 def publish(

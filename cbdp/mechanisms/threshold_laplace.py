@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from cbdp.budget import Budget, Sequential, Spend
-from cbdp.counts import Counts
 from cbdp.errors import InputError
-from cbdp.measuring import shares
+from cbdp.measuring.dense import shares
+from cbdp.measuring.noise import DiscreteLaplace, Entropy
 from cbdp.mechanisms.base import Mechanism
 from cbdp.mechanisms.suppressed import publish
-from cbdp.noise import DiscreteLaplace, Entropy
-from cbdp.release import Claim, Release
+from cbdp.privacy.budget import Budget, Sequential, Spend
+from cbdp.release.release import Claim, Release
+from cbdp.trips.count import Counts
 
 
 @dataclass(frozen=True)

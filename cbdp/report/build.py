@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from cbdp.features import SINGLETON, TOTAL
-from cbdp.io.places import Stops
-from cbdp.measurement import geometric_variance
-from cbdp.release import Release
+from cbdp.features.places import Stops
+from cbdp.privacy.measurement import geometric_variance
+from cbdp.release.release import Release
 from cbdp.report import text
 from cbdp.report.charts import Chart, charts
 from cbdp.report.markup import Html, join, page, table, tag

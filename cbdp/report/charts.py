@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cbdp.features import SINGLETON
 from cbdp.features.dimension import Dimension
-from cbdp.io.places import Stops
+from cbdp.features.places import Stops
 from cbdp.report.published import Grouped, Published
 from cbdp.report.roles import Roles, period_names, roles
 from cbdp.report.trust import judge

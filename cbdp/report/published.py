@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.budget import Parallel, Sequential, Spend
 from cbdp.features import SINGLETON, Feature, FeatureDag
-from cbdp.io.places import Stops
-from cbdp.release import Release
+from cbdp.features.places import Stops
+from cbdp.privacy.budget import Parallel, Sequential, Spend
+from cbdp.release.release import Release
 
 if TYPE_CHECKING:  # intervals are handed in
-    from cbdp.intervals import Interval
+    from cbdp.estimate.intervals import Interval
 
 Ints = NDArray[np.int64]
 

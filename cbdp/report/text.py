@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from cbdp.features import SINGLETON
-from cbdp.io.manifest import estimator_of, rounding_of
-from cbdp.release import FEW
+from cbdp.privacy.unit import Person
+from cbdp.release.manifest import estimator_of, rounding_of
+from cbdp.release.release import FEW
 from cbdp.report.charts import Chart
 from cbdp.report.markup import Html, join, tag
 from cbdp.report.pictures import price
 from cbdp.report.published import LISTED, Published
 from cbdp.report.roles import Roles, listed, period_names
-from cbdp.unit import Person
 
 GLOSSARY = {
     "Differential privacy": "A property of how numbers are made, not of the numbers: whether one unit (a trip, a person) is in the "

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import SINGLETON
-from cbdp.io.manifest import rounding_of
-from cbdp.release import FEW, Release
+from cbdp.release.manifest import rounding_of
+from cbdp.release.release import FEW, Release
 from cbdp.report.published import Published
 
 TRUST, CARE, NOISE, EMPTY = "trust", "use with care", "noise", "nothing to judge"

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from cbdp.app.internal import BANNER
 from cbdp.errors import InputError
-from cbdp.report.internal import BANNER
 from cbdp.report.markup import Html, join, page, table, tag
 from cbdp.transit.city import City, Ints
 from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP, Operations, Service, figures

@@ -1,0 +1,186 @@
+"""The curator's own report: the release beside the truth. It reveals private data, and nothing writes it by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.estimate.intervals import Interval
+from cbdp.features import SINGLETON
+from cbdp.release.release import Release
+from cbdp.report.markup import Html, join, page, table, tag
+from cbdp.report.pictures import scatter
+from cbdp.report.published import Published, publish
+from cbdp.report.text import confident, number, percent, tables
+from cbdp.trips.count import Counts
+
+Ints = NDArray[np.int64]
+
+BANNER = "INTERNAL – reveals private data – do not publish"
+MISSES = 25  # listed
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A feature's published counts beside the true ones; of `singleton` only the types that have either."""
+
+    feature: str
+    size: int
+    published: Ints
+    true: Ints
+    index: Ints  # the element each stands for
+    covered: float | None  # share of the intervals that hold the truth
+
+    @property
+    def error(self) -> Ints:
+        return self.published - self.true
+
+    @property
+    def rms(self) -> float:
+        return float(np.sqrt(np.square(self.error, dtype=float).sum() / self.size))
+
+
+def build_internal(release: Release, truth: Counts) -> str:
+    """Errors of every table against the truth, coverage of the intervals, and the biggest misses, as HTML.
+
+    For the curator's eyes only: the page shows exact counts. `truth` are the counts that the release was made from.
+    """
+    same = {n: d.values for n, d in truth.universe.dimensions.items()} == {
+        n: d.values for n, d in release.features.universe.dimensions.items()
+    }
+    if not same:
+        raise InputError(
+            "the truth counts other trip types than the release: count with the release's universe"
+        )
+    published = publish(release)
+    found = [compare(published, truth, name) for name in tables(published)]
+    banner = tag("div", tag("p", BANNER), class_="internal", role="alert")
+    total = int(truth.value.sum())
+    said = f"True trips: {total:,}. Published: {release.total:,}. Errors are published less true counts, in trips."
+    body = join(
+        banner,
+        tag("header", tag("h1", "Release beside the truth"), tag("p", said, class_="lead")),
+        tag(
+            "main",
+            tag("section", tag("h2", "Errors by table"), _errors(found, published), id="errors"),
+            tag("section", tag("h2", "Biggest misses"), _misses(found, published), id="misses"),
+            tag("section", tag("h2", "Published against true counts"), _scatters(found), id="scatters"),
+        ),
+        tag("footer", tag("p", BANNER)),
+    )
+    return page("INTERNAL: release beside the truth", body, None)
+
+
+def compare(published: Published, truth: Counts, name: str) -> Comparison:
+    release, interval = published.release, published.intervals.get(name)
+    size = published.dag.size(name)
+    if name == SINGLETON and interval is None and name not in release.tables:
+        index = np.union1d(release.index, truth.index)
+        counts, exact = (_at(index, c.index, c.value) for c in (release, truth))
+    else:
+        index, counts, exact = np.arange(size), release.counts(name), truth.of(published.dag, name)
+    return Comparison(
+        name, size, counts, exact, index, None if interval is None else _covered(interval, exact)
+    )
+
+
+def _at(index: Ints, where: Ints, value: Ints) -> Ints:
+    found = np.zeros(len(index), dtype=np.int64)
+    found[np.searchsorted(index, where)] = value
+    return found
+
+
+def _covered(interval: Interval, exact: Ints) -> float:
+    return float(np.mean((interval.low <= exact) & (exact <= interval.high)))
+
+
+def _errors(found: Sequence[Comparison], published: Published) -> Html:
+    sure = confident(published)
+    head = ["Table", "Counts", "Root mean square", "Mean error", "Mean size", "Largest", "Beside the mean count", f"Inside {sure} intervals"]  # fmt: skip
+    rows = []
+    for c in found:
+        mean = c.true.sum() / c.size
+        rows.append([
+            c.feature, f"{c.size:,}", _small(c.rms), _signed(float(c.error.sum() / c.size)), _small(np.abs(c.error).sum() / c.size),
+            f"{int(np.abs(c.error).max(initial=0)):,}", percent(c.rms / mean) if mean else "–",
+            "–" if c.covered is None else percent(c.covered),
+        ])  # fmt: skip
+    said = tag(
+        "p",
+        f"Of the intervals about {sure} should hold the truth. A single release may differ, most of all in tables of few counts.",
+    )
+    return join(tag("div", table(head, rows, class_="cards", id="error-table"), class_="scroll"), said)
+
+
+def _signed(value: float) -> str:
+    return "0" if abs(value) < 0.0005 else f"{value:+.3f}".replace("-", "−")
+
+
+def _small(value: float) -> str:
+    return number(value) if value >= 100 else f"{value:.3g}"
+
+
+def _misses(found: Sequence[Comparison], published: Published) -> Html:
+    """The counts that are off by the most, of each table on its own."""
+    return join([
+        tag("details", tag("summary", c.feature), tag("div", _missed(c, published), class_="scroll"), open=c.feature != SINGLETON)
+        for c in found
+        if c.size > 1
+    ])  # fmt: skip
+
+
+def _missed(c: Comparison, published: Published) -> Html:
+    worst = np.lexsort((c.index, -np.abs(c.error)))[:MISSES]
+    worst = worst[c.error[worst] != 0]
+    if not len(worst):
+        return tag("p", "None: every count is exact.")
+    names = _names(published, c.feature, c.index[worst])
+    interval = published.intervals.get(c.feature)
+    rows: list[list[Any]] = []
+    for name, place in zip(names, worst.tolist(), strict=True):
+        row = [
+            name,
+            f"{c.published[place]:,}",
+            f"{c.true[place]:,}",
+            f"{c.error[place]:+,}".replace("-", "−"),
+        ]
+        if interval is not None:
+            low, high = int(interval.low[place]), int(interval.high[place])
+            row.append(f"{low:,}–{high:,}" + ("" if low <= c.true[place] <= high else " (missed)"))
+        rows.append(row)
+    head = ["Count", "Published", "True", "Error", *(["Interval"] if interval is not None else [])]
+    return table(head, rows)
+
+
+def _names(published: Published, feature: str, elements: Ints) -> list[str]:
+    """The elements' labels, joined."""
+    universe = published.dag.universe
+    if feature == SINGLETON:
+        codes = universe.unrank_codes(elements)
+        columns = [
+            [str(d.values[i]) for i in code.tolist()]
+            for d, code in zip(universe.dimensions.values(), codes, strict=True)
+        ]
+    else:
+        partition = published.dag.partition(feature)
+        pairs = zip(partition.attributes, partition.label_codes(), strict=True)
+        columns = [[str(a.labels[i]) for i in code[elements].tolist()] for a, code in pairs]
+    return [" · ".join(row) for row in zip(*columns, strict=True)]
+
+
+def _scatters(found: Sequence[Comparison]) -> Html:
+    pictures = [
+        tag("article", tag("h3", c.feature), scatter(c.published, c.true, c.feature))
+        for c in found
+        if c.size > 1
+    ]
+    said = tag(
+        "p",
+        "On the line a published count is exact. Both scales are of square roots, so that small counts can be seen.",
+    )
+    return join(said, tag("div", pictures, class_="beside"))

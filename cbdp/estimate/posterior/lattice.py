@@ -1,0 +1,160 @@
+"""The exact law of a noisy count, given how many trips were to be expected.
+
+A count n is Poisson about a mean λ, and λ itself is drawn from a mixture: none at all with some probability, or else
+about the expected value with a spread that may be heavy. On top comes two-sided geometric noise. With noise far wider
+than a trip, counts are taken in steps of a fraction of its scale.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+from scipy.special import gammaln, ndtr, pdtrc, xlogy
+
+from cbdp.privacy.measurement import geometric_variance
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FINE = 32  # steps in the noise's scale: the law on steps is off by about a ten-thousandth
+MOST = (
+    2**13
+)  # steps up to which counts are told apart; above, noise of a few steps has nothing left to decide
+DEEP = (
+    32  # scales below 0 from which noisy counts share a column: all counts below 0 say the same about trips
+)
+LEAST = 0.02  # means below are mixed from this one and 0: a Poisson count is then 0 or 1
+RATIO = 0.25  # by which a mean is larger than the one before, at most
+EMPTY = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
+SPREAD = (0.0, 0.3, 0.6, 0.9, 1.3, 1.8, 2.4, 3.0)
+SHAPES = np.array([(empty, spread) for empty in EMPTY for spread in SPREAD])
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """The likelihood of every noisy count there is, under a Poisson count of each of a row of means."""
+
+    step: int
+    decay: float  # of the noise from one step to the next
+    variance: float  # of the noise, in trips
+    column: Ints  # of each noisy count, in the tables
+    capped: NDArray[np.bool_]  # noisy counts beyond the tables
+    means: Floats  # 0 and a row of means, in trips
+    zero: int  # the column of a noisy count of 0
+    trips: Floats  # by column, the count without noise (0 where it would be negative)
+    counts: Floats  # means × columns: the law of the count without noise
+
+    def with_means(self, means: Floats) -> Lattice:
+        """The tables for another row of means."""
+        return replace(self, means=means, counts=_counts(means, self.zero, self.counts.shape[1], self.step))
+
+    @cached_property
+    def likelihood(self) -> Floats:
+        """Means × columns: the probability of each noisy count."""
+        return self._noised(self.counts)
+
+    @cached_property
+    def moments(self) -> tuple[Floats, Floats]:
+        """Means × columns: likelihood times the expected count, and times its square, given the noisy count."""
+        return self._noised(self.counts * self.trips), self._noised(self.counts * self.trips**2)
+
+    def _noised(self, law: Floats) -> Floats:
+        """A law on the lattice after two-sided geometric noise: two recursions, from either side."""
+        up = lfilter([1.0], [1.0, -self.decay], law, axis=-1)
+        down = lfilter([1.0], [1.0, -self.decay], law[:, ::-1], axis=-1)[:, ::-1]
+        made: Floats = (up + down - law) * ((1 - self.decay) / (1 + self.decay))
+        return np.maximum(made, 0.0)
+
+    def mixtures(self, expected: Floats, shapes: Floats = SHAPES) -> Floats:
+        """Expected counts × shapes × means: what each shape mixes; each row adds up to 1 and has the expected mean.
+
+        Of a shape (empty, spread), `empty` have no trips, and the others' means are log-normal.
+        """
+        return mixtures(self.means, expected, shapes)
+
+
+def lattice(noisy: Floats, scale: float) -> Lattice:
+    """The tables for these noisy counts."""
+    step = max(1, int(scale // FINE))
+    deep = DEEP * math.ceil(scale / step)
+    place = np.clip(np.rint(noisy / step), -deep, MOST + 1).astype(np.int64)
+    high = min(int(place.max()), MOST)
+    zero = max(0, -int(place.min()))
+    top = max(8, high + 3 * math.ceil(scale / step) + 3)
+    means = row_of_means(LEAST, max(4.0, top * step), scale)
+    counts = _counts(means, zero, zero + top + 1, step)
+    trips = np.concatenate([np.zeros(zero), step * np.arange(top + 1.0)])
+    return Lattice(
+        step,
+        math.exp(-step / scale),
+        geometric_variance(scale),
+        np.minimum(place, high) + zero,
+        place > high,
+        means,
+        zero,
+        trips,
+        counts,
+    )
+
+
+def _counts(means: Floats, zero: int, columns: int, step: int) -> Floats:
+    """Means × columns: the law of the count without noise, which is not below 0."""
+    counts = np.zeros((len(means), columns))
+    counts[:, zero:] = _poisson(means, np.arange(columns - zero), step)
+    return counts
+
+
+def row_of_means(least: float, most: float, scale: float) -> Floats:
+    """0, and means from the least to the first that is not below the most.
+
+    Poisson counts about neighbouring means overlap, or differ by less than the noise: else counts between two means would be
+    drawn to one or the other.
+    """
+    found = [0.0, least]
+    while found[-1] < most:
+        found.append(found[-1] + min(RATIO * found[-1], max(math.sqrt(found[-1]), scale / 4)))
+    return np.array(found)
+
+
+def mixtures(means: Floats, expected: Floats, shapes: Floats = SHAPES) -> Floats:
+    """Expected counts × shapes × means: of a shape (empty, spread), `empty` have no trips; the others' means are log-normal.
+
+    A mean between two of the row is dealt to both so that means are kept: the part of each is a second difference of
+    expected excesses E[(λ − a)⁺], which a log-normal law has in closed form; or of E[(a − λ)⁺], where these are small.
+    """
+    empty, spread = shapes[:, :1], np.maximum(shapes[:, 1:], 1e-3)
+    centre = np.maximum(expected, TINY)[:, None, None] / (1 - empty)
+    positive = means[1:]
+    far = (np.log(centre) - np.log(positive)) / spread
+    over = centre * ndtr(far + spread / 2) - positive * ndtr(far - spread / 2)
+    under = positive * ndtr(spread / 2 - far) - centre * ndtr(-far - spread / 2)
+    over = np.diff(over, axis=2, prepend=np.broadcast_to(centre, (*over.shape[:2], 1)))
+    under = np.diff(under, axis=2, prepend=0.0)
+    # −P(λ > a), on average between two means
+    slope = np.where(positive <= centre, under / np.diff(means) - 1, over / np.diff(means))
+    made: Floats = np.diff(slope, axis=2, prepend=-1.0, append=0.0)
+    made = np.maximum(made, 0.0) * (1 - empty)
+    made[:, :, 0] += empty[:, 0]
+    return made
+
+
+def _poisson(means: Floats, steps: Ints, step: int) -> Floats:
+    """Means × steps: the law of a Poisson count; a count between two steps is dealt to both, so that means are kept."""
+    if step == 1:
+        law = np.exp(xlogy(steps, means[:, None]) - means[:, None] - gammaln(steps + 1.0))
+    else:  # a hat function of the count is a second difference of expected excesses E[(n − a)⁺]
+        over = step * np.arange(0.0, len(steps) + 1)
+        excess = means[:, None] * pdtrc(np.maximum(over - 1, 0), means[:, None]) - over * pdtrc(
+            over, means[:, None]
+        )
+        excess[:, 0] = means
+        excess = np.column_stack([means + step, excess])
+        law = np.maximum(np.diff(excess, n=2, axis=1) / step, 0.0)
+    made: Floats = law / np.maximum(law.sum(axis=1, keepdims=True), TINY)
+    return made

@@ -1,0 +1,116 @@
+"""The margins that leaves are predicted from: sums over many types, of noisy leaves and of what was measured."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from cbdp.estimate.posterior.threads import each
+from cbdp.features import SINGLETON, FeatureDag, Partition, Universe
+from cbdp.privacy.measurement import Measurement
+from cbdp.solvers.problem import bincount
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FEWEST = 3  # types to an element: with fewer, a leaf's neighbours say next to nothing about it
+MOST = 40  # margins, the coarsest first
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """A grouping of the leaves, and what the features that were measured say about its sums."""
+
+    by: tuple[str, ...]
+    size: int
+    element: NDArray[np.int32]  # of each leaf
+    known: Floats  # the sums, from measured features
+    precision: Floats  # of these; 0 where nothing was measured
+    power: Floats  # the noise's law is exp(−(|z|/width)^power): 1 is Laplace's, 2 the normal one of many added up
+    width: Floats  # for a variance of 1
+    asked: bool  # is it one of the measured features, and not only a sum over finer ones
+
+
+def margins(features: FeatureDag, measurements: Sequence[Measurement]) -> list[Margin]:
+    """Every margin that could say something about a leaf, coarse ones first."""
+    universe = features.universe
+    codes = universe.unrank_codes(np.arange(universe.size))
+    measured = [m for m in measurements if m.feature != SINGLETON and m.variance is not None]
+    inside = {m.feature: features.partition(m.feature).element_of(codes) for m in measured}
+    partitions = [(by, universe.partition(by)) for by in _groupings(universe)]
+    useful = [(by, p) for by, p in partitions if p.size > 1 and p.size * FEWEST <= universe.size]
+
+    def margin(found: tuple[tuple[str, ...], Partition]) -> Margin:
+        by, partition = found
+        element = partition.element_of(codes)
+        known, precision, alone = known_sums(element, partition.size, measured, inside)
+        asked = bool((alone > 0.5).all())
+        return Margin(
+            by, partition.size, element.astype(np.int32), known, precision, *noise_law(alone), asked
+        )
+
+    return each(margin, sorted(useful, key=lambda found: found[1].size)[:MOST], universe.size)
+
+
+def _groupings(universe: Universe) -> list[tuple[str, ...]]:
+    """Every choice of at most one attribute of each dimension; attributes of several, alone and with each other dimension."""
+    dimensions = list(universe.dimensions)
+    choices: dict[str, list[str | None]] = {name: [None] for name in dimensions}
+    several = []
+    for name, attribute in universe.attributes.items():
+        if len(attribute.of) == 1:
+            choices[attribute.of[0]].append(name)
+        else:
+            several.append(attribute)
+    made = [tuple(c for c in chosen if c is not None) for chosen in itertools.product(*choices.values())]
+    made = [by for by in made if by and by != tuple(dimensions)]
+    for attribute in several:
+        others = [d for d in dimensions if d not in attribute.of]
+        made += [(attribute.name,), *((attribute.name, other) for other in others)]
+    return made
+
+
+def known_sums(
+    element: Ints, size: int, measured: Sequence[Measurement], inside: dict[str, Ints]
+) -> tuple[Floats, Floats, Floats]:
+    """Sums of the measured features that refine the margin, combined by inverse variance: value, precision, share.
+
+    The share is how much of the variance is that of a single noise: 1 is all of it, near 0 there are very many.
+    """
+    total, precision, fourth = np.zeros(size), np.zeros(size), np.zeros(size)
+    for m in measured:
+        held = np.full(len(m.values), -1, dtype=np.int64)
+        if m.elements is not None or not _refines(inside[m.feature], element, held):
+            continue
+        assert m.variance is not None
+        variance = bincount(held, m.variance, size)
+        total += bincount(held, m.values.astype(float), size) / variance
+        precision += 1.0 / variance
+        fourth += bincount(held, m.variance**2, size) / variance**2 / variance**2
+    sure = np.maximum(precision, 1e-300)
+    return total / sure, precision, np.minimum(fourth / np.maximum(precision**2, 1e-300), 1.0)
+
+
+@njit(cache=True, nogil=True)
+def _refines(fine, coarse, held):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Does each fine element lie in one coarse element; `held` is filled with which."""
+    for u in range(len(fine)):
+        if held[fine[u]] != coarse[u]:
+            if held[fine[u]] >= 0:
+                return False
+            held[fine[u]] = coarse[u]
+    return True
+
+
+def noise_law(alone: Floats) -> tuple[Floats, Floats]:
+    """The power and the width of a law with the kurtosis of such a sum of Laplace noises: 3 beyond the normal for one."""
+    power = np.linspace(1.0, 2.0, 101)
+    beyond = np.exp(gammaln(5 / power) + gammaln(1 / power) - 2 * gammaln(3 / power)) - 3.0
+    found = np.interp(3.0 * alone, beyond[::-1], power[::-1])
+    return found, np.exp(0.5 * (gammaln(1 / found) - gammaln(3 / found)))

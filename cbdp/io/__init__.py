@@ -1,1 +1,0 @@
-"""What comes in and goes out: streams of trips (private), stops and zones (public)."""

@@ -1,0 +1,124 @@
+"""Noise on every trip type of a universe too large to enumerate: only what exceeds a floor is ever drawn.
+
+Each of the |U| noisy counts is *defined*, independent of the others, and revealed from the top down. A floor per cell says
+how far: the types whose noisy count exceeds it are known, with their counts; of the others it is known that they do not.
+Lowering a floor reveals the band in between. What is revealed has exactly the law it would have had if all |U| counts
+had been noised at the start and then read off: docs/universes.md has the proof. Left of the wall: what is private here
+(which types have trips at all) is held in fields that nothing else reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.features import SINGLETON, FeatureDag
+from cbdp.features.index import among
+from cbdp.measuring.noise import DiscreteLaplace, Entropy
+from cbdp.privacy.measurement import Measurement
+from cbdp.trips.count import Counts
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+HIDDEN = 2**61  # the floor of a cell of which nothing is revealed; noisy counts beyond it are cut down to it
+MOST = 2**29  # survivors that may be drawn at once
+
+
+class Answer:
+    """Noisy counts of all trip types, revealed where they exceed a floor that may be lowered."""
+
+    def __init__(
+        self,
+        counts: Counts,
+        cell: Ints,
+        features: FeatureDag,
+        scale: Fraction,
+        entropy: Entropy,
+        epsilon: Fraction | None,
+    ) -> None:
+        self.scale = scale
+        self.epsilon = epsilon
+        self.features = features
+        self.floor = np.full(features.cells.size, HIDDEN, dtype=np.int64)
+        self.index = self.value = np.empty(0, dtype=np.int64)  # revealed, in the universe's order
+        self._law = DiscreteLaplace(scale)
+        self._entropy = entropy
+        self._sizes = features.cells.partition.sizes
+        # private: the types with trips draw their noise once and for all, whether it will be revealed or not
+        self._index = counts.index
+        self._noisy = np.minimum(counts.value + self._law.sample(len(counts.value), entropy), HIDDEN)
+        self._cell = cell
+
+    def lower(self, floor: Ints) -> None:
+        """Reveal the noisy counts above these floors, one per cell; a floor that is not lower changes nothing."""
+        floor = np.minimum(np.asarray(floor, dtype=np.int64), self.floor)
+        if (floor < -HIDDEN).any():
+            raise InputError(f"a floor of {floor.min()} is below any count")
+        index, value = zip(self._with_trips(floor), *self._without_trips(floor), strict=True)
+        fresh = np.concatenate(index)
+        order = np.argsort(
+            fresh, kind="stable"
+        )  # nothing tells where a type came from, its place among the others neither
+        self._insert(fresh[order], np.concatenate(value)[order])
+        self.floor = floor
+
+    def expected(self, floor: Ints) -> Floats:
+        """The share of the types without trips that exceed these floors (public)."""
+        return np.asarray(self._law.survival(floor))
+
+    def measurement(self) -> Measurement:
+        """What is revealed so far."""
+        return Measurement(
+            SINGLETON,
+            self.value,
+            scale=self.scale,
+            elements=self.index,
+            epsilon=self.epsilon,
+            floor=self.floor,
+        )
+
+    def _with_trips(self, floor: Ints) -> tuple[Ints, Ints]:
+        shown = (self._noisy > floor[self._cell]) & (self._noisy <= self.floor[self._cell])
+        return self._index[shown], self._noisy[shown]
+
+    def _without_trips(self, floor: Ints) -> Iterator[tuple[Ints, Ints]]:
+        """The types of count zero whose noise lies in the band, for cells with the same band together."""
+        moved = np.flatnonzero(floor < self.floor)
+        bands, which = np.unique(np.stack([floor[moved], self.floor[moved]]), axis=1, return_inverse=True)
+        for b, (low, high) in enumerate(bands.T.tolist()):
+            cells = moved[which == b]
+            ends = np.cumsum(self._sizes[cells])
+            hits = self._hits(int(ends[-1]), low, high)
+            place = np.searchsorted(ends, hits, side="right")
+            offset = hits - (ends - self._sizes[cells])[place]
+            index = self.features.cells.partition.type_at(cells[place], offset)
+            # types with trips have noise of their own, and those revealed before have theirs: their hits mean nothing
+            index = index[~among(index, self._index) & ~among(index, self.index)]
+            yield index, self._excess(len(index), low, high)
+
+    def _hits(self, types: int, low: int, high: int) -> Ints:
+        above = 0.0 if high == HIDDEN else float(self._law.survival(high))
+        expected = types * (float(self._law.survival(low)) - above)
+        if expected > MOST:
+            raise InputError(
+                f"about {expected:.1e} noisy counts would have to be drawn, more than fit: measure coarser features "
+                "or use a larger ε, so that less noise is of the size of the counts"
+            )
+        if high == HIDDEN:
+            return self._law.sample_skips(types, low, self._entropy)
+        return self._law.sample_band_hits(types, low, high, self._entropy)
+
+    def _excess(self, n: int, low: int, high: int) -> Ints:
+        if high == HIDDEN:
+            return np.minimum(self._law.sample_excess(n, low, self._entropy), HIDDEN)
+        return self._law.sample_band(n, low, high, self._entropy)
+
+    def _insert(self, index: Ints, value: Ints) -> None:
+        place = np.searchsorted(self.index, index)
+        self.index = np.insert(self.index, place, index)
+        self.value = np.insert(self.value, place, value)

@@ -1,0 +1,128 @@
+"""Parts that others may add: one table for each kind, all alike.
+
+A part is a frozen value (or a class whose instances are frozen values) with a `name`, a line `about` it, and its
+capabilities as class data. A kind of part has an ordered table in its folder's `__init__`, name → "module:attribute", and an
+entry-point group in which other packages register theirs. Nothing is imported until it is asked for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from cbdp.errors import CbdpError, InputError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Parts(Generic[T]):
+    """All parts of one kind, ours first, in the order we would choose them."""
+
+    kind: str  # what one is called in messages: "solver"
+    group: str  # the entry-point group: "cbdp.solvers"
+    table: Mapping[str, str]  # name → "module:attribute"
+    fits: Callable[[Any], T | None]  # the part that an object is, or None
+    error: type[CbdpError] = InputError
+    base: str = ""  # what to subclass, for the message
+
+    def known(self) -> dict[str, str]:
+        """Every part's name and where it is found; nothing of it is imported."""
+        others = {e.name: e.value for e in entry_points(group=self.group)}
+        return {**self.table, **{n: where for n, where in sorted(others.items()) if n not in self.table}}
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.known())
+
+    def get(self, wanted: Any) -> T:
+        """A part by its name, as "package.module:attribute", or as it is."""
+        if isinstance(wanted, str):
+            # installed packages are searched for strangers only
+            where = self.table.get(wanted) or self.known().get(wanted, wanted)
+            if ":" not in where:
+                raise self.error(self.unknown(wanted))
+            wanted = self._load(where)
+        part = self.fits(wanted)
+        if part is None:
+            hint = f": subclass {self.base}" if self.base else ""
+            raise self.error(f"{wanted!r} is not a {self.kind}{hint}")
+        return part
+
+    def unknown(self, name: str) -> str:
+        """What to say of a name that no part has."""
+        known = list(self.known())
+        return (
+            f"unknown {self.kind} {name!r}: {did_you_mean(name, known)} "
+            "(or name one as 'package.module:attribute')"
+        )
+
+    def each(self) -> Iterator[tuple[str, T | None, str]]:
+        """Name, part and, where it cannot be loaded, the reason; for lists that people read."""
+        for name in self.known():
+            try:
+                yield name, self.get(name), ""
+            except CbdpError as broken:
+                yield name, None, str(broken)
+
+    def _load(self, where: str) -> Any:
+        module, _, attribute = where.partition(":")
+        try:
+            return getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as failure:
+            raise self.error(f"{self.kind} {where!r} cannot be loaded: {failure}") from failure
+
+
+def instance_of(base: type[T]) -> Callable[[Any], T | None]:
+    """What `Parts.fits` is for parts that are values: an instance, or a class that needs no settings."""
+
+    def fits(given: Any) -> T | None:
+        if isinstance(given, type) and issubclass(given, base):
+            given = given()
+        return given if isinstance(given, base) else None
+
+    return fits
+
+
+def subclass_of(base: type[T]) -> Callable[[Any], type[T] | None]:
+    """What `Parts.fits` is for parts that are classes."""
+    return lambda given: given if isinstance(given, type) and issubclass(given, base) else None
+
+
+def did_you_mean(wrong: str, known: list[str]) -> str:
+    """A cure for a name that is not known.
+
+    >>> did_you_mean("newtom", ["newton", "osqp"]), did_you_mean("x", ["newton", "osqp"])
+    ("did you mean 'newton'?", 'there are newton, osqp')
+    """
+    close = difflib.get_close_matches(wrong, known, n=1, cutoff=0.6)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+
+
+def setting(about: str, kind: str = "text", *, choices: Any = None, default: Any = None, **field: Any) -> Any:
+    """A field of a part that a configuration may set.
+
+    `kind` is one of "text", "whole", "real", "flag", "names" (a list of features), "weights" and "file". `choices` are the
+    only texts allowed: a tuple, or a `Parts` whose names they are.
+    """
+    return dataclasses.field(
+        default=default, metadata={"setting": Setting(about, kind, choices)}, **field
+    )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a configuration may say of a part's field, and a line about it."""
+
+    about: str
+    kind: str = "text"
+    choices: Any = None
+
+
+def settings_of(part: type) -> dict[str, Setting]:
+    """The fields of a part that a configuration may set."""
+    return {f.name: f.metadata["setting"] for f in dataclasses.fields(part) if "setting" in f.metadata}

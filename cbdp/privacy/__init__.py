@@ -1,0 +1,1 @@
+"""Promises without data: units and sensitivities, noise laws, budgets, claims, the ledger."""

@@ -1,0 +1,21 @@
+"""What is published: the release, its recipe, its manifest and files, and the formats of others. Right of the wall."""
+
+from typing import TYPE_CHECKING
+
+from cbdp.lazy import lazily
+
+if TYPE_CHECKING:
+    from cbdp.release.export import export
+    from cbdp.release.files import load
+    from cbdp.release.release import Release
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "Release": "cbdp.release.release",
+        "export": "cbdp.release.export",
+        "load": "cbdp.release.files",
+    },
+)
+
+__all__ = ["Release", "export", "load"]

@@ -1,0 +1,193 @@
+"""Published trips as flows from place to place, period by period."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.features import Dimension, Universe
+from cbdp.features.places import Stops
+from cbdp.release.labels import text_of
+from cbdp.release.release import Release
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+DAY = 86_400
+MOST = 100_000  # periods
+
+
+@dataclass(frozen=True)
+class Period:
+    """One combination of the values of all dimensions but origin and destination, and the seconds it lasts."""
+
+    labels: tuple[tuple[str, Hashable], ...]
+    begin: int
+    end: int
+
+    @property
+    def name(self) -> str:
+        return " ".join(text_of(label) for _, label in self.labels) or "trips"
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """Trips between places, in order of period, origin and destination; one row for each that has any."""
+
+    ids: tuple[Hashable, ...]  # of the places: stops or zones
+    periods: tuple[Period, ...]
+    period: Ints = field(repr=False)
+    origin: Ints = field(repr=False)
+    destination: Ints = field(repr=False)
+    count: Ints = field(repr=False)
+    first: Ints = field(
+        repr=False
+    )  # a row of the published trips that is in each; the only one unless zones were added up
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The ids as text; two that would look the same are refused."""
+        texts = tuple(text_of(label) for label in self.ids)
+        if len(set(texts)) < len(texts):
+            twice = next(t for t in texts if texts.count(t) > 1)
+            raise InputError(f"two places would both be called {twice!r}: rename one")
+        return texts
+
+    def by_period(self) -> Iterator[tuple[Period, slice]]:
+        """Every period, also those without trips, and its rows."""
+        ends = np.searchsorted(self.period, np.arange(len(self.periods) + 1))
+        for period, (a, b) in zip(self.periods, itertools.pairwise(ends.tolist()), strict=True):
+            yield period, slice(a, b)
+
+
+def flows(
+    release: Release,
+    *,
+    level: str | None = None,
+    origin: str = "origin",
+    destination: str = "destination",
+) -> Flows:
+    """The published trips by period, origin and destination; with `level`, between the zones of that attribute."""
+    universe = release.features.universe
+    names = list(universe.dimensions)
+    for end in (origin, destination):
+        if end not in names:
+            raise InputError(
+                f"the release has no dimension {end!r} (it has {', '.join(names)}): "
+                "this format is for trips from an origin to a destination, say which dimensions those are"
+            )
+    codes = dict(zip(names, universe.unrank_codes(release.index), strict=True))
+    ids, ends = _places(universe, origin, destination, level)
+    others = [n for n in names if n not in (origin, destination)]
+    number = np.zeros(len(release.index), dtype=np.int64)
+    for n in others:
+        number = number * len(universe.dimensions[n]) + codes[n]
+    columns = (number, ends[0][codes[origin]], ends[1][codes[destination]])
+    listed = _periods({n: universe.dimensions[n] for n in others})
+    return Flows(ids, listed, *_added(columns, release.value))
+
+
+def _places(
+    universe: Universe, origin: str, destination: str, level: str | None
+) -> tuple[tuple[Hashable, ...], tuple[Ints, Ints]]:
+    """The ids of all places, and where each value of the two dimensions is among them."""
+    names = [end if level is None else f"{end}.{level}" for end in (origin, destination)]
+    for name, end in zip(names, (origin, destination), strict=True):
+        if name not in universe.attributes or universe.attributes[name].of != (end,):
+            raise InputError(
+                f"the release has no attribute {name!r} of {end!r}: there are {', '.join(universe.attributes)}"
+            )
+    first, second = (universe.attributes[name] for name in names)
+    ids = tuple(dict.fromkeys((*first.labels, *second.labels)))
+    place = {label: p for p, label in enumerate(ids)}
+    ends = [np.array([place[v] for v in a.labels], dtype=np.int64)[a.codes] for a in (first, second)]
+    return ids, (ends[0], ends[1])
+
+
+def _periods(dimensions: dict[str, Dimension]) -> tuple[Period, ...]:
+    if math.prod(len(d) for d in dimensions.values()) > MOST:
+        raise InputError(
+            f"{' × '.join(dimensions)} make more than {MOST:,} periods: too many for this format"
+        )
+    clock = next((n for n, d in dimensions.items() if d.edges is not None), None)
+    starts = {n: _days(d) for n, d in dimensions.items() if n != clock}
+    found = []
+    for place in itertools.product(*(range(len(d)) for d in dimensions.values())):
+        at = dict(zip(dimensions, place, strict=True))
+        edges = dimensions[clock].edges if clock is not None else None
+        begin, end = (0, DAY) if clock is None or edges is None else edges[at[clock] : at[clock] + 2]
+        later = DAY * sum(days[at[n]] for n, days in starts.items())
+        labels = tuple((n, d.values[at[n]]) for n, d in dimensions.items())
+        found.append(Period(labels, begin + later, end + later))
+    return tuple(found)
+
+
+def _days(dimension: Dimension) -> Sequence[int]:
+    """How many days after the first each value is, where the values are dates; else all are the same day."""
+    try:
+        dates = [v if type(v) is dt.date else dt.date.fromisoformat(v) for v in dimension.values]  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return [0] * len(dimension)
+    return [(day - min(dates)).days for day in dates]
+
+
+def _added(columns: tuple[Ints, Ints, Ints], value: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Rows in order, those alike added up."""
+    order = np.lexsort(columns[::-1])
+    ordered = [c[order] for c in columns]
+    new = np.ones(len(order), dtype=bool)
+    if len(order):
+        new[1:] = np.any([c[1:] != c[:-1] for c in ordered], axis=0)
+    starts = np.flatnonzero(new)
+    sums = np.add.reduceat(value[order], starts) if len(starts) else value[:0]
+    period, origin, destination = (c[starts] for c in ordered)
+    return period, origin, destination, sums, order[starts]
+
+
+def coordinates(
+    release: Release,
+    made: Flows,
+    places: Stops | None,
+    *,
+    level: str | None = None,
+    origin: str = "origin",
+    destination: str = "destination",
+) -> tuple[Floats, Floats]:
+    """Longitude and latitude of each place; of a zone, the mean of its stops'. Those that no trip uses may have none."""
+    known = places or release.places
+    if known is None:
+        raise InputError("the release has no coordinates: give places=cbdp.features.places.stops(…)")
+    at = dict(zip(known.ids, zip(known.lon.tolist(), known.lat.tolist(), strict=True), strict=True))
+    universe = release.features.universe
+    _, ends = _places(universe, origin, destination, level)
+    sums = np.zeros((len(made.ids), 3))
+    for name, place in zip((origin, destination), ends, strict=True):
+        found = np.array([at.get(v, (np.nan, np.nan)) for v in universe.dimensions[name].values])
+        here = ~np.isnan(found).any(axis=1)
+        np.add.at(sums, place[here], np.column_stack([found[here], np.ones(here.sum())]))
+    used = np.union1d(made.origin, made.destination)
+    lost = used[sums[used, 2] == 0]
+    if len(lost):
+        raise InputError(
+            f"the place {made.ids[lost[0]]!r} has no coordinates: give its latitude and longitude"
+        )
+    mean = sums[:, :2] / np.maximum(sums[:, 2:], 1)
+    return mean[:, 0], mean[:, 1]
+
+
+def labels_at(release: Release, attribute: str, rows: Ints) -> list[Hashable] | None:
+    """The labels that some rows of the published trips have of an attribute; None if there is no such attribute."""
+    universe = release.features.universe
+    if attribute not in universe.attributes:
+        return None
+    held = universe.attributes[attribute]
+    codes = dict(zip(universe.dimensions, universe.unrank_codes(release.index[rows]), strict=True))
+    return [held.labels[c] for c in held.codes[tuple(codes[d] for d in held.of)].tolist()]

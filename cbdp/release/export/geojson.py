@@ -1,0 +1,53 @@
+"""GeoJSON: a line from origin to destination for each flow, with its trips and period."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+from cbdp.features.places import Stops
+from cbdp.release.export.flows import coordinates, flows
+from cbdp.release.export.writing import text
+from cbdp.release.labels import text_of
+from cbdp.release.release import Release
+
+
+def write(
+    release: Release,
+    path: Path,
+    *,
+    places: Stops | None = None,
+    level: str | None = None,
+    origin: str = "origin",
+    destination: str = "destination",
+) -> None:
+    """Write a FeatureCollection of LineStrings, a line of text each."""
+    made = flows(release, level=level, origin=origin, destination=destination)
+    lon, lat = coordinates(release, made, places, level=level, origin=origin, destination=destination)
+    points = [_json([round(x, 7), round(y, 7)]) for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
+    ids = [_json(_value(label)) for label in made.ids]
+    before = ""
+    with text(path) as out:
+        out.write('{"type":"FeatureCollection","features":[')
+        for period, rows in made.by_period():
+            when = "".join(f"{_json(name)}:{_json(_value(label))}," for name, label in period.labels)
+            columns = (made.origin[rows].tolist(), made.destination[rows].tolist(), made.count[rows].tolist())
+            for o, d, count in zip(*columns, strict=True):
+                out.write(
+                    f'{before}\n{{"type":"Feature","geometry":{{"type":"LineString","coordinates":[{points[o]},{points[d]}]}},'
+                    f'"properties":{{"origin":{ids[o]},"destination":{ids[d]},{when}"count":{count}}}}}'
+                )
+                before = ","
+        out.write("\n]}\n")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _value(label: Any) -> Any:
+    """A label as JSON has it: numbers and text as they are."""
+    plain = isinstance(label, str | int | float) and not isinstance(label, dt.date)
+    return label if plain else text_of(label)

@@ -1,0 +1,98 @@
+"""MATSim: a population with one person per trip, from an activity at its origin to one at its destination."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.features.places import Stops
+from cbdp.release.export.flows import Flows, Period, coordinates, flows, labels_at
+from cbdp.release.export.writing import text
+from cbdp.release.export.xml import inside, quoted
+from cbdp.release.labels import text_of
+from cbdp.release.release import Release
+
+Ints = NDArray[np.int64]
+
+HEAD = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE population SYSTEM "http://www.matsim.org/files/dtd/population_v6.dtd">
+<population>
+<attributes>
+<attribute name="coordinateReferenceSystem" class="java.lang.String">EPSG:4326</attribute>
+</attributes>
+"""
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def write(
+    release: Release,
+    path: Path,
+    *,
+    places: Stops | None = None,
+    mode: str | None = None,
+    origin: str = "origin",
+    destination: str = "destination",
+) -> None:
+    """Write a person per trip. x and y are longitude and latitude, and the file says so (EPSG:4326).
+
+    Departures are evenly spaced over each period, those of one origin spread over all of it. Legs have the labels of the
+    universe's attribute `mode`, or the mode given, or "pt".
+    """
+    made = flows(release, origin=origin, destination=destination)
+    lon, lat = coordinates(release, made, places, origin=origin, destination=destination)
+    points = [f'x="{x:.7f}" y="{y:.7f}"' for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
+    starts, ends = ([_about(end, label) for label in made.ids] for end in ("origin", "destination"))
+    legs = _modes(release, made, mode)
+    number = 0
+    with text(path) as out:
+        out.write(HEAD)
+        for period, rows in made.by_period():
+            when = "".join(_about(name, label) for name, label in period.labels)
+            times = departures(period, int(made.count[rows].sum())).tolist()
+            columns = (made.origin[rows].tolist(), made.destination[rows].tolist(), made.count[rows].tolist())
+            done = 0
+            for o, d, count, leg in zip(*columns, legs[rows], strict=True):
+                about = starts[o] + ends[d] + when
+                for time in times[done : done + count]:
+                    number += 1
+                    out.write(_person(number, about, points[o], points[d], time, leg))
+                done += count
+        out.write("</population>\n")
+
+
+def departures(period: Period, trips: int) -> Ints:
+    """Times evenly spaced over a period, in whole seconds, in an order that spreads neighbours far apart.
+
+    >>> departures(Period((), 0, 100), 5).tolist()
+    [10, 70, 30, 90, 50]
+    """
+    step = max(1, round(trips * GOLDEN))
+    while math.gcd(step, max(trips, 1)) > 1:
+        step += 1
+    place = np.arange(trips, dtype=np.int64) * step % max(trips, 1)
+    return period.begin + (2 * place + 1) * (period.end - period.begin) // (2 * max(trips, 1))
+
+
+def _modes(release: Release, made: Flows, mode: str | None) -> list[str]:
+    """The mode of each flow."""
+    found = labels_at(release, "mode", made.first) if mode is None else None
+    if found is None:
+        return [quoted(mode or "pt")] * len(made.count)
+    return [quoted(text_of(label)) for label in found]
+
+
+def _about(name: str, label: Hashable) -> str:
+    return f'<attribute name={quoted(name)} class="java.lang.String">{inside(text_of(label))}</attribute>'
+
+
+def _person(number: int, about: str, start: str, finish: str, time: int, mode: str) -> str:
+    clock = f"{time // 3600:02d}:{time // 60 % 60:02d}:{time % 60:02d}"
+    return (
+        f'<person id="trip-{number}"><attributes>{about}</attributes><plan selected="yes">'
+        f'<activity type="origin" {start} end_time="{clock}"/><leg mode={mode}/>'
+        f'<activity type="destination" {finish}/></plan></person>\n'
+    )

@@ -1,0 +1,173 @@
+"""What is published: integer trips, every feature's counts, the noisy measurements, and what all of it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.estimate.engine import LISTED, Estimate
+from cbdp.features import SINGLETON, FeatureDag
+from cbdp.privacy.budget import Parallel, Sequential, Spend
+from cbdp.privacy.measurement import Measurement
+from cbdp.privacy.unit import Unit
+
+if TYPE_CHECKING:  # what is handed in, or loaded when it is asked for
+    from cbdp.estimate.intervals import Interval
+    from cbdp.features.places import Stops
+    from cbdp.mechanisms import Mechanism
+    from cbdp.release.files import Saved
+
+Ints = NDArray[np.int64]
+
+NEAREST, FEW = "nearest", "few"  # which whole trips are published: the estimate's, or gathered on few types
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a mechanism promises: ε and δ for a unit of privacy, with the argument; or that it promises nothing."""
+
+    unit: Unit
+    cost: Spend | Sequential | Parallel
+    holds: bool = True
+    caveat: str = ""
+
+    def __str__(self) -> str:
+        if not self.holds:
+            return f"not differentially private for any ε: {self.caveat}"
+        kind = "ε-DP" if self.cost.delta == 0 else "(ε, δ)-DP"
+        return f"{kind} for {self.unit}: {self.cost}"
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Integer trips by type, and tables of counts. Holds published values only."""
+
+    features: FeatureDag = field(repr=False)
+    mechanism: str
+    claim: Claim
+    index: Ints = field(repr=False)  # trip types with at least one published trip, ascending
+    value: Ints = field(repr=False)
+    measurements: Sequence[Measurement] = field(default=(), repr=False)
+    estimate: Estimate | None = field(default=None, repr=False)
+    tables: Mapping[str, Ints] = field(
+        default_factory=dict, repr=False
+    )  # published beside the trips, not derived
+    secure: bool = True  # False: drawn from a seeded source, for tests and benchmarks only
+    intervals: Mapping[str, Interval] = field(default_factory=dict, repr=False)
+    confidence: float | None = None  # of those intervals
+    rounding: Mapping[str, int] | None = field(
+        default=None, repr=False
+    )  # feature → elements that are not their estimate rounded down or up; None: not stated by the mechanism
+    levels: FeatureDag | None = field(
+        default=None, repr=False
+    )  # what the measurements are of, where not the features (a tree made of them)
+    places: Stops | None = field(default=None, repr=False)
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)  # beyond what the mechanism states
+    source: Mechanism | None = field(default=None, repr=False)  # what made it; a loaded release has none
+    stored: Mapping[str, Any] | None = field(default=None, repr=False)  # the manifest of a loaded release
+
+    def trips(self) -> dict[str, list[Hashable] | Ints]:
+        """The published trips: a column per dimension, and the count; one row per type that has any."""
+        universe = self.features.universe
+        codes = universe.unrank_codes(self.index)
+        columns: dict[str, Any] = {
+            name: [d.values[c] for c in code]
+            for (name, d), code in zip(universe.dimensions.items(), codes, strict=True)
+        }
+        return {**columns, "count": self.value}
+
+    def counts(self, feature: str) -> Ints:
+        """The published count of each of a feature's elements, in their order."""
+        if feature in self.tables:
+            return self.tables[feature]
+        if feature == SINGLETON:
+            if self.features.universe.size > LISTED:
+                raise InputError("counts of all trip types do not fit in memory: use trips()")
+            dense = np.zeros(self.features.universe.size, dtype=np.int64)
+            dense[self.index] = self.value
+            return dense
+        partition = self.features.partition(feature)
+        element = partition.element_of(self.features.universe.unrank_codes(self.index))
+        counts = np.zeros(partition.size, dtype=np.int64)
+        np.add.at(counts, element, self.value)
+        return counts
+
+    @property
+    def total(self) -> int:
+        """How many trips are published."""
+        return int(self.value.sum())
+
+    def interval(self, feature: str, confidence: float = 0.9) -> Interval:
+        """The confidence interval of each of a feature's counts, in their order.
+
+        Those published are at hand. Others are simulated from the release (no privacy is spent), which takes the
+        mechanism that made it.
+        """
+        if feature not in self.features:
+            raise InputError(f"unknown feature {feature!r}: there are {', '.join(self.features.features)}")
+        if feature in self.intervals and confidence == self.confidence:
+            return self.intervals[feature]
+        if self.source is None:
+            raise InputError(
+                f"the release has no intervals of {feature!r} at {confidence!r} ({self._published_intervals()}), and the "
+                "mechanism that could make them is not known: use cbdp.estimate.intervals.intervals with the same mechanism"
+            )
+        from cbdp.estimate.intervals import intervals
+
+        return intervals(self.source, self, confidence, features=[feature])[feature]
+
+    def _published_intervals(self) -> str:
+        if not self.intervals:
+            return "it was published without any"
+        return f"published are those of {', '.join(self.intervals)} at {self.confidence}"
+
+    def with_intervals(self, confidence: float = 0.9, **options: Any) -> Release:
+        """Return the release with intervals for all features but `singleton`; `options` are those of `cbdp.estimate.intervals`."""
+        if self.source is None:
+            raise InputError("the mechanism that made the release is not known: intervals need it")
+        from cbdp.estimate.intervals import intervals
+
+        made = intervals(self.source, self, confidence, **options)
+        return replace(self, intervals=made, confidence=float(confidence))
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """All that a reviewer needs to know: see manifest.schema.json. Hashes of files are there once it is saved."""
+        from cbdp.release.files import manifest_of
+
+        return manifest_of(self)
+
+    def save(
+        self,
+        folder: str | Path,
+        *,
+        ledger_head: str | None = None,
+        extra: Mapping[str, str | bytes] | None = None,
+        simulation: bool = False,
+    ) -> Saved:
+        """Write the release to a new folder: all of it, or nothing. `cbdp.load` reads it back.
+
+        `extra` are further files by name, such as a report; their hashes are in the manifest too. A release from a seeded
+        source is no release, and is refused unless `simulation` says that it is meant; its manifest then says so.
+        """
+        from cbdp.release.files import save
+
+        return save(self, folder, ledger_head=ledger_head, extra=extra or {}, simulation=simulation)
+
+
+def from_leaves(leaves: NDArray[Any]) -> tuple[Ints, Ints]:
+    """Index and value of the non-zero counts among all, rounded to the nearest whole number of at least 0."""
+    return rounded(np.arange(len(leaves), dtype=np.int64), leaves)
+
+
+def rounded(index: Ints, value: NDArray[Any]) -> tuple[Ints, Ints]:
+    """Counts rounded to the nearest whole number, those above 0."""
+    whole = np.maximum(np.rint(value), 0).astype(np.int64)
+    here = np.flatnonzero(whole)
+    return index[here], whole[here]

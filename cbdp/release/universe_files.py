@@ -1,0 +1,211 @@
+"""A universe as tables, and back: values and attributes of each dimension, attributes of several, structural zeros."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.features import Attribute, Dimension, Universe
+from cbdp.release.labels import Ints, codes_in, column, encoded, kind_of, labels_of, picked
+
+ROWS = 2**20  # of a row group, and of what is held in memory as a table at once
+LONGEST = 80  # characters of a name that a file name keeps
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A file of a release: where it goes, and the tables it is made of, one after the other."""
+
+    path: str
+    tables: Callable[[], Iterable[pa.Table]]
+
+
+class Names:
+    """File names for names of any kind: safe on every system, and no two alike."""
+
+    def __init__(self, folder: str, taken: Iterable[str] = ()) -> None:
+        self._folder = folder
+        self._taken = set(taken)
+
+    def __call__(self, name: str) -> str:
+        safe = quote(name, safe=" ")[:LONGEST].rstrip(" .%") or "unnamed"
+        if safe.startswith("."):
+            safe = f"%2E{safe[1:]}"
+        tries = itertools.chain([safe], (f"{safe}~{n}" for n in itertools.count(2)))
+        chosen = next(made for made in tries if made.lower() not in self._taken)
+        self._taken.add(chosen.lower())
+        return f"{self._folder}/{chosen}.parquet"
+
+
+def chunks(rows: int) -> Iterator[slice]:
+    """Slices of at most `ROWS` rows; an empty one where there are none, so that every table has its columns."""
+    for start in range(0, max(rows, 1), ROWS):
+        yield slice(start, min(start + ROWS, rows))
+
+
+def universe_sheets(universe: Universe) -> tuple[dict[str, Any], list[Sheet]]:
+    """What the manifest says about a universe, and its files."""
+    name, sheets = Names("universe", taken=["places"]), []
+    dimensions, attributes, zeros = [], [], []
+    for dim, held in universe.dimensions.items():
+        path = name(dim)
+        own = {n: a for n, a in universe.attributes.items() if a.of == (dim,) and n != dim}
+        sheets.append(Sheet(path, partial(_dimension_tables, universe, dim, own)))
+        edges = None if held.edges is None else [int(e) for e in held.edges]
+        dimensions.append(
+            {"name": dim, "size": len(held), "labels": kind_of(held.values), "edges": edges, "file": path}
+        )
+        given = {f"{dim}.{key}" for key in held.attributes}
+        attributes += [_attribute(a, path, own=n in given) for n, a in own.items()]
+    for n, a in universe.attributes.items():
+        if len(a.of) > 1:
+            path = name(n)
+            sheets.append(Sheet(path, partial(_attribute_tables, universe, a)))
+            attributes.append(_attribute(a, path, own=False))
+    for of, zero in universe.zeros:
+        path = name("zeros")
+        sheets.append(Sheet(path, partial(_zero_tables, universe, of, zero)))
+        zeros.append({"of": list(of), "file": path})
+    order = list(universe.attributes)
+    attributes.sort(key=lambda made: order.index(made["name"]))
+    described = {
+        "dimensions": dimensions,
+        "attributes": attributes,
+        "zeros": zeros,
+        "size": universe.size,
+        "sha256": universe_hash(universe),
+    }
+    return described, sheets
+
+
+def _attribute(attribute: Attribute, path: str, *, own: bool) -> dict[str, Any]:
+    return {
+        "name": attribute.name,
+        "of": list(attribute.of),
+        "labels": kind_of(attribute.labels),
+        "own": own,
+        "file": path,
+    }
+
+
+def _dimension_tables(universe: Universe, dim: str, own: Mapping[str, Attribute]) -> list[pa.Table]:
+    columns = {dim: column(universe.dimensions[dim].values)}
+    return [pa.table(columns | {name: picked(column(a.labels), a.codes) for name, a in own.items()})]
+
+
+def _attribute_tables(universe: Universe, attribute: Attribute) -> Iterator[pa.Table]:
+    values = {dim: column(universe.dimensions[dim].values) for dim in attribute.of}
+    labels, codes = column(attribute.labels), attribute.codes.reshape(-1)
+    for part in chunks(codes.size):
+        place = np.unravel_index(np.arange(part.start, part.stop), attribute.codes.shape)
+        columns = {d: picked(v, p) for (d, v), p in zip(values.items(), place, strict=True)}
+        yield pa.table(columns | {attribute.name: picked(labels, codes[part])})
+
+
+def _zero_tables(universe: Universe, of: Sequence[str], zero: NDArray[np.bool_]) -> Iterator[pa.Table]:
+    values = {dim: column(universe.dimensions[dim].values) for dim in of}
+    where = np.flatnonzero(zero)
+    for part in chunks(len(where)):
+        place = np.unravel_index(where[part], zero.shape)
+        yield pa.table({d: picked(v, p) for (d, v), p in zip(values.items(), place, strict=True)})
+
+
+def universe_hash(universe: Universe) -> str:
+    """The SHA-256 of a universe's definition: the same for the same universe, whatever wrote its files."""
+    made = hashlib.sha256()
+
+    def add(*parts: Any) -> None:
+        made.update((encoded(parts) + "\n").encode("ascii"))
+
+    for name, dim in universe.dimensions.items():
+        add("dimension", name, dim.edges, dim.values)
+    for name, attribute in universe.attributes.items():
+        if name not in universe.dimensions:
+            add("attribute", name, attribute.of, attribute.labels)
+            made.update(np.ascontiguousarray(attribute.codes, dtype="<i8").tobytes())
+    for of, zero in universe.zeros:
+        add("zeros", of)
+        made.update(np.packbits(zero).tobytes())
+    return made.hexdigest()
+
+
+# Reading
+
+
+def read_table(path: Path) -> pa.Table:
+    """A table of a release."""
+    try:
+        return pq.read_table(path)
+    except (pa.ArrowException, OSError) as wrong:
+        raise InputError(f"{path.name!r} cannot be read: {str(wrong).splitlines()[0]}") from None
+
+
+def read_universe(folder: Path, described: Mapping[str, Any]) -> Universe:
+    """The universe that a manifest describes."""
+    tables = {d["name"]: read_table(folder / d["file"]) for d in described["dimensions"]}
+    made: dict[str, Dimension] = {}
+    for d in described["dimensions"]:
+        table = tables[d["name"]]
+        own = {
+            a["name"].removeprefix(f"{d['name']}."): labels_of(table[a["name"]], a["labels"])
+            for a in described["attributes"]
+            if a["own"] and a["of"] == [d["name"]]
+        }
+        made[d["name"]] = Dimension(labels_of(table[d["name"]], d["labels"]), edges=d["edges"], **own)
+    universe = Universe(**made)
+    attributes = dict(universe.attributes)
+    for a in described["attributes"]:
+        if not a["own"]:
+            held = (
+                read_table(folder / a["file"])[a["name"]]
+                if len(a["of"]) > 1
+                else tables[a["of"][0]][a["name"]]
+            )
+            attributes[a["name"]] = _read_attribute(a, held, [len(made[d]) for d in a["of"]])
+    zeros = tuple(_read_zeros(folder, z, made) for z in described["zeros"])
+    return universe._copy(attributes=attributes, zeros=zeros)
+
+
+def _read_attribute(described: Mapping[str, Any], held: pa.ChunkedArray, shape: Sequence[int]) -> Attribute:
+    """An attribute from its label at every combination: labels in order, or as they first stand if they have none."""
+    coded = held.combine_chunks().dictionary_encode()
+    first = labels_of(coded.dictionary, described["labels"])
+    try:
+        labels = sorted(first)
+    except TypeError:
+        labels = first
+    place = {label: p for p, label in enumerate(labels)}
+    renumbered = np.array([place[label] for label in first], dtype=np.int64)
+    codes = renumbered[coded.indices.to_numpy()].reshape(shape)
+    return Attribute(described["name"], tuple(described["of"]), tuple(labels), codes)
+
+
+def _read_zeros(
+    folder: Path, described: Mapping[str, Any], dimensions: Mapping[str, Dimension]
+) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
+    of = tuple(described["of"])
+    table = read_table(folder / described["file"])
+    zero = np.zeros([len(dimensions[d]) for d in of], dtype=bool)
+    zero[tuple(codes_in(column(dimensions[d].values), table[d]) for d in of)] = True
+    return of, zero
+
+
+def read_types(universe: Universe, table: pa.Table, file: str) -> Ints:
+    """The index of the trip type in each row of a table, which must be in the universe's order."""
+    codes = [codes_in(column(d.values), table[name]) for name, d in universe.dimensions.items()]
+    index = universe.rank_codes(codes)
+    if len(index) and (index[0] < 0 or (np.diff(index) <= 0).any()):
+        raise InputError(f"{file!r} holds a row outside the universe, or out of order")
+    return index

@@ -1,0 +1,94 @@
+"""The public calendar: periods of a day, days, and types of days."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Hashable, Mapping
+
+from cbdp.errors import InputError
+from cbdp.features.dimension import Dimension
+
+DAY = 24 * 3600
+DAY_TYPES = ("weekday", "saturday", "sunday")
+WEEK = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+def periods(start: str, end: str, every: str) -> Dimension:
+    """The periods of a day from `start` to `end`, named by the time each begins.
+
+    >>> periods("08:00", "10:00", "30min").values
+    ('08:00', '08:30', '09:00', '09:30')
+    """
+    begin, finish, step = seconds_of(start), seconds_of(end), _duration(every)
+    if finish <= begin:
+        raise InputError(f"periods end at {end!r}, which is not after their start {start!r}")
+    if (finish - begin) % step:
+        raise InputError(
+            f"{every!r} does not divide the time from {start!r} to {end!r}: choose another length"
+        )
+    edges = range(begin, finish + 1, step)
+    seconds = step % 60 != 0 or begin % 60 != 0
+    return Dimension([clock_text(e, seconds=seconds) for e in edges[:-1]], edges=tuple(edges))
+
+
+def days(
+    first: dt.date | str, last: dt.date | str, *, holidays: Mapping[dt.date, str] | None = None
+) -> Dimension:
+    """The days from `first` to `last`, named as in ISO 8601, with their day type as the attribute `type`.
+
+    >>> days("2026-03-06", "2026-03-08").attributes["type"]
+    ('weekday', 'saturday', 'sunday')
+    """
+    begin, end = _day(first), _day(last)
+    if end < begin:
+        raise InputError(f"days end on {end}, which is before their start {begin}")
+    listed = [begin + dt.timedelta(days=n) for n in range((end - begin).days + 1)]
+    return Dimension([d.isoformat() for d in listed], type=[day_type(d, holidays or {}) for d in listed])
+
+
+def _day(given: dt.date | str) -> dt.date:
+    try:
+        return dt.date.fromisoformat(given) if isinstance(given, str) else given
+    except ValueError:
+        raise InputError(f"{given!r} is not a day: write it like '2026-03-02'") from None
+
+
+def day_type(day: dt.date, holidays: Mapping[dt.date, str]) -> str:
+    """The type of a day: that of the holiday table, or else weekday, saturday or sunday."""
+    return holidays.get(day, DAY_TYPES[max(0, day.isoweekday() - 5)])
+
+
+def as_date(value: Hashable) -> dt.date | None:
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        return value
+    try:
+        return dt.date.fromisoformat(value) if isinstance(value, str) and len(value) == 10 else None
+    except ValueError:
+        return None
+
+
+def seconds_of(text: str) -> int:
+    """The second of the day that a text like "06:30" names."""
+    pieces = text.split(":")
+    try:
+        hours, minutes, seconds = (*map(int, pieces), 0, 0)[:3] if len(pieces) in (2, 3) else (-1, 0, 0)
+    except ValueError:
+        hours, minutes, seconds = -1, 0, 0
+    total = hours * 3600 + minutes * 60 + seconds
+    if hours < 0 or not (0 <= minutes < 60 and 0 <= seconds < 60) or total > 24 * 3600:
+        raise InputError(f"{text!r} is not a time of day: write it like '06:30' (at most '24:00')")
+    return total
+
+
+def clock_text(second: int, *, seconds: bool) -> str:
+    text = f"{second // 3600:02d}:{second // 60 % 60:02d}"
+    return f"{text}:{second % 60:02d}" if seconds else text
+
+
+def _duration(text: str) -> int:
+    units = {"min": 60, "h": 3600, "s": 1}
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text[len(number) :]
+    if unit not in units or not (number.isascii() and number.isdigit()) or int(number) == 0:
+        raise InputError(f"{text!r} is not a length of time: write it like '30min', '1h' or '90s'")
+    return int(number) * units[unit]
