@@ -3,20 +3,39 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint lowest clean bench-smoke bench-paper
+.PHONY: demo test quick lint house layout wheel lowest clean bench-smoke bench-paper
 
 demo: $(VENV)/.installed          ## the whole job on a built-in synthetic city
 	$(BIN)/cbdp demo
 
-test: $(VENV)/.installed-test     ## lint, types, doctests, tests with coverage
+test: $(VENV)/.installed-test     ## lint, types, doctests, all tests with coverage
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
 
+quick: $(VENV)/.installed-test    ## all but the slow tests: an answer in under 90 seconds
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow'
+
 lint: $(VENV)/.installed-test     ## mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+house:                            ## modules and lines in each folder, the longest modules and functions, names used twice
+	@PYTHONPATH=tests $(PYTHON) -m house.measure
+
+layout:                           ## the layout section of the README, from the folders
+	@PYTHONPATH=tests $(PYTHON) -m house.tree
+
+wheel: $(VENV)/.installed-test    ## build the package, install it in a fresh environment, and use it there
+	rm -rf build/wheel
+	$(BIN)/python -m hatchling build -d build/wheel/dist
+	PYTHONPATH=tests $(BIN)/python -m house.wheel build/wheel/dist
+	$(PYTHON) -m venv build/wheel/venv
+	build/wheel/venv/bin/pip install --quiet --upgrade pip
+	build/wheel/venv/bin/pip install --quiet build/wheel/dist/*.whl
+	mkdir build/wheel/elsewhere
+	cd build/wheel/elsewhere && ../venv/bin/cbdp demo --quick
 
 lowest:                           ## the suite with the oldest supported versions
 	$(PYTHON) -m venv .venv-lowest

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from benchmarks.tables import figure, markdown
 from cbdp.datasets import ann_arbor
-from cbdp.estimate.intervals import intervals
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.mechanisms import ConstraintBased, Mechanism
 from cbdp.trips.count import count
@@ -56,7 +55,7 @@ def covered(
     for seed in range(runs):
         if note:
             print(f"\rcoverage: {note}, release {seed + 1} of {runs}", end="", file=sys.stderr)
-        made = intervals(mechanism, mechanism.simulate(counts, seed), CONFIDENCE)
+        made = mechanism.intervals(mechanism.simulate(counts, seed), CONFIDENCE)
         for name, t in truth.items():
             held[name].append((made[name].low <= t) & (t <= made[name].high))
             width[name].append(made[name].high - made[name].low)

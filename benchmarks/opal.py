@@ -22,7 +22,7 @@ from cbdp.datasets import OpalTaps, opal_taps
 from cbdp.features import SINGLETON, TOTAL
 from cbdp.mechanisms import ConstraintBased, Mechanism, StabilityHistogram, ThresholdLaplace
 from cbdp.mechanisms.stability_histogram import opal_budget
-from cbdp.privacy.budget import Parallel, Sequential
+from cbdp.privacy.composition import Parallel, Sequential
 from cbdp.release.release import Release
 
 Ints = NDArray[np.int64]

@@ -23,9 +23,9 @@ from cbdp import solvers
 from cbdp.estimate import compiler
 from cbdp.estimate.posterior import expected_leaves
 from cbdp.features import SINGLETON
-from cbdp.measuring.noise import InsecureSeededEntropy
-from cbdp.rounding.gathering import gathered
-from cbdp.rounding.nearest import round_trips
+from cbdp.privacy.entropy import InsecureSeededEntropy
+from cbdp.rounding.few import gathered
+from cbdp.rounding.whole import round_trips
 from cbdp.trips.count import count
 
 PERIODS, LIMIT, MILLION = 28, 5.0, 10**6

@@ -112,7 +112,9 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks solvers", description=__doc__)
     parser.add_argument("--limit", type=float, default=300.0, help="seconds that each run may take")
     parser.add_argument(
-        "--backends", default=",".join(solvers.TABLE), help="which, by name; newton is always among them"
+        "--backends",
+        default=",".join(solvers.SOLVERS.table),
+        help="which, by name; newton is always among them",
     )
     parser.add_argument("--small", action="store_true", help="leave the instance with 811,200 leaves out")
     options = parser.parse_args(argv)

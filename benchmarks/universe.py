@@ -25,11 +25,10 @@ import cbdp
 from benchmarks.instances import City
 from benchmarks.measure import Measured, measure
 from benchmarks.tables import markdown
-from cbdp.estimate.engine import post_process_above
-from cbdp.measuring.dense import measure_above
-from cbdp.measuring.noise import InsecureSeededEntropy
-from cbdp.release.release import Release
-from cbdp.rounding.nearest import round_trips
+from cbdp.estimate import post_process
+from cbdp.measuring import measure as noisy_answers
+from cbdp.privacy.entropy import InsecureSeededEntropy
+from cbdp.rounding.whole import round_trips
 from cbdp.trips.count import Counts, count
 
 PERIODS, ZONES, KINDS = 20, 10, 3
@@ -139,24 +138,17 @@ def releasing(size: int, trips: int, weights: str) -> Callable[[], Row]:
 
 def _release(dag: cbdp.FeatureDag, truth: Counts, weights: str, stages: Stages) -> tuple[int, int, float]:
     with stages("measure"):
-        measured, answer = measure_above(truth, dag, 1, entropy=InsecureSeededEntropy(1))
+        *measured, answer = noisy_answers(
+            truth, dag, 1, "uniform", entropy=InsecureSeededEntropy(1), sparse=True
+        )
     with stages("solve"):
-        estimate = post_process_above(dag, measured, Timed(answer, stages), weights=weights)
+        estimate = post_process(dag, [*measured, Timed(answer, stages)], weights=weights)
     stages.seconds["solve"] -= stages.seconds["reveal"]
     with stages("round"):
         whole = round_trips(dag, *estimate.trips())
     known = answer.measurement()
     mechanism = cbdp.ConstraintBased(dag, 1, weights=weights, preset="paper")
-    release = Release(
-        dag,
-        mechanism.name,
-        mechanism.claim(),
-        whole.index,
-        whole.value,
-        [*measured, known],
-        estimate,
-        secure=False,
-    )
+    release = mechanism.made(whole.index, whole.value, [*measured, known], estimate=estimate)
     with stages("write"), tempfile.TemporaryDirectory() as folder:
         release.save(Path(folder) / "release", simulation=True)
     return len(known.values), release.total, estimate.solution.kkt_residual

@@ -36,7 +36,7 @@ _HOME = {
     "StabilityHistogram": "cbdp.mechanisms",
     "ThresholdLaplace": "cbdp.mechanisms",
     "Release": "cbdp.release",
-    "load": "cbdp.release",
+    "load": "cbdp.mechanisms",
     "export": "cbdp.release",
     "audit_release": "cbdp.app.audit",
     "epsilon_lower_bound": "cbdp.app.audit",
@@ -65,11 +65,18 @@ if TYPE_CHECKING:
     from cbdp.estimate import Estimate, post_process
     from cbdp.features import Attribute, Dimension, Feature, FeatureDag, Universe, days, periods
     from cbdp.measuring import measure
-    from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, StabilityHistogram, ThresholdLaplace
+    from cbdp.mechanisms import (
+        ConstraintBased,
+        Hierarchical,
+        Laplace,
+        StabilityHistogram,
+        ThresholdLaplace,
+        load,
+    )
     from cbdp.privacy.ledger import Ledger
     from cbdp.privacy.measurement import Measurement
     from cbdp.privacy.unit import Person, Trip
-    from cbdp.release import Release, export, load
+    from cbdp.release import Release, export
     from cbdp.trips import Clock, Counts, count
 
 

@@ -23,5 +23,5 @@ class CertificateError(SolverError):
     """A solver answered, but its answer is not the optimum within the tolerance asked for."""
 
 
-class BudgetError(CbdpError):
-    """A request would spend more privacy than it may."""
+class BudgetError(InputError):
+    """A request would spend more privacy than it may. Nothing was spent."""

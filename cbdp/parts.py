@@ -88,7 +88,7 @@ def instance_of(base: type[T]) -> Callable[[Any], T | None]:
     return fits
 
 
-def subclass_of(base: type[T]) -> Callable[[Any], type[T] | None]:
+def subclass_of(base: Any) -> Callable[[Any], Any]:
     """What `Parts.fits` is for parts that are classes."""
     return lambda given: given if isinstance(given, type) and issubclass(given, base) else None
 
@@ -109,9 +109,7 @@ def setting(about: str, kind: str = "text", *, choices: Any = None, default: Any
     `kind` is one of "text", "whole", "real", "flag", "names" (a list of features), "weights" and "file". `choices` are the
     only texts allowed: a tuple, or a `Parts` whose names they are.
     """
-    return dataclasses.field(
-        default=default, metadata={"setting": Setting(about, kind, choices)}, **field
-    )
+    return dataclasses.field(default=default, metadata={"setting": Setting(about, kind, choices)}, **field)
 
 
 @dataclass(frozen=True)

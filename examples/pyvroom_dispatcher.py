@@ -1,17 +1,18 @@
-"""A dispatcher that asks a vehicle-routing library: VROOM, by `pip install cbdp[vroom]`.
+"""A dispatcher that asks a vehicle-routing library, VROOM: `pip install cbdp[vroom]`.
 
     cbdp fleet check-plugin dispatcher examples.pyvroom_dispatcher:VroomDispatcher
     cbdp fleet size RELEASE --dispatcher examples.pyvroom_dispatcher:VroomDispatcher
 
 (from the folder that holds `examples`). When a rider calls, the shuttles that could be there soonest become a pick-up and
-delivery problem with time windows. What the rules of the service say is put into VROOM's words:
+delivery problem with time windows. The rules of the service are expressed in VROOM's terms:
 
-- a shuttle is committed to its next stop: its route begins there, at the second it arrives, with who is then on board;
-- riders stay with the shuttle that was promised to them: their tasks need a skill that only it has. The new rider needs none,
-  so VROOM chooses the shuttle, and may reorder the rest of its route;
-- waits are time windows of the pick-ups. The new rider is promised 5 minutes; if that cannot be, 15; then the service's patience;
-- VROOM knows no longest ride, so drop-offs get the latest second that keeps it. Windows cannot say all of it (a pick-up that
-  moves forward leaves less time), so the plan is checked by the engine's own rules before it is given.
+- a shuttle is committed to its next stop: its route begins there, at the second it arrives, with the riders then on board;
+- riders stay with the shuttle that was promised to them: their tasks need a skill that only this shuttle has. The new rider
+  needs none, so VROOM chooses the shuttle, and may reorder the rest of its route;
+- waits are time windows of the pick-ups. The new rider is promised 5 minutes; if that is impossible, 15; then the service's
+  patience;
+- VROOM has no longest ride, so drop-offs get the latest second that keeps it. Windows cannot express all of it (a pick-up that
+  moves forward leaves less time), so the plan is checked by the engine's own rules before it is returned.
 
 Where no window leads to a plan that keeps the rules, the built-in dispatcher decides. VROOM minimises driving, not waiting.
 """
@@ -19,28 +20,23 @@ Where no window leads to a plan that keeps the rules, the built-in dispatcher de
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import vroom
 
-from cbdp.transit.engine import (
-    CheapestInsertion,
-    Decision,
-    PluginError,
-    ShuttleState,
-    State,
-    Task,
-    check_decision,
-    due_times,
-    stop_of,
-)
+from cbdp.transit import CheapestInsertion, PluginError
+from cbdp.transit.checking import check_decision
+from cbdp.transit.dispatching import Decision, ShuttleState, State, Task, due_times, stop_of
 
-PINNED = 100  # VROOM's highest priority: who has a shuttle keeps it
+PINNED = 100  # VROOM's highest priority: riders who have a shuttle keep it
 
 
 @dataclass(frozen=True)
 class VroomDispatcher:
-    """The protocol `Dispatcher`. `candidates` is how many shuttles VROOM chooses from, `promises` the waits it tries (s)."""
+    """A `Dispatcher`: `candidates` is how many shuttles VROOM chooses from, `promises` are the waits that it tries (s)."""
+
+    name: ClassVar[str] = "vroom"
+    about: ClassVar[str] = "the vehicle-routing library VROOM plans the shuttles that could be there soonest"
 
     candidates: int = 6
     promises: tuple[int, ...] = (300, 900)
@@ -66,12 +62,12 @@ class VroomDispatcher:
 
 
 def _begins(state: State, shuttle: ShuttleState) -> tuple[int, int]:
-    """Where and when a shuttle is free to choose: at its next stop, or where it is parked."""
+    """Where and when a shuttle can change its route: at its next stop, or where it is parked."""
     return (stop_of(state, shuttle.plan[0]), shuttle.next_at) if shuttle.plan else (shuttle.stop, state.now)
 
 
 def _solved(state: State, leg: int, near: list[int], promise: int) -> Decision | None:
-    """VROOM's route for the shuttle that gets the leg, or None if none does. Task 2q picks leg q up, 2q + 1 drops it."""
+    """VROOM's route for the shuttle that gets the leg, or None if none does. Task 2q picks leg q up, 2q + 1 drops it off."""
     problem = vroom.Input()
     problem.set_durations_matrix("car", state.hop)
     for v in near:
@@ -100,7 +96,7 @@ def _solved(state: State, leg: int, near: list[int], promise: int) -> Decision |
 
 
 def _add_pinned(problem: Any, state: State, v: int) -> None:
-    """The tasks a shuttle has after its next stop: riders to pick up and drop off, and riders to drop off only."""
+    """The tasks of a shuttle after its next stop: riders to pick up and drop off, and riders only to drop off."""
     shuttle = state.shuttles[v]
     later = shuttle.plan[1:]
     picks = {q for q, drops in later if not drops}

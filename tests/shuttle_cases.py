@@ -33,6 +33,15 @@ def small_city(rng: np.random.Generator, zones: int = 2, stops: int = 5, *, grid
     )
 
 
+def busy_hour(seed: int, zones: int, riders: int) -> tuple[City, Legs]:
+    """Random riders of an hour in a small city."""
+    rng = np.random.default_rng(seed)
+    city = small_city(rng, zones, 6)
+    o, d = rng.integers(0, len(city), riders), rng.integers(0, len(city), riders)
+    trips = Trips(o, d, np.sort(rng.integers(0, 3600, riders)), (0, 3600))
+    return city, legs_of(trips, ModeRule().choose(city))
+
+
 def random_case(seed: int) -> tuple[City, tuple[int, ...], Legs, Operations]:
     rng = np.random.default_rng(seed)
     zones = int(rng.integers(1, 4))

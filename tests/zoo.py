@@ -19,7 +19,6 @@ import cbdp
 from cbdp.app.audit.epsilon import Bound, Files, Parts, epsilon_lower_bound
 from cbdp.app.audit.epsilon_views import Reading, read
 from cbdp.features import SINGLETON
-from cbdp.measuring.noise import Entropy, InsecureSeededEntropy
 from cbdp.mechanisms import (
     ConstraintBased,
     Hierarchical,
@@ -28,6 +27,7 @@ from cbdp.mechanisms import (
     StabilityHistogram,
     ThresholdLaplace,
 )
+from cbdp.privacy.entropy import Entropy, InsecureSeededEntropy
 from cbdp.privacy.ledger import BudgetError, Ledger
 from cbdp.privacy.measurement import Measurement
 from cbdp.privacy.unit import Person, Trip

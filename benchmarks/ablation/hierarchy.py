@@ -16,8 +16,8 @@ from benchmarks.ablation.published import EPSILONS
 from benchmarks.ablation.readings import AS_IN_TEXT, Reading
 from cbdp.estimate.tree import Tree, combine, tree_of
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.measuring.dense import shares
-from cbdp.measuring.noise import InsecureSeededEntropy
+from cbdp.privacy.budget import shares
+from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.solvers.problem import bincount
 
 

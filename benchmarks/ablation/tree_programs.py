@@ -14,7 +14,7 @@ from benchmarks.ablation.published import EPSILONS
 from benchmarks.ablation.readings import Reading
 from cbdp.estimate.tree import tree_of
 from cbdp.features import SINGLETON
-from cbdp.measuring.noise import InsecureSeededEntropy
+from cbdp.privacy.entropy import InsecureSeededEntropy
 
 MEASURED = Reading(budget="uniform", root=True)  # as the QP rows measure
 

@@ -236,7 +236,7 @@ def own_trips(path: str) -> Case:
     """The trips, universe, features and unit of a configuration. Errors are against all trips, before any bounding."""
     from cbdp.app.config import read
     from cbdp.app.plan import plan
-    from cbdp.measuring.noise import InsecureSeededEntropy
+    from cbdp.privacy.entropy import InsecureSeededEntropy
     from cbdp.privacy.unit import Person
 
     planned = plan(read(path))

@@ -17,7 +17,6 @@ from benchmarks.ablation.case import TREE_ROWS, weights
 from benchmarks.harness.registry import Answer, Case, Run, mechanism
 from cbdp.estimate.tree import least_squares, tree_of
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
-from cbdp.measuring.noise import InsecureSeededEntropy
 from cbdp.mechanisms import (
     ConstraintBased,
     Hierarchical,
@@ -25,11 +24,13 @@ from cbdp.mechanisms import (
     StabilityHistogram,
     ThresholdLaplace,
     nested,
+    of,
 )
 from cbdp.mechanisms.base import Mechanism
-from cbdp.privacy.budget import Budget
+from cbdp.privacy.budget import BudgetLike
+from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.release.release import Release
-from cbdp.rounding.nearest import round_trips
+from cbdp.rounding.whole import round_trips
 
 ITERATIONS = 5_000  # of mirror descent: with the default 1,000 it looks converged and is near uniform
 
@@ -137,7 +138,7 @@ def rounded(case: Case, values: NDArray[np.float64]) -> Answer:
 
 
 def pgm_estimate(
-    case: Case, epsilon: str, budget: Budget = "uniform"
+    case: Case, epsilon: str, budget: BudgetLike = "uniform"
 ) -> Callable[[int], NDArray[np.float64]]:
     """One attribute with a value per trip type: the features are linear queries of it, as they are for us."""
     jax = import_module("jax")
@@ -204,13 +205,14 @@ def before_rounding(release: Release, published: NDArray[np.int64]) -> NDArray[A
     """The leaves before they were made whole and non-negative; the published ones where nothing else is known."""
     if release.estimate is not None:
         return np.asarray(release.estimate.counts(SINGLETON))
-    if isinstance(release.source, Laplace):
+    made = of(release)
+    if isinstance(made, Laplace):
         noisy = release.measurements[0]
         return published if noisy.elements is not None else np.asarray(noisy.values)
-    if isinstance(release.source, Hierarchical):
-        dag = release.source.tree_features
+    if isinstance(made, Hierarchical):
+        dag = made.measured_features
         answers = {m.feature: m for m in release.measurements}
         noisy_levels = [answers[n].values if n in answers else np.zeros(dag.size(n)) for n in dag.features]
         variance = [float(answers[n].variance[0]) if n in answers else math.inf for n in dag.features]
-        return least_squares(tree_of(dag), noisy_levels, variance, prune=release.source.prune)[-1]
+        return least_squares(tree_of(dag), noisy_levels, variance, prune=made.prune)[-1]
     return published

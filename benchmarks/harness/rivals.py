@@ -14,8 +14,8 @@ from benchmarks.harness.mechanisms import ITERATIONS, pgm_estimate, rounded, sim
 from benchmarks.harness.registry import Case, NotPossibleError, Run, mechanism
 from cbdp.estimate.tree import Tree, tree_of
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
-from cbdp.measuring.noise import InsecureSeededEntropy
 from cbdp.mechanisms import ConstraintBased, nested
+from cbdp.privacy.entropy import InsecureSeededEntropy
 
 Floats = NDArray[np.float64]
 

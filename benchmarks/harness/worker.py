@@ -37,9 +37,9 @@ from benchmarks.harness.registry import (
 from benchmarks.harness.specs import TIMES, Limits, Spec
 from benchmarks.harness.store import FAILED, MEMORY, NOT_POSSIBLE, OK, Row, Store
 from benchmarks.measure import STATUS, kilobytes, peak, reset_peak
-from cbdp.mechanisms import ConstraintBased
+from cbdp.mechanisms import ConstraintBased, of
 from cbdp.release.release import Release
-from cbdp.rounding.nearest import round_trips
+from cbdp.rounding.whole import round_trips
 
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
@@ -160,7 +160,7 @@ def _written(case: Case, result: Any) -> dict[str, float]:
 
 def _stages(release: Release) -> dict[str, float]:
     """The parts of making a release that is a projection: the program and the rounding, done once more."""
-    made, estimate = release.source, release.estimate
+    made, estimate = of(release), release.estimate
     known = all(m.elements is None for m in release.measurements)
     if estimate is None or not known or not isinstance(made, ConstraintBased):
         return {}

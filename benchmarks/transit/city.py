@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.datasets import Dataset, ann_arbor
+from cbdp.datasets import Dataset, ann_arbor, ann_arbor_city
 from cbdp.errors import InputError
-from cbdp.transit import City, Legs, ModeRule, Modes, Operations, built_in, legs_of, spread
+from cbdp.transit import City, Itineraries, Legs, ModeRule, Operations, legs_of, spread
 from cbdp.transit.modes import codes_of
 
 Ints = NDArray[np.int64]
@@ -22,8 +22,8 @@ SHORT = "busiest types shortest"
 
 
 @cache
-def place() -> tuple[City, Modes]:
-    city = built_in()
+def place() -> tuple[City, Itineraries]:
+    city = ann_arbor_city()
     return city, ModeRule().choose(city)
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +14,13 @@ from numpy.typing import NDArray
 from cbdp.app.config import read
 from cbdp.app.explain import explain
 from cbdp.app.plan import Plan, plan
+from cbdp.app.printing import aligned
 from cbdp.app.publish import Say, publish
 from cbdp.datasets import Dataset, ann_arbor
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, Mechanism
-from cbdp.privacy.budget import positive
-from cbdp.release.release import Release
-from cbdp.trips.count import Counts, count
+from cbdp.privacy.numbers import positive
+from cbdp.release import Release
+from cbdp.trips import Counts, count
 
 CONFIG = """\
 # A release of the built-in synthetic city: no real person is in it.
@@ -25,11 +29,11 @@ preset = "odmts"
 [data]
 trips = "trips.parquet"
 stops = "stops.csv"
-id = "synthetic Ann Arbor"
-expected_trips = 40000
+id = "{name}"
+expected_trips = {trips}
 
 [universe]
-time = {{ start = "06:00", end = "20:00", every = "30min" }}
+time = {{ start = "{start}", end = "{end}", every = "30min" }}
 zones = {{ column = "zone" }}
 modes = {{ table = "modes.csv" }}
 
@@ -38,23 +42,37 @@ epsilon = {epsilon}
 unit = "trip"
 ledger = "ledger.sqlite"
 cap = 100
-budget = "balanced"  # also: leaves, tables, uniform, or a target
+budget = "balanced"  # `cbdp parts budgets` lists the others; or state a target
 
 [mechanism]
 name = "constraint-based"
-preset = "best"  # also: paper
+preset = "best"  # or "paper"
 
 [output]
 path = "release-{epsilon}"
 """
 
 
-def demo(epsilon: str, folder: str | Path, say: Say) -> int:
+@dataclass(frozen=True)
+class Show:
+    """Which part of the city's day is shown, and the default folder for it."""
+
+    name: str
+    hours: tuple[str, str]
+    trips: int  # a round number that would be public
+    folder: str
+
+
+WHOLE = Show("synthetic Ann Arbor", ("06:00", "20:00"), 40_000, "cbdp-demo")
+QUICK = Show("synthetic Ann Arbor, two hours", ("08:00", "10:00"), 5_000, "cbdp-demo-quick")
+
+
+def demo(epsilon: str, folder: str | Path | None, say: Say, *, quick: bool = False) -> int:
     """Write the city's files, check, release, and compare with the truth, which is public here."""
     budget = float(positive(epsilon))
-    place = Path(folder)
-    city = ann_arbor(seed=0)
-    config = _write(city, place, f"{budget:g}")
+    show = QUICK if quick else WHOLE
+    city = ann_arbor(seed=0, hours=show.hours)
+    config = _write(city, Path(folder or show.folder), show, f"{budget:g}")
     planned = plan(read(config))
     print(explain(planned))
     done = publish(planned, say)
@@ -63,7 +81,7 @@ def demo(epsilon: str, folder: str | Path, say: Say) -> int:
     return 0
 
 
-def _write(city: Dataset, folder: Path, epsilon: str) -> Path:
+def _write(city: Dataset, folder: Path, show: Show, epsilon: str) -> Path:
     """The city as an agency would have it: a table of trips, one of stops, one of modes, and a configuration."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -77,33 +95,40 @@ def _write(city: Dataset, folder: Path, epsilon: str) -> Path:
     rows = ((o, d, mode.labels[mode.codes[i, j]]) for i, o in enumerate(stops) for j, d in enumerate(stops))
     _write_csv(folder / "modes.csv", ("origin", "destination", "mode"), rows)
     config = folder / f"epsilon-{epsilon}.toml"
-    config.write_text(CONFIG.format(epsilon=epsilon), encoding="utf-8")
+    start, end = show.hours
+    text = CONFIG.format(name=show.name, trips=show.trips, start=start, end=end, epsilon=epsilon)
+    config.write_text(text, encoding="utf-8")
     return config
 
 
-def _write_csv(path: Path, header: object, rows: object) -> None:
+def _write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as out:
         writer = csv.writer(out)
-        writer.writerow(header)  # type: ignore[arg-type]
-        writer.writerows(rows)  # type: ignore[arg-type]
+        writer.writerow(header)
+        writer.writerows(rows)
 
 
 def _compare(planned: Plan, truth: Counts) -> None:
     """Root mean square errors of mechanisms at the same ε, by simulation (nothing is spent)."""
     features, epsilon = planned.features, planned.mechanism.epsilon
-    print("What else ε could buy: trips published, and the error of a count in trips (root mean square)\n")
-    print(f"{'mechanism':<20}{'trips':>12}{'per type':>10}{'by zone':>10}{'by mode':>10}")
-    print(f"{'(the truth)':<20}{truth.value.sum():>12,}")
     others: dict[str, Mechanism] = {
         "laplace": Laplace(features, epsilon),
         "hierarchical": Hierarchical(features, epsilon),
         "as in the paper": ConstraintBased(features, epsilon, preset="paper"),
         "constraint-based": planned.mechanism,
     }
+    rows = [
+        ("mechanism", "trips", "per type", "by zone", "by mode"),
+        ("(the truth)", f"{truth.value.sum():,}", "", "", ""),
+    ]
     for name, one in others.items():
         release = one.simulate(truth, seed=0)
-        errors = [_error(release, truth, table) for table in ("singleton", "zone", "mode")]
-        print(f"{name:<20}{release.total:>12,}{errors[0]:>10.2f}{errors[1]:>10.1f}{errors[2]:>10.1f}")
+        single, zone, mode = (_error(release, truth, table) for table in ("singleton", "zone", "mode"))
+        rows.append((name, f"{release.total:,}", f"{single:.2f}", f"{zone:.1f}", f"{mode:.1f}"))
+    print(
+        "What else this ε could buy: trips published, and the error of a count in trips (root mean square)\n"
+    )
+    print("\n".join(aligned(rows, right=range(1, 5))))
 
 
 def _error(release: Release, truth: Counts, feature: str) -> float:

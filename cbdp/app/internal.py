@@ -13,7 +13,7 @@ from cbdp.errors import InputError
 from cbdp.estimate.intervals import Interval
 from cbdp.features import SINGLETON
 from cbdp.release.release import Release
-from cbdp.report.markup import Html, join, page, table, tag
+from cbdp.report.markup import INTERNAL, Html, internal_banner, join, page, table, tag
 from cbdp.report.pictures import scatter
 from cbdp.report.published import Published, publish
 from cbdp.report.text import confident, number, percent, tables
@@ -21,7 +21,6 @@ from cbdp.trips.count import Counts
 
 Ints = NDArray[np.int64]
 
-BANNER = "INTERNAL – reveals private data – do not publish"
 MISSES = 25  # listed
 
 
@@ -59,11 +58,10 @@ def build_internal(release: Release, truth: Counts) -> str:
         )
     published = publish(release)
     found = [compare(published, truth, name) for name in tables(published)]
-    banner = tag("div", tag("p", BANNER), class_="internal", role="alert")
     total = int(truth.value.sum())
     said = f"True trips: {total:,}. Published: {release.total:,}. Errors are published less true counts, in trips."
     body = join(
-        banner,
+        internal_banner(),
         tag("header", tag("h1", "Release beside the truth"), tag("p", said, class_="lead")),
         tag(
             "main",
@@ -71,7 +69,7 @@ def build_internal(release: Release, truth: Counts) -> str:
             tag("section", tag("h2", "Biggest misses"), _misses(found, published), id="misses"),
             tag("section", tag("h2", "Published against true counts"), _scatters(found), id="scatters"),
         ),
-        tag("footer", tag("p", BANNER)),
+        tag("footer", tag("p", INTERNAL)),
     )
     return page("INTERNAL: release beside the truth", body, None)
 

@@ -26,7 +26,9 @@ import numpy as np
 from cbdp.errors import InputError, SolverError
 from cbdp.privacy.ledger import Charge, Ledger
 from cbdp.progress import in_quarters, watched
-from cbdp.release.files import PARTIAL, Saved, check, leftovers, load
+from cbdp.release.saving import PARTIAL, Saved, leftovers
+from cbdp.release.layout import check
+from cbdp.release.loading import load
 from cbdp.trips.count import Counts, count
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from cbdp.audit.ours import Ours
 from cbdp.errors import CbdpError
 from cbdp.privacy.ledger import Amount, Entry, Ledger, LedgerError
 from cbdp.release import manifest as said
-from cbdp.release.files import MANIFEST
+from cbdp.release.saving import MANIFEST
 
 UNPAID = "Releases that no ledger counts add up: enough of them average the noise away."
 REWRITTEN = (
@@ -130,7 +130,7 @@ def _account(book: Ledger, asked: Asked | None) -> Iterator[Finding]:
 
 
 def _charged(at: Entry, manifest: Mapping[str, Any]) -> Iterator[Finding]:
-    paid = Amount(at.fields["nano"], at.fields["atto"])
+    paid = at.amount
     try:
         cost = said.claim_of(manifest["privacy"]).cost
         due = Amount.charge(cost.epsilon, cost.delta)
@@ -147,8 +147,8 @@ def _charged(at: Entry, manifest: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _settled(entries: tuple[Entry, ...], at: Entry, ours: Ours) -> Iterator[Finding]:
     """The entry that notes the release, after its charge."""
-    after = [e for e in entries if e.fields.get("charge") == at.fields["charge"] and e is not at]
-    if not after:
+    notes = [e for e in entries if e.event == "released" and e.fields["charge"] == at.fields["charge"]]
+    if not notes:
         yield _wrong(
             f"The ledger does not note that the charge of entry {at.sequence} was released",
             "The release is published and its ledger ends before the note of its hash: cut off, or the run died just then.",
@@ -157,15 +157,10 @@ def _settled(entries: tuple[Entry, ...], at: Entry, ours: Ours) -> Iterator[Find
             + TRUSTED[0].lower()
             + TRUSTED[1:],
         )
-    elif after[0].event == "abandoned":
-        yield _wrong(
-            f"Entry {after[0].sequence} of the ledger abandoned this release, and here it is",
-            f"Note: {after[0].fields['note']!r}.",
-        )
-    elif after[0].fields["sha256"] != ours.sha256:
+    elif notes[0].fields["sha256"] != ours.sha256:
         yield _wrong(
             f"{MANIFEST} is not the one that was released",
-            f"Its SHA-256 is {ours.sha256}; entry {after[0].sequence} of the ledger notes {after[0].fields['sha256']}.",
+            f"Its SHA-256 is {ours.sha256}; entry {notes[0].sequence} of the ledger notes {notes[0].fields['sha256']}.",
             "Whoever changes a file and corrects the hashes in the manifest cannot change this one.",
             "Restore the folder from a copy whose manifest has the SHA-256 that the ledger notes.",
         )

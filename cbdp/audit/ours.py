@@ -24,7 +24,8 @@ from cbdp.errors import CbdpError, InputError
 from cbdp.features import SINGLETON, Universe
 from cbdp.release import files as stored
 from cbdp.release import manifest as said
-from cbdp.release.files import MANIFEST, NUMBERS, TRIPS
+from cbdp.release.saving import MANIFEST
+from cbdp.release.layout import NUMBERS, TRIPS
 from cbdp.release.labels import codes_in, column
 from cbdp.release.release import Release
 from cbdp.release.universe_files import read_table, read_types, read_universe

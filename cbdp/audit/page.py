@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 from cbdp.audit.finding import Figure, Finding, Verdict
 from cbdp.audit.result import Audit
-from cbdp.report.markup import Html, join, page, table, tag
+from cbdp.report.markup import INTERNAL, Html, internal_banner, join, page, table, tag
 from cbdp.report.text import number
 
-BANNER = "INTERNAL – made with the real trips – do not publish"
 SIGNS: dict[Verdict, tuple[str, str, str]] = {
     "contradicts": ("✕", "poor", "contradiction"),
     "weakness": ("!", "fair", "weakness"),
@@ -42,11 +41,11 @@ def build(audit: Audit) -> str:
             ("left-out", "What was not looked at", tag("ul", [tag("li", w) for w in audit.left_out]))
         )
     body = join(
-        tag("div", tag("p", BANNER), class_="internal", role="alert") if audit.sensitive else None,
+        internal_banner() if audit.sensitive else None,
         _header(audit, title),
         tag("nav", [tag("a", name, href=f"#{key}") for key, name, _ in sections], aria_label="Contents"),
         tag("main", [tag("section", tag("h2", name), inside, id=key) for key, name, inside in sections]),
-        tag("footer", tag("p", BANNER if audit.sensitive else "Made by cbdp from published values only. Opening this page sends no request.")),
+        tag("footer", tag("p", INTERNAL if audit.sensitive else "Made by cbdp from published values only. Opening this page sends no request.")),
     )  # fmt: skip
     return page(f"INTERNAL: {title}" if audit.sensitive else title, body, None)
 

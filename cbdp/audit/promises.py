@@ -13,12 +13,12 @@ from typing import Any
 
 from cbdp.audit.finding import Finding
 from cbdp.errors import CbdpError
-from cbdp.measuring.noise import RoundedLaplace
+from cbdp.measuring.samplers.rounded import RoundedSampler
+from cbdp.privacy.claim import Claim
 from cbdp.privacy.measurement import geometric_variance
 from cbdp.privacy.unit import Person, Trip
 from cbdp.release import manifest as said
-from cbdp.release.files import MANIFEST
-from cbdp.release.release import Claim
+from cbdp.release.saving import MANIFEST
 
 TOO_LITTLE = "Where noise is smaller than the claim needs, an attacker tells a rider's presence with better odds than it allows."
 CORRECT = "State the ε that the noise buys, or draw noise of the scale that the claim needs and release anew."
@@ -142,7 +142,7 @@ def _variance(law: str, scale: Any) -> float | None:
     if law == said.GEOMETRIC:
         return geometric_variance(float(scale))
     if law == said.ROUNDED:
-        return RoundedLaplace(Fraction(scale)).variance()
+        return RoundedSampler(Fraction(scale)).variance()
     return None
 
 

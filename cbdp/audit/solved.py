@@ -30,8 +30,8 @@ from cbdp.features.index import merged
 from cbdp.privacy.measurement import Measurement
 from cbdp.release.manifest import prior_of, rounding_of
 from cbdp.release.release import FEW, Release, from_leaves, rounded
-from cbdp.rounding.gathering import gathered, price_of
-from cbdp.rounding.nearest import rounded_again
+from cbdp.rounding.few import gathered, price_of
+from cbdp.rounding.whole import rounded_again
 from cbdp.solvers.problem import Problem, Term, bincount
 
 Ints = NDArray[np.int64]

@@ -380,14 +380,15 @@ def _measured(tree: FeatureDag, m: Measurement) -> Table:
 
 def _noise(m: Measurement) -> Noise | None:
     """The law of a measurement's noise, known by its scale and variance together."""
-    from cbdp.measuring.noise import RoundedLaplace, exact_fraction
+    from cbdp.measuring.samplers.rounded import RoundedSampler
+    from cbdp.privacy.numbers import exact_fraction
 
     if m.scale is None or m.variance is None or not len(m.variance):
         return None
     scale, variance = float(m.scale), float(m.variance[0])
     if np.isclose(variance, geometric_variance(scale), rtol=1e-9, atol=0):
         return Noise("discrete-laplace", scale)
-    if np.isclose(variance, RoundedLaplace(exact_fraction(m.scale)).variance(), rtol=1e-9, atol=0):
+    if np.isclose(variance, RoundedSampler(exact_fraction(m.scale)).variance(), rtol=1e-9, atol=0):
         return Noise("rounded-laplace", scale)
     return None
 

@@ -4,7 +4,8 @@ Nothing here comes from a person, so these sets may be counted, printed and shar
 """
 
 from cbdp.datasets.ann_arbor import ann_arbor
+from cbdp.datasets.ann_arbor_city import ann_arbor_city
 from cbdp.datasets.dataset import Dataset, Statistic
 from cbdp.datasets.opal_taps import OpalTaps, opal_taps
 
-__all__ = ["Dataset", "OpalTaps", "Statistic", "ann_arbor", "opal_taps"]
+__all__ = ["Dataset", "OpalTaps", "Statistic", "ann_arbor", "ann_arbor_city", "opal_taps"]

@@ -21,7 +21,7 @@ import numpy as np
 
 from cbdp.datasets.dataset import Dataset, Floats, Ints, Statistic, gini
 from cbdp.datasets.draws import apportion, exponential, generator, heavy_tailed, race, shuffled
-from cbdp.datasets.geography import HEIGHT, MODES, STOPS, WIDTH, ZONES, City, city
+from cbdp.datasets.geography import HEIGHT, MODES, STOPS, WIDTH, ZONES, Geography, city
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe, periods
 
@@ -117,13 +117,13 @@ def _period_range(hours: tuple[str, str]) -> tuple[int, int]:
     return first, last
 
 
-def _universe(place: City, hours: tuple[str, str]) -> Universe:
+def _universe(place: Geography, hours: tuple[str, str]) -> Universe:
     stops = Dimension(place.names, zone=place.zones)
     made = Universe(origin=stops, destination=stops, time=periods(*hours, EVERY))
     return made.with_attribute("mode", ("origin", "destination"), place.mode)
 
 
-def _demand(rng: np.random.Generator, place: City, fitted: _Day) -> tuple[Ints, Ints, Ints]:
+def _demand(rng: np.random.Generator, place: Geography, fitted: _Day) -> tuple[Ints, Ints, Ints]:
     """The pair and period of every type that has trips, and how many it has; fitted in parts of two hours."""
     rates = _rates(rng, place, fitted)
     types = _with_rush(rates.sum(axis=1), RUSH, fitted.rush_types, fitted.types)
@@ -146,7 +146,7 @@ def _demand(rng: np.random.Generator, place: City, fitted: _Day) -> tuple[Ints, 
     return pair, when, counts
 
 
-def _rates(rng: np.random.Generator, place: City, fitted: _Day) -> Floats:
+def _rates(rng: np.random.Generator, place: Geography, fitted: _Day) -> Floats:
     """How readily each pair travels in each period of the day (period × pair)."""
     work = 0.1 + 1.5 * place.near(WIDTH / 2, HEIGHT / 2, 1.0)  # the centre
     work += 1.0 * place.near(10.0, 8.0, 0.8) + 0.7 * place.near(9.5, 3.5, 0.8)  # campus and hospital

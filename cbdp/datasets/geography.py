@@ -43,7 +43,7 @@ CENTRE_LAT, CENTRE_LON, KM_PER_DEGREE = 42.28, -83.74, 111.2
 
 
 @dataclass(frozen=True, eq=False)
-class City:
+class Geography:
     """Stops in the plane (km), the zone of each, which are hubs, and distance and mode of every ordered pair."""
 
     names: tuple[str, ...]
@@ -79,7 +79,7 @@ class City:
 
 
 @cache
-def city() -> City:
+def city() -> Geography:
     """The synthetic city: 130 stops, dense in the centre, in four contiguous zones with two hubs each."""
     x, y = _positions()
     zone = _zones(x, y)
@@ -89,7 +89,7 @@ def city() -> City:
     mode = _modes(distance, zone, hub)
     for array in (x, y, zone, hub, distance, mode):
         array.setflags(write=False)
-    return City(tuple(f"S{i + 1:03d}" for i in range(STOPS)), x, y, zone, hub, distance, mode)
+    return Geography(tuple(f"S{i + 1:03d}" for i in range(STOPS)), x, y, zone, hub, distance, mode)
 
 
 def _positions() -> tuple[Floats, Floats]:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InfeasibleError, InputError
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.privacy.measurement import Measurement, geometric_variance
+from cbdp.privacy.laws import law_of
+from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import Problem, Term
 
 Floats = NDArray[np.float64]
@@ -124,7 +125,7 @@ def _read_table(features: FeatureDag, name: str, answer: Any) -> Measurement:
             raise InputError(
                 f"the table of {name!r} has a scale of {scales.min()}: noise has a scale above 0"
             )
-        noise["variance"] = np.array([geometric_variance(s) for s in scales])
+        noise["variance"] = np.array([law_of("geometric", s).variance() for s in scales])
     return Measurement(
         name, table.column(value).to_numpy(), variance=noise.get("variance"), elements=elements
     )
@@ -206,8 +207,8 @@ def _weight(features: FeatureDag, m: Measurement, weights: Weights) -> Any:
                 raise InputError(
                     f"weights by inverse variance need the noise of {m.feature!r}: give its scale or variance"
                 )
-            if m.floor is not None and m.scale is not None:  # perhaps nothing exceeds it
-                return 1.0 / geometric_variance(float(m.scale))
+            if m.floor is not None and m.noise is not None:  # perhaps nothing exceeds it
+                return 1.0 / m.noise.variance()
             same = m.variance[0] == m.variance[-1] and (m.variance == m.variance[0]).all()
             return 1.0 / float(m.variance[0]) if same else 1.0 / m.variance
         raise InputError(

@@ -33,23 +33,18 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.measuring.noise import DiscreteLaplace, InsecureSeededEntropy, exact_fraction
 from cbdp.privacy.measurement import Measurement
-from cbdp.release.release import Release
+from cbdp.progress import tell
 from cbdp.solvers.problem import bincount
-from cbdp.trips.count import Counts
-
-if TYPE_CHECKING:  # the mechanism is handed in: this module touches nothing private
-    from cbdp.mechanisms import Mechanism
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -80,66 +75,91 @@ class _Source:
     deviation: Floats
 
 
+class ReleaseLike(Protocol):
+    """What intervals need to know of a release: published values only."""
+
+    @property
+    def features(self) -> FeatureDag: ...
+    @property
+    def index(self) -> Ints: ...
+    @property
+    def value(self) -> Ints: ...
+    @property
+    def measurements(self) -> Sequence[Measurement]: ...
+    @property
+    def tables(self) -> Mapping[str, Ints]: ...
+    def counts(self, feature: str) -> Ints: ...
+
+
+class Again(Protocol):
+    """Runs on the published trips in the place of private ones, from seeds: handed in by a mechanism."""
+
+    def released(self, seed: int) -> ReleaseLike:
+        """All of it again: measured, estimated, rounded."""
+        ...
+
+    def measured(self, seed: int, places: Sequence[int]) -> Mapping[int, Measurement]:
+        """Only the measurements at these places of the release, drawn again."""
+        ...
+
+
 def intervals(
-    mechanism: Mechanism,
-    release: Release,
+    release: ReleaseLike,
+    again: Again,
     confidence: float = 0.9,
     *,
     features: Sequence[str] | None = None,
     runs: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    expects: bool = False,
 ) -> Mapping[str, Interval]:
     """An interval for every count of the features (all but `singleton`), from the release alone.
 
-    The same release gives the same intervals: the simulation's seed is a hash of what is published. `progress` is called
-    with the number of runs done and of all runs.
+    The same release gives the same intervals: the simulation's seed is a hash of what is published. `expects` says that the
+    estimate is made of expected values (4 above). Progress is told as the stage "runs".
     """
     risk = _risk(confidence)
     names = [n for n in release.features.features if n != SINGLETON] if features is None else list(features)
-    _check(mechanism, release, names)
+    for name in names:
+        if name not in release.features:
+            raise InputError(f"unknown feature {name!r}: there are {', '.join(release.features.features)}")
     many = _runs(runs, risk)
-    stand_in = replace(release, tables={}, measurements=())
-    truth = {name: stand_in.counts(name) for name in names}
+    truth = {name: _from_trips(release, name) for name in names}
     _check_tables(release, truth)
     sources = {name: _sources(release, name) for name in names}
-    trips = _trips(release, mechanism)
     errors = {n: np.empty((1 + len(sources[n]), many, len(truth[n])), np.float32) for n in names}
-    alone = getattr(mechanism, "estimator", None) == "posterior" and all(sources.values())
-    again = (
-        _measured_again(trips, release, stand_in, sources)
-        if alone
-        else lambda seed: mechanism.simulate(trips, seed)
-    )
+    alone = expects and all(sources.values())
+    places = sorted({s.place for several in sources.values() for s in several})
     for run, seed in enumerate(_seeds(release, many)):
-        drawn = _answers(again(seed), sources)
+        if alone:
+            drawn = _answers(release.features, truth, again.measured(seed, places), sources)
+        else:
+            made = again.released(seed)
+            counts = {name: made.counts(name) for name in names}
+            drawn = _answers(release.features, counts, dict(enumerate(made.measurements)), sources)
         for name in names:
             errors[name][:, run] = drawn[name] - truth[name]
-        if progress is not None:
-            progress(run + 1, many)
-    answers, dag = _answers(release, sources), release.features
+        tell("runs", (run + 1) / many)
+    published = {name: release.counts(name) for name in names}
+    answers, dag = (
+        _answers(release.features, published, dict(enumerate(release.measurements)), sources),
+        release.features,
+    )
     return {
         n: _interval(answers[n], sources[n], truth[n], _types(dag, n), errors[n], risk, alone) for n in names
     }
 
 
-def _measured_again(
-    trips: Counts, release: Release, stand_in: Release, sources: Mapping[str, Sequence[_Source]]
-) -> Callable[[int], Release]:
-    """The published trips as they are, measured again as far as the sources need it."""
-    used = sorted({s.place for several in sources.values() for s in several})
-    measured = {place: release.measurements[place] for place in used}
-    exact = {place: trips.of(release.features, m.feature) for place, m in measured.items()}
-
-    def again(seed: int) -> Release:
-        entropy = InsecureSeededEntropy(seed)
-        drawn = list(release.measurements)
-        for place, m in measured.items():
-            assert m.scale is not None
-            noise = DiscreteLaplace(exact_fraction(m.scale)).sample(len(m.values), entropy)
-            drawn[place] = replace(m, values=exact[place] + noise)
-        return replace(stand_in, measurements=tuple(drawn))
-
-    return again
+def _from_trips(release: ReleaseLike, feature: str) -> Ints:
+    """The counts that the published trips add up to."""
+    dag = release.features
+    if feature == SINGLETON:
+        dense = np.zeros(dag.universe.size, dtype=np.int64)
+        dense[release.index] = release.value
+        return dense
+    element = dag.partition(feature).element_of(dag.universe.unrank_codes(release.index))
+    counts = np.zeros(dag.size(feature), dtype=np.int64)
+    np.add.at(counts, element, release.value)
+    return counts
 
 
 def _interval(
@@ -264,7 +284,7 @@ def _crossing(values: Floats, nodes: Ints, bound: Floats, side: int) -> Floats:
     return beyond
 
 
-def _sources(release: Release, feature: str) -> list[_Source]:
+def _sources(release: ReleaseLike, feature: str) -> list[_Source]:
     """The whole measurements of the feature itself and of finer ones."""
     dag, found = release.features, []
     for place, m in enumerate(release.measurements):
@@ -280,9 +300,13 @@ def _sources(release: Release, feature: str) -> list[_Source]:
     return found
 
 
-def _answers(release: Release, sources: Mapping[str, Sequence[_Source]]) -> dict[str, Floats]:
+def _answers(
+    dag: FeatureDag,
+    counts: Mapping[str, Ints],
+    measured: Mapping[int, Measurement],
+    sources: Mapping[str, Sequence[_Source]],
+) -> dict[str, Floats]:
     """For each feature the published counts, and below them what each source says."""
-    dag, measured = release.features, release.measurements
     used = {s.place for several in sources.values() for s in several if s.inside is not None}
     by_cell = {p: _by_cell(dag, measured[p].values) for p in used if measured[p].feature == SINGLETON}
     made = {}
@@ -293,7 +317,7 @@ def _answers(release: Release, sources: Mapping[str, Sequence[_Source]]) -> dict
             else bincount(s.inside, by_cell.get(s.place, measured[s.place].values), dag.size(name))
             for s in several
         ]
-        made[name] = np.array([release.counts(name), *sums], dtype=float)
+        made[name] = np.array([counts[name], *sums], dtype=float)
     return made
 
 
@@ -313,12 +337,7 @@ def _types(dag: FeatureDag, feature: str) -> Ints:
     return dag.partition(feature).sizes
 
 
-def _trips(release: Release, mechanism: Mechanism) -> Counts:
-    """The published trips, in the place of private ones."""
-    return Counts(release.features.universe, release.index, release.value, mechanism.protects)
-
-
-def _seeds(release: Release, runs: int) -> list[int]:
+def _seeds(release: ReleaseLike, runs: int) -> list[int]:
     """Seeds that depend on what is published and on nothing else."""
     published = hashlib.sha256()
     for part in (release.index, release.value):
@@ -352,23 +371,7 @@ def _runs(runs: int | None, risk: float) -> int:
     return runs
 
 
-def _check(mechanism: Mechanism, release: Release, names: Sequence[str]) -> None:
-    for name in names:
-        if name not in release.features:
-            raise InputError(f"unknown feature {name!r}: there are {', '.join(release.features.features)}")
-    made, given = release.claim, mechanism.claim()
-    if release.mechanism != mechanism.name or str(made) != str(given):
-        raise InputError(
-            f"the release was made by {release.mechanism!r} ({made}), the mechanism given is {mechanism.name!r} "
-            f"({given}): give the one that made it"
-        )
-    if mechanism.features.sizes != release.features.sizes:
-        raise InputError(
-            f"the release has {release.features!r}, the mechanism {mechanism.features!r}: they must agree"
-        )
-
-
-def _check_tables(release: Release, truth: Mapping[str, Ints]) -> None:
+def _check_tables(release: ReleaseLike, truth: Mapping[str, Ints]) -> None:
     """Tables published on their own, and suppressed on their own, say more than the trips: those cannot stand in."""
     for name, counts in truth.items():
         if name in release.tables and not np.array_equal(release.tables[name], counts):

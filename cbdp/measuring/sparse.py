@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.features.index import among
-from cbdp.measuring.noise import DiscreteLaplace, Entropy
+from cbdp.privacy.entropy import Entropy
+from cbdp.measuring.samplers import sampler_of
+from cbdp.privacy.laws import Law
 from cbdp.privacy.measurement import Measurement
 from cbdp.trips.count import Counts
 
@@ -29,7 +31,7 @@ HIDDEN = 2**61  # the floor of a cell of which nothing is revealed; noisy counts
 MOST = 2**29  # survivors that may be drawn at once
 
 
-class Answer:
+class SparseAnswer:
     """Noisy counts of all trip types, revealed where they exceed a floor that may be lowered."""
 
     def __init__(
@@ -37,21 +39,21 @@ class Answer:
         counts: Counts,
         cell: Ints,
         features: FeatureDag,
-        scale: Fraction,
+        law: Law,
         entropy: Entropy,
         epsilon: Fraction | None,
     ) -> None:
-        self.scale = scale
+        self.noise = law
         self.epsilon = epsilon
         self.features = features
         self.floor = np.full(features.cells.size, HIDDEN, dtype=np.int64)
         self.index = self.value = np.empty(0, dtype=np.int64)  # revealed, in the universe's order
-        self._law = DiscreteLaplace(scale)
+        self._sampler = sampler_of(law)
         self._entropy = entropy
         self._sizes = features.cells.partition.sizes
         # private: the types with trips draw their noise once and for all, whether it will be revealed or not
         self._index = counts.index
-        self._noisy = np.minimum(counts.value + self._law.sample(len(counts.value), entropy), HIDDEN)
+        self._noisy = np.minimum(counts.value + self._sampler.sample(len(counts.value), entropy), HIDDEN)
         self._cell = cell
 
     def lower(self, floor: Ints) -> None:
@@ -67,16 +69,13 @@ class Answer:
         self._insert(fresh[order], np.concatenate(value)[order])
         self.floor = floor
 
-    def expected(self, floor: Ints) -> Floats:
-        """The share of the types without trips that exceed these floors (public)."""
-        return np.asarray(self._law.survival(floor))
-
     def measurement(self) -> Measurement:
         """What is revealed so far."""
         return Measurement(
             SINGLETON,
             self.value,
-            scale=self.scale,
+            scale=self.noise.scale,
+            law=self.noise.name,
             elements=self.index,
             epsilon=self.epsilon,
             floor=self.floor,
@@ -102,21 +101,21 @@ class Answer:
             yield index, self._excess(len(index), low, high)
 
     def _hits(self, types: int, low: int, high: int) -> Ints:
-        above = 0.0 if high == HIDDEN else float(self._law.survival(high))
-        expected = types * (float(self._law.survival(low)) - above)
+        above = 0.0 if high == HIDDEN else float(self.noise.survival(high))
+        expected = types * (float(self.noise.survival(low)) - above)
         if expected > MOST:
             raise InputError(
                 f"about {expected:.1e} noisy counts would have to be drawn, more than fit: measure coarser features "
                 "or use a larger ε, so that less noise is of the size of the counts"
             )
         if high == HIDDEN:
-            return self._law.sample_skips(types, low, self._entropy)
-        return self._law.sample_band_hits(types, low, high, self._entropy)
+            return self._sampler.sample_skips(types, low, self._entropy)
+        return self._sampler.sample_band_hits(types, low, high, self._entropy)
 
     def _excess(self, n: int, low: int, high: int) -> Ints:
         if high == HIDDEN:
-            return np.minimum(self._law.sample_excess(n, low, self._entropy), HIDDEN)
-        return self._law.sample_band(n, low, high, self._entropy)
+            return np.minimum(self._sampler.sample_excess(n, low, self._entropy), HIDDEN)
+        return self._sampler.sample_band(n, low, high, self._entropy)
 
     def _insert(self, index: Ints, value: Ints) -> None:
         place = np.searchsorted(self.index, index)

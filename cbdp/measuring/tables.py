@@ -1,4 +1,4 @@
-"""Exact draws from tables of certified thresholds: the machinery behind `cbdp.measuring.noise`, whose text says why it is exact."""
+"""Exact draws from tables of certified thresholds: the machinery behind `cbdp.measuring.samplers.geometric`, whose text says why it is exact."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.measuring.entropy import Entropy
+from cbdp.privacy.entropy import Entropy
 from cbdp.measuring.thresholds import Power, Thresholds
 
 Ints = NDArray[np.int64]
@@ -124,7 +124,7 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Geometric:
+class Digits:
     """G with P(G ≥ g) = r^g, as leading digit and `places` lower digits; signed: G or ~G; or given that G < width."""
 
     power: Power
@@ -144,7 +144,7 @@ class Geometric:
         width: int | None = None,
         signed: bool = False,
         radix: int = RADIX,
-    ) -> Geometric:
+    ) -> Digits:
         """Choose the digits for a law of about this scale, which sets the speed only; the law is set by `power`.
 
         A small radix makes small tables, soon built, and more digits to draw.

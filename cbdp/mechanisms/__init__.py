@@ -1,4 +1,11 @@
-"""Every mechanism of the three papers, one class each with the same shape: features and ε in, `release(trips)`."""
+"""Every mechanism is two functions and a recipe. On the wall: `measure` sees counts, `finish` sees measurements only.
+
+All have the same shape: features and ε in the constructor, `release(trips)` out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
 
 from cbdp.mechanisms.base import Mechanism
 from cbdp.mechanisms.constraint_based import ConstraintBased
@@ -6,13 +13,47 @@ from cbdp.mechanisms.hierarchical import Hierarchical, nested
 from cbdp.mechanisms.laplace import Laplace
 from cbdp.mechanisms.stability_histogram import StabilityHistogram
 from cbdp.mechanisms.threshold_laplace import ThresholdLaplace
+from cbdp.parts import Parts, subclass_of
+from cbdp.release import Release
+from cbdp.release import load as load_folder
+
+MECHANISMS: Parts[type[Mechanism]] = Parts(
+    "mechanism",
+    "cbdp.mechanisms",
+    {
+        "constraint-based": "cbdp.mechanisms.constraint_based:ConstraintBased",
+        "laplace": "cbdp.mechanisms.laplace:Laplace",
+        "hierarchical": "cbdp.mechanisms.hierarchical:Hierarchical",
+        "stability-histogram": "cbdp.mechanisms.stability_histogram:StabilityHistogram",
+        "threshold-laplace": "cbdp.mechanisms.threshold_laplace:ThresholdLaplace",
+    },
+    subclass_of(Mechanism),
+    base="cbdp.mechanisms.Mechanism",
+)
+
+
+def of(release: Release) -> Mechanism:
+    """The mechanism that made a release, built again from its recipe."""
+    return MECHANISMS.get(release.recipe.mechanism).from_recipe(release)
+
+
+def load(folder: str | Path, verify: bool = True) -> Release:
+    """A release as it was saved. `verify` checks the manifest against its schema, and all files against it."""
+    from dataclasses import replace
+
+    release = load_folder(folder, verify)
+    return replace(release, simulated=lambda *given, **options: of(release).intervals(*given, **options))
+
 
 __all__ = [
+    "MECHANISMS",
     "ConstraintBased",
     "Hierarchical",
     "Laplace",
     "Mechanism",
     "StabilityHistogram",
     "ThresholdLaplace",
+    "load",
     "nested",
+    "of",
 ]

@@ -3,31 +3,48 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cbdp.errors import InputError
+from cbdp.estimate import ESTIMATORS
+from cbdp.estimate.intervals import Interval, intervals
 from cbdp.features import FeatureDag
-from cbdp.measuring.noise import Entropy, InsecureSeededEntropy, SystemEntropy
-from cbdp.privacy.budget import Number, positive
-from cbdp.privacy.unit import Unit, unit_of
-from cbdp.release.release import Claim, Release
-from cbdp.trips.count import Counts, count
+from cbdp.mechanisms.again import Again
+from cbdp.privacy.budget import Facts
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.entropy import Entropy, InsecureSeededEntropy, SystemEntropy
+from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
+from cbdp.privacy.numbers import positive
+from cbdp.privacy.unit import unit_of
+from cbdp.release import Release
+from cbdp.release.recipe import Recipe, TableNoise, given, plain
+from cbdp.trips import Clock, Counts, count
 
-if TYPE_CHECKING:
-    from cbdp.trips.sources import Clock
+Ints = NDArray[np.int64]
+
+STATED = ("features", "epsilon", "unit")  # what a manifest says elsewhere
 
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
-    """Counts in, release out. Everything about it is public; the random state is never a parameter of a release."""
+    """Everything about it is public; the random state is never a parameter of a release.
+
+    Subclass it, set the class data, implement `answers`, `claim`, `measure` and `finish`; fields are settings. Once it is built,
+    `epsilon` is a `Fraction` and `unit` a `Trip` or `Person`.
+    """
 
     name: ClassVar[str]
+    about: ClassVar[str] = ""
+    asks_tables: ClassVar[bool] = True  # False: only trip types are measured, so that tables add nothing
 
     features: FeatureDag
-    epsilon: Number
+    epsilon: Any
     unit: Any = "trip"
 
     def __post_init__(self) -> None:
@@ -40,37 +57,78 @@ class Mechanism(ABC):
     def check(self) -> None:  # noqa: B027 - most mechanisms add nothing
         """Refuse settings that make no sense, before any data is seen."""
 
-    @property
-    def spent(self) -> Fraction:
-        assert isinstance(self.epsilon, Fraction)
-        return self.epsilon
-
-    @property
-    def protects(self) -> Unit:
-        assert not isinstance(self.unit, str)
-        return unit_of(self.unit)
+    # What is promised and planned: public, before any data is seen
 
     @abstractmethod
     def claim(self) -> Claim:
         """What this mechanism promises."""
 
     @abstractmethod
-    def run(self, counts: Counts, entropy: Entropy) -> Release:
-        """The release of these counts with noise from this source."""
+    def answers(self) -> tuple[PlannedAnswer, ...]:
+        """The noisy answers it will give, and what each costs."""
+
+    @property
+    def measured_features(self) -> FeatureDag:
+        """What the answers are of: the features, or what the mechanism makes of them."""
+        return self.features
+
+    def share_of(self, feature: str) -> Callable[[Fraction], Fraction]:
+        """What a feature would get of any ε, shared as it is shared now."""
+        part = {a.feature: a.epsilon for a in self.answers()}[feature] / self.epsilon
+        return lambda epsilon: part * epsilon
+
+    def expected_errors(self, facts: Facts) -> Mapping[str, Mapping[str, float]]:  # noqa: ARG002
+        """By budget, the configured one first, the expected error of each feature's counts in trips; empty: not known."""
+        return {}
+
+    def remarks(self) -> Sequence[str]:
+        """What somebody should know who reads the expected errors."""
+        return ()
+
+    @property
+    def recipe(self) -> Recipe:
+        """All that `finish` needs beside the measurements."""
+        settings = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in STATED}
+        return Recipe(self.name, settings, self.own_tables())
+
+    def own_tables(self) -> Mapping[str, TableNoise]:
+        """The noise of tables that are published as they are measured."""
+        return {}
+
+    @classmethod
+    def from_recipe(cls, release: Release) -> Self:
+        """The mechanism that made a release."""
+        known = {f.name for f in fields(cls)}
+        settings = {n: given(v) for n, v in release.recipe.settings.items() if n in known and n != "prior"}
+        if "prior" in known:
+            settings["prior"] = release.prior
+            if release.prior is None and release.recipe.settings.get("prior") is not None:
+                raise InputError("the release does not hold the public weights that entered its estimate")
+        return cls(release.features, release.claim.cost.epsilon, release.claim.unit, **settings)
+
+    # The two functions
+
+    @abstractmethod
+    def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
+        """Noisy answers about these counts. The only part that sees counts, and the only one that spends ε."""
+
+    @abstractmethod
+    def finish(self, answers: Sequence[NoisyAnswer]) -> Release:
+        """The release that these answers make: pure and repeatable. Whoever has the answers can make it again."""
 
     def release(
         self, trips: Any, *, columns: Mapping[str, str] | None = None, clock: Clock | None = None
     ) -> Release:
         """Publish trips: noise comes from the operating system's entropy. `columns` and `clock` are those of `cbdp.count`."""
-        return self._go(trips, columns, clock, SystemEntropy())
+        return self._run(trips, columns, clock, SystemEntropy())
 
     def simulate(
         self, trips: Any, seed: int, *, columns: Mapping[str, str] | None = None, clock: Clock | None = None
     ) -> Release:
         """What a release could look like, repeatably: for tests and benchmarks. Insecure, and marked as such."""
-        return self._go(trips, columns, clock, InsecureSeededEntropy(seed))
+        return self._run(trips, columns, clock, InsecureSeededEntropy(seed))
 
-    def _go(
+    def _run(
         self, trips: Any, columns: Mapping[str, str] | None, clock: Clock | None, entropy: Entropy
     ) -> Release:
         if entropy.secure and isinstance(trips, Counts) and not trips.secure:
@@ -78,5 +136,43 @@ class Mechanism(ABC):
                 "these counts were bounded by a seeded source: count the trips again for a release"
             )
         universe = self.features.universe
-        counts = count(trips, universe, columns=columns, unit=self.protects, clock=clock, entropy=entropy)
-        return replace(self.run(counts, entropy), source=self)
+        counts = count(trips, universe, columns=columns, unit=self.unit, clock=clock, entropy=entropy)
+        made = self.finish(self.measure(counts, entropy))
+        return replace(made, secure=entropy.secure, simulated=self.intervals)
+
+    def made(
+        self, index: Ints, value: Ints, measurements: Sequence[Measurement] = (), **more: Any
+    ) -> Release:
+        """A release of this mechanism; nobody vouches for its noise until it is run."""
+        return Release(
+            self.features, self.recipe, self.claim(), index, value, measurements, secure=False, **more
+        )
+
+    # Afterwards
+
+    def intervals(
+        self,
+        release: Release,
+        confidence: float = 0.9,
+        *,
+        features: Sequence[str] | None = None,
+        runs: int | None = None,
+    ) -> Mapping[str, Interval]:
+        """An interval for every count of the features (all but `singleton`), by simulation; no privacy is spent."""
+        self._check_made(release)
+        estimator = release.recipe.estimator
+        expects = estimator is not None and ESTIMATORS.get(estimator).expects
+        again = Again(self, release)
+        return intervals(release, again, confidence, features=features, runs=runs, expects=expects)
+
+    def _check_made(self, release: Release) -> None:
+        own = self.claim()
+        if release.mechanism != self.name or str(release.claim) != str(own):
+            raise InputError(
+                f"the release was made by {release.mechanism!r} ({release.claim}), this mechanism is {self.name!r} "
+                f"({own}): use the one that made it"
+            )
+        if self.features.sizes != release.features.sizes:
+            raise InputError(
+                f"the release has {release.features!r}, the mechanism {self.features!r}: they must agree"
+            )

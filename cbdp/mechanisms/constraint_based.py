@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
 from cbdp.errors import InputError
-from cbdp.estimate.compiler import Weights
-from cbdp.estimate.engine import TOLERANCE, check_estimator, check_prior, post_process, post_process_above
+from cbdp.estimate import ESTIMATORS, TOLERANCE, Estimator, check_prior, post_process
 from cbdp.features import SINGLETON
-from cbdp.measuring.dense import measure, measure_above, shares
-from cbdp.measuring.noise import Entropy
+from cbdp.measuring import DENSE, measure
 from cbdp.mechanisms.base import Mechanism
-from cbdp.privacy.allocation import ENOUGH, OPTIMAL, Facts, check_target
-from cbdp.privacy.budget import Budget, Sequential, Spend
+from cbdp.parts import setting
+from cbdp.privacy.budget import BUDGETS, Asked, Budget, BudgetLike, Facts, measured_levels, shares
+from cbdp.privacy.budget.errors import expected_errors
+from cbdp.privacy.budget.optimal import Optimal, check_target
+from cbdp.privacy.budget.served import ENOUGH
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.composition import Sequential, Spend
+from cbdp.privacy.entropy import Entropy
+from cbdp.privacy.laws.geometric import Geometric
+from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
 from cbdp.progress import tell
-from cbdp.release.release import FEW, NEAREST, Claim, Release
-from cbdp.rounding.gathering import gathered, price_of
-from cbdp.rounding.nearest import round_trips
-from cbdp.solvers import get
-from cbdp.trips.count import Counts
+from cbdp.release import Release
+from cbdp.rounding import ROUNDINGS
+from cbdp.solvers import SOLVERS
+from cbdp.trips import Counts
 
-DENSE = 2**20  # trip types up to which all are noised at once
 PRESETS: dict[str, dict[str, Any]] = {
     "best": {"budget": "balanced"},
     "paper": {"budget": "uniform", "weights": "size", "estimator": "projection"},
@@ -36,7 +40,7 @@ class ConstraintBased(Mechanism):
     """Constraint-based differential privacy over any feature DAG; the paper's O3, O4 and O5 with `preset="paper"`.
 
     All features are measured, or those that `measured` names (`singleton` among them); all are published. In a universe
-    of more than `DENSE` trip types noise is drawn only where it can matter: the law of the release is the same.
+    of more than `cbdp.measuring.DENSE` trip types noise is drawn only where it can matter: the law of the release is the same.
 
     The estimate is the expected value of every count given all noisy answers, reconciled by the quadratic program
     (`estimator="posterior"`), or the program alone on the noisy answers ("projection"). The preset "paper" is the published
@@ -47,25 +51,33 @@ class ConstraintBased(Mechanism):
     rounded down or up either way.
 
     A `target` says how much the error of each feature matters; ε is then split for it (`budget="optimal"`), from public facts
-    alone: sizes, the unit, and about how many `trips` there are and which share of the trip types is `filled`, if known.
+    alone: sizes, the unit, and about how many trips there are (`expected_trips`) and which share of the trip types is used
+    (`expected_filled`), if known.
     """
 
     name: ClassVar[str] = "constraint-based"
+    about: ClassVar[str] = (
+        "noisy answers to every feature, made consistent and non-negative by a convex program"
+    )
 
-    measured: Sequence[str] | None = None
-    budget: Budget | None = None
-    weights: Weights | None = None
-    solver: Any = "newton"
-    tolerance: float = TOLERANCE
+    measured: Sequence[str] | None = setting("the features that are measured; all unless told", "names")
+    budget: BudgetLike | None = None
+    weights: Any = setting("how features weigh, with the estimator projection", "weights")
+    solver: Any = setting("which solver", choices=SOLVERS, default="newton")
+    tolerance: float = setting("how far the certificate may be off", "real", default=TOLERANCE)
     sparse: bool | None = None  # None: by the size of the universe
-    estimator: str | None = None
-    preset: str = "best"
-    prior: Any = field(default=None, repr=False)  # public weights, one for each trip type
+    estimator: Any = setting("how counts are estimated from the noisy answers", choices=ESTIMATORS)
+    preset: str = setting("best, or paper: as it was published", choices=tuple(PRESETS), default="best")
+    prior: Any = setting(
+        "a public CSV or Parquet file of weights by stop, or by dimensions: where trips are expected",
+        "file",
+        repr=False,
+    )
     prior_source: Mapping[str, str] | None = None  # where those weights are from, for the manifest
     target: Mapping[str, Any] | None = None
-    trips: float | None = None
-    filled: float | None = None
-    rounding: str | None = None
+    expected_trips: float | None = None
+    expected_filled: float | None = None
+    rounding: Any = setting("how whole trips are chosen", choices=ROUNDINGS)
 
     def check(self) -> None:
         if self.preset not in PRESETS:
@@ -76,119 +88,153 @@ class ConstraintBased(Mechanism):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
         self._check_estimator()
-        if self.rounding is None:
-            object.__setattr__(self, "rounding", FEW if self.estimator == "posterior" else NEAREST)
-        if self.rounding not in (NEAREST, FEW):
-            raise InputError(f"unknown rounding {self.rounding!r}: use {NEAREST!r} or {FEW!r}")
-        if self.rounding == FEW and self.estimator != "posterior":
-            raise InputError(
-                "rounding 'few' with estimator 'projection', whose counts do not say how likely a type is used: "
-                "use 'nearest', or estimator 'posterior'"
-            )
-        if SINGLETON not in self._shares():
+        self._check_rounding()
+        if SINGLETON not in self._shares:
             raise InputError(
                 "'singleton' is not among the measured features: every trip type needs a noisy count"
             )
-        get(self.solver)
+        SOLVERS.get(self.solver)
 
     def _check_target(self) -> None:
         """A target takes the place of a budget."""
-        if self.budget not in (None, OPTIMAL):
+        if self.budget not in (None, Optimal.name):
             raise InputError(
                 f"a target with budget {self.budget!r}, which does not look at it: use budget 'optimal', or no target"
             )
-        object.__setattr__(self, "budget", OPTIMAL)
+        object.__setattr__(self, "budget", Optimal.name)
         object.__setattr__(self, "target", check_target(self.target, self.features))
-
-    def facts(self) -> Facts:
-        """What is public about the trips, for a budget that is worked out."""
-        return Facts(self.protects.sensitivity, self.trips, self.filled)
 
     def _check_estimator(self) -> None:
         """Weights belong to the projection; with the posterior they follow from the variances."""
-        large = self.features.universe.size > DENSE if self.sparse is None else self.sparse
         # a universe that is not listed needs a table to tell how many trips there are
-        alone = large and self.measured is not None and set(self.measured) == {SINGLETON}
-        wanted = self.estimator or ("projection" if alone or self.weights is not None else "posterior")
-        object.__setattr__(self, "estimator", check_estimator(wanted))
-        if wanted == "posterior" and self.weights not in (None, "inverse-variance"):
+        alone = self._large and self.measured is not None and set(self.measured) == {SINGLETON}
+        default = "projection" if alone or self.weights is not None else "posterior"
+        chosen = ESTIMATORS.get(self.estimator or default)
+        object.__setattr__(self, "estimator", self.estimator or default)
+        object.__setattr__(self, "weights", chosen.check_weights(self.weights))
+        if self.prior is None:
+            return
+        if not chosen.takes_prior:
             raise InputError(
-                f"weights {self.weights!r} with estimator 'posterior', which weighs by inverse variance: "
-                "leave weights out, or use estimator 'projection'"
+                f"a prior with estimator {chosen.name!r}, which has no use for it: use 'posterior'"
             )
-        if large and self.prior is not None:
+        if self._large:
             raise InputError(
                 f"a prior for {self.features.universe.size:,} trip types, which are not listed: leave it out, or say "
                 "sparse=False if all of them fit in memory"
             )
-        if wanted == "projection" and self.prior is not None:
-            raise InputError("a prior with estimator 'projection', which has no use for it: use 'posterior'")
-        default = "inverse-variance" if wanted == "posterior" else "size"
-        object.__setattr__(self, "weights", self.weights or default)
-        if self.prior is not None:
-            object.__setattr__(self, "prior", check_prior(self.prior, self.features.universe.size))
+        object.__setattr__(self, "prior", check_prior(self.prior, self.features.universe.size))
 
-    def _shares(self) -> dict[str, Fraction]:
-        return dict(self._split)
-
-    @cached_property
-    def _split(self) -> dict[str, Fraction]:
-        assert self.budget is not None
-        return shares(
-            self.features,
-            self.spent,
-            self.budget,
-            self.measured,
-            target=self.target,
-            facts=self.facts(),
-            enough=self.enough,
-        )
+    def _check_rounding(self) -> None:
+        if self.rounding is None:
+            object.__setattr__(self, "rounding", "few" if self._estimator.expects else "nearest")
+        if ROUNDINGS.get(self.rounding).needs_expected and not self._estimator.expects:
+            raise InputError(
+                f"rounding {self.rounding!r} with estimator {self._estimator.name!r}, whose counts do not say how likely "
+                "a type is used: use rounding 'nearest', or estimator 'posterior'"
+            )
 
     @property
-    def enough(self) -> Fraction | None:
-        """The most that all tables get of ε with the budget "leaves": the posterior learns the rest from the leaves."""
-        return ENOUGH * self.protects.sensitivity if self.estimator == "posterior" else None
+    def _large(self) -> bool:
+        return self.features.universe.size > DENSE if self.sparse is None else self.sparse
+
+    @property
+    def _estimator(self) -> Estimator:
+        return ESTIMATORS.get(self.estimator)
+
+    # What is promised and planned
+
+    def facts(self) -> Facts:
+        """What is public about the trips, for a budget that is worked out."""
+        return Facts(self.unit.sensitivity, self.expected_trips, self.expected_filled)
+
+    @cached_property
+    def _shares(self) -> dict[str, Fraction]:
+        return self._shared(self.budget or "balanced")
+
+    def _shared(self, budget: BudgetLike) -> dict[str, Fraction]:
+        stated: Any = {"target": self.target, "facts": self.facts(), "enough": self._enough}
+        return shares(self.features, self.epsilon, budget, self.measured, **stated)
+
+    @property
+    def _enough(self) -> Fraction | None:
+        """The most that all tables get of ε with the budget "leaves": expected values learn the rest from the leaves."""
+        return ENOUGH * self.unit.sensitivity if self._estimator.expects else None
 
     def claim(self) -> Claim:
-        spends = self._shares().items()
-        return Claim(
-            self.protects, Sequential(tuple(Spend(name, share) for name, share in spends), "features")
+        spends = self._shares.items()
+        return Claim(self.unit, Sequential(tuple(Spend(name, share) for name, share in spends), "features"))
+
+    def answers(self) -> tuple[PlannedAnswer, ...]:
+        return tuple(
+            PlannedAnswer(name, share, Geometric.costing(share, self.unit.sensitivity))
+            for name, share in self._shares.items()
         )
 
-    def run(self, counts: Counts, entropy: Entropy) -> Release:
-        budget: Any = {"budget": self._shares(), "only": self.measured, "entropy": entropy}
-        how: Any = {"weights": self.weights, "solver": self.solver, "tolerance": self.tolerance}
-        tell("measuring")
-        if self.features.universe.size > DENSE if self.sparse is None else self.sparse:
-            measured, answer = measure_above(counts, self.features, self.spent, **budget)
-            tell("solving")
-            estimate = post_process_above(
-                self.features, measured, answer, estimator=self.estimator or "", **how
+    def share_of(self, feature: str) -> Callable[[Fraction], Fraction]:
+        if isinstance(self.budget, Mapping) or self._budget.proportional:
+            return super().share_of(feature)
+        levels = measured_levels(self.features, self.measured)
+
+        def share(epsilon: Fraction) -> Fraction:
+            asked = Asked(self.features, levels, epsilon, self.target, self.facts(), self._enough)
+            return self._budget.split(asked)[feature]
+
+        return share
+
+    @property
+    def _budget_name(self) -> str | Mapping[str, Any] | None:
+        return self.budget.name if isinstance(self.budget, Budget) else self.budget
+
+    @property
+    def _budget(self) -> Budget:
+        return BUDGETS.get(self.budget)
+
+    def expected_errors(self, facts: Facts) -> Mapping[str, Mapping[str, float]]:
+        own = self.budget if isinstance(self.budget, str) else "as given"
+        given = {own: self._shares}
+        for name in ("leaves", "balanced", "tables", "uniform"):
+            if name not in given:
+                given[name] = self._shared(name)
+        return {name: expected_errors(self.features, shared, facts) for name, shared in given.items()}
+
+    def remarks(self) -> Sequence[str]:
+        said = []
+        if not self._estimator.expects:
+            said.append(
+                f"The estimator is {self._estimator.name}, which shrinks less: single trip types come out worse where trips are few."
             )
-            measured.append(answer.measurement())
+        if self.target is not None:
+            wanted = ", ".join(f"{name} {weight}" for name, weight in self.target.items())
+            said.append(f"The budget is worked out for the target {wanted}.")
         else:
-            measured = measure(counts, self.features, self.spent, **budget)
-            estimate = post_process(
-                self.features,
-                measured,
-                estimator=self.estimator or "",
-                prior=self.prior,
-                progress=tell,
-                **how,
+            said.append(
+                "To have ε shared for what matters to you, state it: privacy.target = { singleton = 1, zone = 2 }."
             )
+        return said
+
+    # The two functions
+
+    def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
+        tell("measuring")
+        return measure(
+            counts, self.features, self.epsilon, self._shares, only=self.measured, entropy=entropy,
+            sparse=self._large,
+        )  # fmt: skip
+
+    def finish(self, answers: Sequence[NoisyAnswer]) -> Release:
+        estimate = post_process(
+            self.features, answers, weights=self.weights, solver=self.solver, tolerance=self.tolerance,
+            estimator=self.estimator, prior=self.prior,
+        )  # fmt: skip
         tell("rounding")
-        real = estimate.trips()
-        if self.rounding == FEW:
-            real = gathered(self.features, *real, price_of(self.budget))
-        whole = round_trips(self.features, *real)
-        return Release(
-            self.features,
-            self.name,
-            self.claim(),
+        whole = ROUNDINGS.get(self.rounding).whole(self.features, *estimate.trips(), self._budget_name)
+        measured = [m if isinstance(m, Measurement) else m.measurement() for m in answers]
+        return self.made(
             whole.index,
             whole.value,
             measured,
-            estimate,
-            secure=entropy.secure,
-            rounding=whole.violation,
+            estimate=estimate,
+            violations=whole.violation,
+            prior=self.prior,
         )

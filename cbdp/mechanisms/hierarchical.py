@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
@@ -12,12 +13,18 @@ import numpy as np
 from cbdp.errors import InputError
 from cbdp.estimate.tree import least_squares, tree_of
 from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag
-from cbdp.measuring.dense import measure, shares
-from cbdp.measuring.noise import Entropy
+from cbdp.measuring import measure
 from cbdp.mechanisms.base import Mechanism
-from cbdp.privacy.budget import Budget, Sequential, Spend
-from cbdp.release.release import Claim, Release, from_leaves
-from cbdp.trips.count import Counts
+from cbdp.parts import setting
+from cbdp.privacy.budget import BudgetLike, shares
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.composition import Sequential, Spend
+from cbdp.privacy.entropy import Entropy
+from cbdp.privacy.laws.geometric import Geometric
+from cbdp.privacy.measurement import NoisyAnswer, PlannedAnswer, tables_and_leaves
+from cbdp.release import Release
+from cbdp.release.release import from_leaves
+from cbdp.trips import Counts
 
 
 def nested(features: FeatureDag, levels: Sequence[str] | None = None) -> FeatureDag:
@@ -46,36 +53,48 @@ class Hierarchical(Mechanism):
     """
 
     name: ClassVar[str] = "hierarchical"
+    about: ClassVar[str] = "noise on a tree of features, made consistent in closed form (Hay and others)"
 
-    levels: Sequence[str] | None = None
-    budget: Budget = "geometric"
-    root: bool = False
-    prune: bool = True
+    levels: Sequence[str] | None = setting("the features of the tree, from the top", "names")
+    budget: BudgetLike = "geometric"
+    root: bool = setting("whether the total is measured", "flag", default=False)
+    prune: bool = setting("whether what is below a non-positive node is 0", "flag", default=True)
 
     def check(self) -> None:
-        shares(self.tree_features, self.spent, self.budget, self._measured)
+        self._shares()
 
     @cached_property
-    def tree_features(self) -> FeatureDag:
+    def measured_features(self) -> FeatureDag:
         return nested(self.features, self.levels)
 
     @property
     def _measured(self) -> list[str]:
-        return [n for n in self.tree_features.features if self.root or n != TOTAL]
+        return [n for n in self.measured_features.features if self.root or n != TOTAL]
+
+    def _shares(self) -> dict[str, Fraction]:
+        return shares(self.measured_features, self.epsilon, self.budget, self._measured)
 
     def claim(self) -> Claim:
-        spends = shares(self.tree_features, self.spent, self.budget, self._measured).items()
-        return Claim(self.protects, Sequential(tuple(Spend(name, part) for name, part in spends), "levels"))
+        spends = self._shares().items()
+        return Claim(self.unit, Sequential(tuple(Spend(name, part) for name, part in spends), "levels"))
 
-    def run(self, counts: Counts, entropy: Entropy) -> Release:
-        dag = self.tree_features
-        measured = measure(counts, dag, self.spent, self.budget, only=self._measured, entropy=entropy)
-        answers = {m.feature: m for m in measured}
-        levels = list(dag.features)
-        noisy = [answers[n].values if n in answers else np.zeros(dag.size(n)) for n in levels]
-        variance = [float(answers[n].variance[0]) if n in answers else np.inf for n in levels]
-        leaves = least_squares(tree_of(dag), noisy, variance, prune=self.prune)[-1]
-        whole = from_leaves(leaves)
-        return Release(
-            self.features, self.name, self.claim(), *whole, measured, secure=entropy.secure, levels=dag
+    def answers(self) -> tuple[PlannedAnswer, ...]:
+        return tuple(
+            PlannedAnswer(name, share, Geometric.costing(share, self.unit.sensitivity))
+            for name, share in self._shares().items()
         )
+
+    def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
+        return measure(
+            counts, self.measured_features, self.epsilon, self._shares(), only=self._measured,
+            entropy=entropy, sparse=False,
+        )  # fmt: skip
+
+    def finish(self, answers: Sequence[NoisyAnswer]) -> Release:
+        dag, (measured, _) = self.measured_features, tables_and_leaves(answers)
+        by_name = {m.feature: m for m in measured}
+        levels = list(dag.features)
+        noisy = [by_name[n].values if n in by_name else np.zeros(dag.size(n)) for n in levels]
+        variance = [float(by_name[n].variance[0]) if n in by_name else np.inf for n in levels]
+        leaves = least_squares(tree_of(dag), noisy, variance, prune=self.prune)[-1]
+        return self.made(*from_leaves(leaves), measured, levels=dag)

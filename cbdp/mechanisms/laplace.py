@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +12,24 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.features.index import among
-from cbdp.measuring.noise import DiscreteLaplace, Entropy, RoundedLaplace
+from cbdp.measuring import noisy
+from cbdp.measuring.samplers import sampler_of
 from cbdp.measuring.sparse import MOST
 from cbdp.mechanisms.base import Mechanism
-from cbdp.privacy.budget import Spend
-from cbdp.privacy.measurement import Measurement
-from cbdp.release.release import Claim, Release, from_leaves
-from cbdp.trips.count import Counts
+from cbdp.parts import setting
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.composition import Spend
+from cbdp.privacy.entropy import Entropy
+from cbdp.privacy.laws import Law, law_of
+from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
+from cbdp.release import Release
+from cbdp.release.release import from_leaves, rounded
+from cbdp.trips import Counts
 
 Ints = NDArray[np.int64]
 
 DENSE = 2**24  # trip types up to which all are noised at once
-LAWS = {"rounded": RoundedLaplace, "geometric": DiscreteLaplace}
+LAWS = ("rounded", "geometric")
 
 
 @dataclass(frozen=True)
@@ -34,8 +40,10 @@ class Laplace(Mechanism):
     """
 
     name: ClassVar[str] = "laplace"
+    about: ClassVar[str] = "noise on every trip type, clipped at zero: the baseline that invents trips"
+    asks_tables: ClassVar[bool] = False
 
-    law: str = "rounded"
+    law: str = setting("the law of the noise", choices=LAWS, default="rounded")
     sparse: bool | None = None  # None: by the size of the universe
 
     def check(self) -> None:
@@ -43,49 +51,60 @@ class Laplace(Mechanism):
             raise InputError(f"unknown law {self.law!r}: use {' or '.join(map(repr, LAWS))}")
 
     @property
-    def scale(self) -> Fraction:
-        return Fraction(self.protects.sensitivity) / self.spent
+    def noise(self) -> Law:
+        return law_of(self.law, self.unit.sensitivity / self.epsilon)
 
     def claim(self) -> Claim:
-        return Claim(self.protects, Spend("every trip type once", self.spent))
+        return Claim(self.unit, Spend("every trip type once", self.epsilon))
 
-    def run(self, counts: Counts, entropy: Entropy) -> Release:
-        law = LAWS[self.law](self.scale)
+    def answers(self) -> tuple[PlannedAnswer, ...]:
+        return (PlannedAnswer(SINGLETON, self.epsilon, self.noise),)
+
+    def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
+        law = self.noise
         large = self.features.universe.size > DENSE if self.sparse is None else self.sparse
-        noise = {"scale": self.scale, "variance": law.variance(), "epsilon": self.spent}
-        if large:
-            index, noisy = self._above_zero(counts, law, entropy)
-            floor = np.zeros(self.features.cells.size, dtype=np.int64)
-            measured = Measurement(SINGLETON, noisy, elements=index, floor=floor, **noise)
-        else:
-            truth = counts.dense()
-            noisy = truth + law.sample(len(truth), entropy)
-            measured = Measurement(SINGLETON, noisy, **noise)
-            index, noisy = from_leaves(noisy)
-        return Release(
-            self.features, self.name, self.claim(), index, noisy, (measured,), secure=entropy.secure
-        )
+        if not large:
+            return [noisy(SINGLETON, counts.dense(), law, self.epsilon, entropy)]
+        index, values = self._above_zero(counts, law, entropy)
+        floor = np.zeros(self.features.cells.size, dtype=np.int64)
+        return [
+            Measurement(
+                SINGLETON,
+                values,
+                law.scale,
+                elements=index,
+                epsilon=self.epsilon,
+                floor=floor,
+                law=law.name,
+            )
+        ]
 
-    def _above_zero(self, counts: Counts, law: Any, entropy: Entropy) -> tuple[Ints, Ints]:
+    def finish(self, answers: Sequence[NoisyAnswer]) -> Release:
+        (m,) = answers
+        assert isinstance(m, Measurement)
+        whole = from_leaves(m.values) if m.elements is None else rounded(m.elements, m.values)
+        return self.made(*whole, (m,))
+
+    def _above_zero(self, counts: Counts, law: Law, entropy: Entropy) -> tuple[Ints, Ints]:
         """The types whose noisy count is above 0, the only ones that are published: docs/universes.md."""
-        size = self.features.universe.size
-        expected = size * float(law.survival(np.array(0)))
+        size, sampler = self.features.universe.size, sampler_of(law)
+        expected = size * float(law.survival(0))
         if expected > MOST:
             raise InputError(
                 f"about {expected:.1e} of {size:.1e} trip types would be published, nearly all of them invented: "
-                "use ConstraintBased, which asks what can matter"
+                "use ConstraintBased, which asks only what can matter"
             )
-        own = counts.value + law.sample(len(counts.value), entropy)
-        hits = law.sample_skips(size, 0, entropy)
+        own = counts.value + sampler.sample(len(counts.value), entropy)
+        hits = sampler.sample_skips(size, 0, entropy)
         hits = hits[~among(hits, counts.index)]
         index = np.concatenate([counts.index[own > 0], hits])
-        noisy = np.concatenate([own[own > 0], law.sample_excess(len(hits), 0, entropy)])
+        values = np.concatenate([own[own > 0], sampler.sample_excess(len(hits), 0, entropy)])
         order = np.argsort(index, kind="stable")
-        return index[order], noisy[order]
+        return index[order], values[order]
 
     def expected_total(self, trips: int) -> float:
         """The expected number of published trips when types are many and mostly zero (public arithmetic)."""
-        law = LAWS[self.law](self.scale)
+        law = self.noise
         most = law.half_width(1 - 1e-12)
         invented = float(np.sum(law.survival(np.arange(0, most + 1))))  # E max(0, Z) = Σ P(Z > t)
         return trips + self.features.universe.size * invented

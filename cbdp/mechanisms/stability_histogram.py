@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
-from cbdp.measuring.dense import shares
-from cbdp.measuring.noise import Entropy
-from cbdp.mechanisms.base import Mechanism
-from cbdp.mechanisms.suppressed import publish
-from cbdp.privacy.budget import Budget, Number, Sequential, Spend, positive, probability
+from cbdp.mechanisms.suppressed import Suppressed
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.composition import Sequential, Spend
+from cbdp.privacy.numbers import positive, probability
 from cbdp.privacy.unit import Trip
-from cbdp.release.release import Claim, Release
-from cbdp.trips.count import Counts
 
 LEAST = Fraction(1, 10**300)  # δ of a table: a threshold is worked out with floating-point numbers
 
 
 @dataclass(frozen=True)
-class StabilityHistogram(Mechanism):
+class StabilityHistogram(Suppressed):
     """Noise on the non-zero counts of each table on its own; what stays below a threshold is suppressed.
 
     With the published unit (one trip replaced) the noise has scale 2/ε_j and the threshold is 2 ln(2/δ_j)/ε_j + 1.
@@ -31,53 +28,37 @@ class StabilityHistogram(Mechanism):
     """
 
     name: ClassVar[str] = "stability-histogram"
+    about: ClassVar[str] = "Opal's: noise on non-zero counts, small ones suppressed; costs δ, tables disagree"
+    skips_zeros: ClassVar[bool] = True
 
     unit: Any = field(default_factory=lambda: Trip("replace"))
-    delta: Number = Fraction(1, 8_000_000)  # of each table, or by table
-    tables: Sequence[str] | None = None  # all features but `total`
-    budget: Budget = "uniform"
+    delta: Any = Fraction(1, 8_000_000)  # of each table, or by table
 
     def check(self) -> None:
-        self._shares()
-        for name in self._tables:
-            if self._delta(name) == 0:
+        self.shares()
+        for name in self.published_tables:
+            if self.delta_of(name) == 0:
                 raise InputError("delta is 0, but skipping zeros has a price: give a delta above 0")
-            if self._delta(name) < LEAST:
+            if self.delta_of(name) < LEAST:
                 raise InputError(
                     f"delta is below {float(LEAST):g}, too small to compute with: give a larger one"
                 )
 
-    @property
-    def _tables(self) -> list[str]:
-        return (
-            [n for n in self.features.features if n != "total"] if self.tables is None else list(self.tables)
-        )
+    def delta_of(self, table: str) -> Fraction:
+        return probability(self.delta[table] if isinstance(self.delta, Mapping) else self.delta)
 
-    def _shares(self) -> dict[str, Fraction]:
-        return shares(self.features, self.spent, self.budget, self._tables)
-
-    def _delta(self, table: str) -> Fraction:
-        given = self.delta[table] if isinstance(self.delta, Mapping) else self.delta
-        return probability(given)
-
-    def scale(self, table: str) -> Fraction:
-        return Fraction(self.protects.sensitivity) / self._shares()[table]
-
-    def threshold(self, table: str) -> float:
+    def threshold_of(self, table: str) -> float:
         """The least noisy count that is published.
 
         A unit that is alone in the counts it touches piles at most `pile` on one of them; each then shows with
         probability at most exp(−(threshold − pile)/scale), and there are at most `touched`.
         """
-        unit = self.protects
-        return unit.pile + float(self.scale(table)) * math.log(unit.touched / self._delta(table))
+        pile: int = self.unit.pile
+        return pile + float(self.scale(table)) * math.log(self.unit.touched / self.delta_of(table))
 
     def claim(self) -> Claim:
-        spends = (Spend(name, share, self._delta(name)) for name, share in self._shares().items())
-        return Claim(self.protects, Sequential(tuple(spends), "tables"))
-
-    def run(self, counts: Counts, entropy: Entropy) -> Release:
-        return publish(self, counts, entropy, self._tables, self.scale, self.threshold, skip_zeros=True)
+        spends = (Spend(name, share, self.delta_of(name)) for name, share in self.shares().items())
+        return Claim(self.unit, Sequential(tuple(spends), "tables"))
 
 
 def opal_budget() -> dict[str, Fraction]:

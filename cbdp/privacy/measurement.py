@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
+from cbdp.privacy.laws import Law, law_of
 
 Floats = NDArray[np.float64]
-
-LEAST = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,7 @@ class Measurement:
     """Noisy counts of a feature's elements, with the scale or the variance of their noise.
 
     `values` has a number per element; with `elements`, a number for each of those only. `scale` is that of two-sided
-    geometric noise, P(z) ∝ exp(−|z|/scale); for noise of another law give its `variance` instead, one or one each.
+    geometric noise, P(z) ∝ exp(−|z|/scale), or of another `law` by its name; for noise of an unknown law give its `variance` instead, one or one each.
     Neither is needed unless weights are by inverse variance or a feature is measured twice.
 
     Of `singleton` it may be known only which elements exceed a `floor` (an integer per cell of the features), and by
@@ -39,6 +38,12 @@ class Measurement:
     elements: NDArray[np.int64] | None = field(default=None, repr=False)
     epsilon: Fraction | None = None
     floor: NDArray[np.int64] | None = field(default=None, repr=False)
+    law: str = "geometric"  # of the noise that `scale` is the scale of
+
+    @property
+    def noise(self) -> Law | None:
+        """The law of the noise, where its scale is known."""
+        return None if self.scale is None else law_of(self.law, self.scale)
 
     def __post_init__(self) -> None:
         values = _numbers(self.values, f"measurement of {self.feature!r}")
@@ -77,15 +82,7 @@ class Measurement:
             raise InputError(f"measurement of {self.feature!r}: {what} {given!r} must be above 0 and finite")
         if what == "variance":
             return numbers
-        return np.full(size, geometric_variance(float(numbers[0]))) if size else numbers
-
-
-def geometric_variance(scale: float) -> float:
-    """The variance of two-sided geometric noise, 2q/(1−q)² with q = exp(−1/scale): near 2·scale² when it is large.
-
-    Scales so small that there is no noise to speak of are given the least variance that can be computed with.
-    """
-    return max(LEAST, 0.5 / math.sinh(0.5 / scale) ** 2) if scale > 0.002 else LEAST
+        return np.full(size, law_of(self.law, float(numbers[0])).variance()) if size else numbers
 
 
 def _numbers(values: Any, what: str) -> NDArray[Any]:
@@ -105,3 +102,73 @@ def _numbers(values: Any, what: str) -> NDArray[Any]:
         raise InputError(f"{what}: value number {place} is {numbers[place]}, give finite numbers")
     whole = numbers.dtype.kind in "iu" and (numbers.dtype.kind == "i" or int(numbers.max(initial=0)) < 2**63)
     return numbers.astype(np.int64 if whole else np.float64, copy=False)
+
+
+class Revealing(Protocol):
+    """Noisy counts of all trip types of a universe too large to list: those above a floor are known, and it may be lowered.
+
+    This is the one question that post-processing may ask back across the wall; what it asked for becomes part of the
+    measurement, so that the answer can be made again from what is published.
+    """
+
+    floor: NDArray[np.int64]  # an integer per cell
+
+    @property
+    def noise(self) -> Law: ...
+
+    def lower(self, floor: NDArray[np.int64]) -> None:
+        """Reveal what exceeds these floors."""
+        ...
+
+    def measurement(self) -> Measurement:
+        """What is known so far."""
+        ...
+
+
+NoisyAnswer = Measurement | Revealing
+
+
+class Revealed:
+    """Noisy counts above their floors as they were published: no more can be asked for."""
+
+    def __init__(self, published: Measurement) -> None:
+        if published.floor is None or published.noise is None:
+            raise InputError(f"the measurement of {published.feature!r} has no floors, or no noise scale")
+        self._published = published
+        self.floor: NDArray[np.int64] = published.floor
+
+    @property
+    def noise(self) -> Law:
+        found = self._published.noise
+        assert found is not None
+        return found
+
+    def lower(self, floor: NDArray[np.int64]) -> None:
+        """Nothing happens: what was not published cannot be asked for."""
+
+    def measurement(self) -> Measurement:
+        return self._published
+
+
+def tables_and_leaves(answers: Sequence[NoisyAnswer]) -> tuple[list[Measurement], Revealing | None]:
+    """The measurements, apart from the leaves of a universe that is not listed."""
+    tables, leaves = [], None
+    for answer in answers:
+        if not isinstance(answer, Measurement):
+            leaves = answer
+        elif answer.floor is not None:
+            leaves = Revealed(answer)
+        else:
+            tables.append(answer)
+    return tables, leaves
+
+
+@dataclass(frozen=True)
+class PlannedAnswer:
+    """A noisy answer that a mechanism will give, before any data is seen: all of it is public."""
+
+    feature: str
+    epsilon: Fraction
+    law: Law
+    delta: Fraction = Fraction(0)
+    threshold: float | None = None  # noisy counts below are not shown

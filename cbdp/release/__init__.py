@@ -6,7 +6,7 @@ from cbdp.lazy import lazily
 
 if TYPE_CHECKING:
     from cbdp.release.export import export
-    from cbdp.release.files import load
+    from cbdp.release.loading import load
     from cbdp.release.release import Release
 
 __getattr__, __dir__ = lazily(
@@ -14,7 +14,7 @@ __getattr__, __dir__ = lazily(
     {
         "Release": "cbdp.release.release",
         "export": "cbdp.release.export",
-        "load": "cbdp.release.files",
+        "load": "cbdp.release.loading",
     },
 )
 

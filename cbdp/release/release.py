@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,37 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
-from cbdp.estimate.engine import LISTED, Estimate
+from cbdp.estimate.estimate import LISTED, Estimate
+from cbdp.estimate.intervals import Interval
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.privacy.budget import Parallel, Sequential, Spend
+from cbdp.features.places import Stops
+from cbdp.privacy.claim import Claim
 from cbdp.privacy.measurement import Measurement
-from cbdp.privacy.unit import Unit
+from cbdp.release.recipe import Recipe
 
-if TYPE_CHECKING:  # what is handed in, or loaded when it is asked for
-    from cbdp.estimate.intervals import Interval
-    from cbdp.features.places import Stops
-    from cbdp.mechanisms import Mechanism
-    from cbdp.release.files import Saved
+if TYPE_CHECKING:  # loaded when it is asked for
+    from cbdp.release.saving import Saved
 
 Ints = NDArray[np.int64]
-
-NEAREST, FEW = "nearest", "few"  # which whole trips are published: the estimate's, or gathered on few types
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Claim:
-    """What a mechanism promises: ε and δ for a unit of privacy, with the argument; or that it promises nothing."""
+class Stored:
+    """What a folder says beside the release itself: who wrote it, the ledger's head, and the hashes of its files."""
 
-    unit: Unit
-    cost: Spend | Sequential | Parallel
-    holds: bool = True
-    caveat: str = ""
-
-    def __str__(self) -> str:
-        if not self.holds:
-            return f"not differentially private for any ε: {self.caveat}"
-        kind = "ε-DP" if self.cost.delta == 0 else "(ε, δ)-DP"
-        return f"{kind} for {self.unit}: {self.cost}"
+    software: Mapping[str, str]
+    ledger: Mapping[str, Any]
+    files: Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,28 +40,29 @@ class Release:
     """Integer trips by type, and tables of counts. Holds published values only."""
 
     features: FeatureDag = field(repr=False)
-    mechanism: str
+    recipe: Recipe
     claim: Claim
     index: Ints = field(repr=False)  # trip types with at least one published trip, ascending
     value: Ints = field(repr=False)
     measurements: Sequence[Measurement] = field(default=(), repr=False)
     estimate: Estimate | None = field(default=None, repr=False)
-    tables: Mapping[str, Ints] = field(
-        default_factory=dict, repr=False
-    )  # published beside the trips, not derived
+    tables: Mapping[str, Ints] = field(default_factory=dict, repr=False)  # published as they were measured
     secure: bool = True  # False: drawn from a seeded source, for tests and benchmarks only
     intervals: Mapping[str, Interval] = field(default_factory=dict, repr=False)
     confidence: float | None = None  # of those intervals
-    rounding: Mapping[str, int] | None = field(
-        default=None, repr=False
-    )  # feature → elements that are not their estimate rounded down or up; None: not stated by the mechanism
-    levels: FeatureDag | None = field(
-        default=None, repr=False
-    )  # what the measurements are of, where not the features (a tree made of them)
+    # feature → elements that are not their estimate rounded down or up; None: not stated by the mechanism
+    violations: Mapping[str, int] | None = field(default=None, repr=False)
+    # what the measurements are of, where not the features (a tree made of them)
+    levels: FeatureDag | None = field(default=None, repr=False)
     places: Stops | None = field(default=None, repr=False)
-    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)  # beyond what the mechanism states
-    source: Mechanism | None = field(default=None, repr=False)  # what made it; a loaded release has none
-    stored: Mapping[str, Any] | None = field(default=None, repr=False)  # the manifest of a loaded release
+    prior: Floats | None = field(default=None, repr=False)  # public weights that entered the estimate
+    stored: Stored | None = field(default=None, repr=False)  # None: not loaded from a folder
+    # makes further intervals by simulation; handed in by the mechanism, for nothing here may run one
+    simulated: Callable[..., Mapping[str, Interval]] | None = field(default=None, repr=False)
+
+    @property
+    def mechanism(self) -> str:
+        return self.recipe.mechanism
 
     def trips(self) -> dict[str, list[Hashable] | Ints]:
         """The published trips: a column per dimension, and the count; one row per type that has any."""
@@ -113,14 +105,12 @@ class Release:
             raise InputError(f"unknown feature {feature!r}: there are {', '.join(self.features.features)}")
         if feature in self.intervals and confidence == self.confidence:
             return self.intervals[feature]
-        if self.source is None:
+        if self.simulated is None:
             raise InputError(
-                f"the release has no intervals of {feature!r} at {confidence!r} ({self._published_intervals()}), and the "
-                "mechanism that could make them is not known: use cbdp.estimate.intervals.intervals with the same mechanism"
+                f"the release has no intervals of {feature!r} at {confidence!r} ({self._published_intervals()}), and no "
+                "mechanism to make them with: use cbdp.mechanisms.of(release).intervals(release, confidence)"
             )
-        from cbdp.estimate.intervals import intervals
-
-        return intervals(self.source, self, confidence, features=[feature])[feature]
+        return self.simulated(self, confidence, features=[feature])[feature]
 
     def _published_intervals(self) -> str:
         if not self.intervals:
@@ -128,18 +118,16 @@ class Release:
         return f"published are those of {', '.join(self.intervals)} at {self.confidence}"
 
     def with_intervals(self, confidence: float = 0.9, **options: Any) -> Release:
-        """Return the release with intervals for all features but `singleton`; `options` are those of `cbdp.estimate.intervals`."""
-        if self.source is None:
+        """Return the release with intervals for all features but `singleton`; `options` are those of a mechanism's `intervals`."""
+        if self.simulated is None:
             raise InputError("the mechanism that made the release is not known: intervals need it")
-        from cbdp.estimate.intervals import intervals
-
-        made = intervals(self.source, self, confidence, **options)
+        made = self.simulated(self, confidence, **options)
         return replace(self, intervals=made, confidence=float(confidence))
 
     @property
     def manifest(self) -> dict[str, Any]:
         """All that a reviewer needs to know: see manifest.schema.json. Hashes of files are there once it is saved."""
-        from cbdp.release.files import manifest_of
+        from cbdp.release.layout import manifest_of
 
         return manifest_of(self)
 
@@ -156,7 +144,7 @@ class Release:
         `extra` are further files by name, such as a report; their hashes are in the manifest too. A release from a seeded
         source is no release, and is refused unless `simulation` says that it is meant; its manifest then says so.
         """
-        from cbdp.release.files import save
+        from cbdp.release.saving import save
 
         return save(self, folder, ledger_head=ledger_head, extra=extra or {}, simulation=simulation)
 

@@ -6,11 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from cbdp.features import SINGLETON, TOTAL
 from cbdp.features.places import Stops
-from cbdp.privacy.measurement import geometric_variance
+from cbdp.privacy.laws.geometric import Geometric
 from cbdp.release.release import Release
 from cbdp.report import text
 from cbdp.report.charts import Chart, charts
@@ -137,10 +135,7 @@ def _protection(published: Published) -> Html:
 
 def _noise_law(published: Published) -> Html | None:
     measured = [m for m in published.release.measurements if m.scale is not None and len(m.values)]
-    if not measured or any(
-        m.variance is None or not np.allclose(m.variance, geometric_variance(float(m.scale or 1)))
-        for m in measured
-    ):
+    if not measured or any(m.law != Geometric.name for m in measured):
         return None
     law = "two-sided geometric (discrete Laplace) on whole numbers: P(z) ∝ exp(−|z|/scale)"
     return join(tag("dt", "Noise"), tag("dd", law))

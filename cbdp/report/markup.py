@@ -11,6 +11,9 @@ from string import Template
 from typing import Any
 
 REPORT = "cbdp.report"
+INTERNAL = (
+    "INTERNAL – reveals private data – do not publish"  # on top and at the end of whatever saw the real trips
+)
 TIP = "  /* tip.js */\n"  # where scripts have what they share: the tip at a mark
 VOID = frozenset({"br", "input"})
 SHAPES = frozenset({"line", "rect", "circle", "path"})
@@ -61,6 +64,11 @@ def join(*children: Any) -> Html:
         elif child is not None:
             pieces.append(escape(str(child)))
     return Html("".join(pieces))
+
+
+def internal_banner() -> Html:
+    """The warning on top of a page that was made with private data."""
+    return tag("div", tag("p", INTERNAL), class_="internal", role="alert")
 
 
 def table(head: list[Any], rows: list[list[Any]], **attributes: Any) -> Html:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from cbdp.features import SINGLETON, Feature, FeatureDag
 from cbdp.features.places import Stops
-from cbdp.privacy.budget import Parallel, Sequential, Spend
+from cbdp.privacy.composition import Parallel, Sequential, Spend
+from cbdp.privacy.laws import Law
 from cbdp.release.release import Release
 
 if TYPE_CHECKING:  # intervals are handed in
@@ -104,16 +105,15 @@ class Published:
         """What each answer cost, by its name."""
         return {spend.what: spend for spend in _spends(self.release.claim.cost)}
 
-    def scale(self, feature: str) -> float | None:
-        """The scale of the noise that was added to a feature's counts; None if they were not measured themselves."""
+    def law(self, feature: str) -> Law | None:
+        """The law of the noise that was added to a feature's counts; None if they were not measured themselves."""
         levels = self.release.levels or self.dag
         for m in self.release.measurements:
-            if m.feature == feature and m.scale is not None:
+            if m.feature == feature and m.noise is not None:
                 same = set(levels.features[feature].by) == set(self.dag.features[feature].by)
-                return float(m.scale) if same else None
-        if feature in self.release.tables and feature in self.spends():
-            return float(self.release.claim.unit.sensitivity / self.spends()[feature].epsilon)
-        return None
+                return m.noise if same else None
+        own = self.release.recipe.tables.get(feature) if feature in self.release.tables else None
+        return None if own is None else own.law
 
 
 def publish(

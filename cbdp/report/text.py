@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cbdp.estimate import ESTIMATORS
 from cbdp.features import SINGLETON
 from cbdp.privacy.unit import Person
-from cbdp.release.manifest import estimator_of, rounding_of
-from cbdp.release.release import FEW
 from cbdp.report.charts import Chart
 from cbdp.report.markup import Html, join, tag
 from cbdp.report.pictures import price
 from cbdp.report.published import LISTED, Published
 from cbdp.report.roles import Roles, listed, period_names
+from cbdp.report.trust import gathers
 
 GLOSSARY = {
     "Differential privacy": "A property of how numbers are made, not of the numbers: whether one unit (a trip, a person) is in the "
@@ -186,7 +186,7 @@ def _adds_up(published: Published, fine: str, coarse: str) -> bool:
 
 def _rounding(published: Published) -> str:
     release = published.release
-    violated = {name: off for name, off in (release.rounding or {}).items() if off}
+    violated = {name: off for name, off in (release.violations or {}).items() if off}
     if violated:
         named = listed([f"{count:,} of {name}" for name, count in violated.items()])
         return f"Tables cross so often that rounding could not keep all of them: it moved {named} by one trip or more, and no other count."
@@ -202,7 +202,7 @@ def _rounding(published: Published) -> str:
 
 
 def _gathered(published: Published) -> str:
-    if rounding_of(published.release) != FEW:
+    if not gathers(published.release):
         return ""
     return (
         " Within a group of trip types that no table tells apart, trips were put on the types that are likeliest to be used. "
@@ -215,7 +215,8 @@ def _certificate(published: Published) -> Html | None:
     residual = getattr(solution, "kkt_residual", None)
     if residual is None:
         return None
-    expected = estimator_of(published.release) == "posterior"
+    estimator = published.release.recipe.estimator
+    expected = estimator is not None and ESTIMATORS.get(estimator).expects
     to = "what is to be expected given all noisy answers" if expected else "the noisy answers"
     return tag(
         "p", f"The estimates are the consistent, non-negative ones closest to {to}. The optimality of that was checked afterwards, "

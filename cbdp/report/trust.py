@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import SINGLETON
-from cbdp.release.manifest import rounding_of
-from cbdp.release.release import FEW, Release
+from cbdp.release.release import Release
 from cbdp.report.published import Published
+from cbdp.rounding import ROUNDINGS
 
 TRUST, CARE, NOISE, EMPTY = "trust", "use with care", "noise", "nothing to judge"
 GOOD, FAIR = 0.2, 1.0  # typical half width beside the count
@@ -36,8 +35,9 @@ class Trust:
 
 def judge(published: Published, feature: str) -> Trust:
     """The verdict rests on the intervals where there are any, otherwise on the noise alone."""
-    scale = published.scale(feature)
-    noise = None if scale is None else half_width(scale, published.confidence)
+    law = published.law(feature)
+    scale = None if law is None else float(law.scale)
+    noise = None if law is None else law.half_width(published.confidence)
     size = published.dag.size(feature)
     interval = published.intervals.get(feature)
     release = published.release
@@ -67,7 +67,7 @@ def judge(published: Published, feature: str) -> Trust:
 
 def _expected(release: Release) -> NDArray[Any]:
     """What is known of the trip types that are named: their counts, or, where trips were gathered on few types, the estimates."""
-    if release.estimate is None or rounding_of(release) != FEW:
+    if release.estimate is None or not gathers(release):
         return release.value
     index, value = release.estimate.trips()
     if not len(index):
@@ -76,15 +76,10 @@ def _expected(release: Release) -> NDArray[Any]:
     return made
 
 
-def half_width(scale: float, confidence: float) -> int:
-    """The smallest k that two-sided geometric noise exceeds, either way, with probability at most 1 − confidence.
-
-    >>> half_width(5, 0.9)
-    11
-    """
-    rate = 1 / scale
-    wanted = math.log(2 / (1 + math.exp(-rate)) / (1 - confidence)) / rate - 1
-    return max(0, math.ceil(wanted - 1e-9))
+def gathers(release: Release) -> bool:
+    """Whether whole trips were gathered on the likeliest trip types, so that single types' counts say less than estimates."""
+    rounding = release.recipe.rounding
+    return rounding is not None and ROUNDINGS.get(rounding).needs_expected
 
 
 def in_words(trust: Trust, confidence: float) -> str:

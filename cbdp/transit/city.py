@@ -8,29 +8,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
+from cbdp.features.calendar import DAY
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-DAY = 24 * 3600
 EARTH_KM_PER_DEGREE = 111.2
 
 
 @dataclass(frozen=True)
 class Driving:
-    """How shuttles drive where no travel times are given: beeline × `detour` at `speed` (km/h).
+    """How shuttles drive where no travel times are given: straight-line distance × `detour` at `speed` (km/h).
 
-    The defaults belong to the built-in city and make its original fleet the case study's. It is 16 km wide, wider than the
-    real one, so 50 km/h between stops on its arterial roads takes the times of a real city at 35 km/h; main roads
-    run straight to the centre, so ways are a fifth longer than the beeline. Time lost at stops is counted by `Operations`.
+    The defaults were chosen for the synthetic city (`cbdp.datasets.ann_arbor_city`) and give it the case study's fleet. It is
+    16 km wide, wider than the real one, so 50 km/h between stops on its main roads takes as long as 35 km/h in the real city;
+    these roads run straight to the centre, so ways are only a fifth longer than the straight line. Time lost at stops is
+    counted by `Operations`.
     """
 
     speed: float = 50.0
@@ -38,10 +38,10 @@ class Driving:
 
     def __post_init__(self) -> None:
         if not self.speed > 0 or not math.isfinite(self.speed):
-            raise InputError(f"speed {self.speed} km/h: give a positive number")
+            raise InputError(f"invalid speed {self.speed} km/h: give a positive number")
         if not self.detour >= 1 or not math.isfinite(self.detour):
             raise InputError(
-                f"detour {self.detour}: ways are at least as long as the beeline, so give 1 or more"
+                f"invalid detour {self.detour}: no way is shorter than the straight line, so give 1 or more"
             )
 
     def metres(self, x: Floats, y: Floats) -> Ints:
@@ -58,10 +58,10 @@ class Driving:
 
 @dataclass(frozen=True)
 class Line:
-    """A bus line: its stops in order, and a bus every `headway` seconds, the first at `offset` seconds of the day.
+    """A bus line: its stops in order, and a bus every `headway` seconds, the first at second `offset` of the day.
 
-    `run` holds the seconds between consecutive stops. A line of both directions runs back the same way; buses start
-    at both ends at the same times. `hours` are the seconds of the day between which trips may be sent by this line.
+    `run` holds the seconds between consecutive stops. A line that runs both ways returns along the same stops; buses leave
+    both ends at the same times. `hours` are the seconds of the day between which trips may use the line.
     """
 
     name: str
@@ -74,22 +74,25 @@ class Line:
 
     def __post_init__(self) -> None:
         if len(self.stops) < 2 or len(set(self.stops)) < len(self.stops):
-            raise InputError(f"line {self.name!r} needs two or more different stops in their order")
+            raise InputError(
+                f"line {self.name!r} has the stops {self.stops}: give two or more different ones in order"
+            )
         if len(self.run) != len(self.stops) - 1 or min(self.run) < 1:
             raise InputError(
-                f"line {self.name!r}: give the seconds, at least 1, between each stop and the next"
+                f"line {self.name!r} has the running times {self.run}: give the seconds between each stop and the next, "
+                "at least 1"
             )
         if self.headway < 1:
-            raise InputError(f"line {self.name!r} has a headway of {self.headway} s: give a positive one")
+            raise InputError(f"line {self.name!r} has a headway of {self.headway} s: give at least 1")
         if not 0 <= self.hours[0] < self.hours[1]:
             raise InputError(
-                f"line {self.name!r} runs from {self.hours[0]} to {self.hours[1]} s: end after the start"
+                f"line {self.name!r} runs from second {self.hours[0]} to {self.hours[1]}: its end must come after its start"
             )
 
 
 @dataclass(frozen=True, eq=False)
 class City:
-    """Stops in the plane (km), shuttle travel times and ways between them, the zone of each, hubs and bus lines."""
+    """Stops in the plane (km), travel times and ways of shuttles between them, the zone of each, hubs and bus lines."""
 
     names: tuple[str, ...]
     x: Floats = field(repr=False)
@@ -99,7 +102,7 @@ class City:
     hub: Bools = field(repr=False)
     seconds: Ints = field(repr=False)
     metres: Ints = field(repr=False)
-    beeline: Floats = field(repr=False)  # km
+    beeline: Floats = field(repr=False)  # straight-line distance, km
     lines: tuple[Line, ...] = ()
 
     def __post_init__(self) -> None:
@@ -118,9 +121,9 @@ class City:
         return np.flatnonzero(self.hub).astype(np.int64)
 
     def depots(self, zone: int) -> Ints:
-        """Where shuttles of a zone start, one after the other: its hubs, then always the stop farthest from those before.
+        """Where the shuttles of a zone start, one after the other: its hubs, then each time the stop farthest from all before.
 
-        So any number of shuttles is spread over the zone. Ties go to the earlier stop.
+        So any number of shuttles is spread over the zone. Ties go to the stop that comes first.
         """
         own = np.flatnonzero(self.zone == zone)
         order = [int(h) for h in own[self.hub[own]]] or [self._middle(own)]
@@ -143,7 +146,7 @@ class City:
             ) from None
 
     def with_lines(self, lines: Iterable[Line]) -> City:
-        """The city with other bus lines, such as a network design's."""
+        """The city with other bus lines, for example those of a network design."""
         return replace(self, lines=tuple(lines))
 
 
@@ -159,9 +162,9 @@ def make_city(
     seconds: NDArray[Any] | None = None,
     metres: NDArray[Any] | None = None,
 ) -> City:
-    """A city from columns: `zones` labels each stop, `hubs` names stops (or marks each stop as one or not).
+    """A city from columns: `zones` holds the zone of each stop, `hubs` names the hubs (or says of each stop whether it is one).
 
-    Travel times that are given are closed under detours by way of other stops, as a driver would.
+    Where the given travel time is longer than a way through other stops, that way is taken.
     """
     listed = tuple(str(n) for n in names)
     px, py = (np.array(list(v), dtype=float) for v in (x, y))
@@ -169,7 +172,7 @@ def make_city(
     code = np.array([labels.index(str(z)) for z in zones], dtype=np.int64)
     if not (len(listed) == len(px) == len(py) == len(code)):
         raise InputError(
-            f"{len(listed)} stops have {len(px)} and {len(py)} coordinates and {len(code)} zones: give one of each"
+            f"{len(listed)} stops have {len(px)} x, {len(py)} y and {len(code)} zones: give one of each for every stop"
         )
     _check_places(listed, px, py)
     drive = driving or Driving()
@@ -180,7 +183,7 @@ def make_city(
 
 
 def quickest(times: Floats) -> Ints:
-    """Travel times closed under detours: what a driver needs who takes the quickest way (Floyd and Warshall)."""
+    """Travel times of the quickest way, which may lead through other stops (Floyd and Warshall); −1 where there is none."""
     closed = times.copy()
     for via in range(len(closed)):
         np.minimum(closed, closed[:, via, None] + closed[via], out=closed)
@@ -190,42 +193,14 @@ def quickest(times: Floats) -> Ints:
 
 
 def plane(lat: Iterable[float], lon: Iterable[float]) -> tuple[Floats, Floats]:
-    """Coordinates in km east and north of the middle of the stops."""
+    """Coordinates in km, east and north of the stops' mean position."""
     a, o = (np.array(list(v), dtype=float) for v in (lat, lon))
     if not (np.isfinite(a).all() and np.isfinite(o).all() and (abs(a) <= 90).all() and (abs(o) <= 180).all()):
-        raise InputError("a stop has no valid latitude and longitude: they are degrees, at most 90 and 180")
+        raise InputError(
+            "a stop has no valid latitude and longitude: give degrees, at most 90 and 180 either way"
+        )
     wide = EARTH_KM_PER_DEGREE * math.cos(math.radians(float(a.mean())))
     return (o - o.mean()) * wide, (a - a.mean()) * EARTH_KM_PER_DEGREE
-
-
-def built_in(driving: Driving | None = None, *, headway: int = 600, bus_speed: float = 30.0) -> City:
-    """The synthetic city of `cbdp.datasets.ann_arbor`, with its two bus lines that cross at the central stop.
-
-    A bus every ten minutes is what the case study calls high-frequency; buses run at 30 km/h on the same streets.
-    """
-    from cbdp.datasets.geography import HEIGHT, LINE_OF_ZONE, WIDTH, ZONES, city
-
-    place = city()
-    drive = driving or Driving()
-    ways = drive.metres(place.x, place.y)
-    centre = int(np.argmin(np.hypot(place.x - WIDTH / 2, place.y - HEIGHT / 2)))
-    lines = []
-    for line in range(2):
-        ends = [
-            _from_outside(place, z, WIDTH / 2, HEIGHT / 2)
-            for z in np.flatnonzero(line == LINE_OF_ZONE).tolist()
-        ]
-        stops = [*ends[0], centre, *reversed(ends[1])]
-        run = [max(1, math.ceil(ways[a, b] * 3.6 / bus_speed)) for a, b in pairwise(stops)]
-        name = "–".join(ZONES[z] for z in np.flatnonzero(line == LINE_OF_ZONE))
-        lines.append(Line(name, tuple(stops), headway, tuple(run), offset=line * headway // 2))
-    return make_city(place.names, place.x, place.y, place.zones, place.hub, lines=lines, driving=drive)
-
-
-def _from_outside(place: Any, zone: int, x: float, y: float) -> list[int]:
-    own = np.flatnonzero(place.hub & (place.zone == zone))
-    far = np.hypot(place.x[own] - x, place.y[own] - y)
-    return [int(h) for h in own[np.argsort(-far, kind="stable")]]
 
 
 def _marks(names: tuple[str, ...], hubs: Iterable[Any]) -> Bools:
@@ -234,14 +209,18 @@ def _marks(names: tuple[str, ...], hubs: Iterable[Any]) -> Bools:
         return np.array(given, dtype=bool)
     wanted = {str(h) for h in given}
     if strangers := sorted(wanted - set(names)):
-        raise InputError(f"the hub {strangers[0]!r} is not a stop: hubs are named like the stops")
+        raise InputError(
+            f"the hub {strangers[0]!r} is not a stop of the city: name hubs as in the list of stops"
+        )
     return np.array([n in wanted for n in names], dtype=bool)
 
 
 def _whole(what: str, given: NDArray[Any]) -> Ints:
     array = np.asarray(given, dtype=float)
     if not np.isfinite(array).all() or (array < 0).any():
-        raise InputError(f"{what} holds a negative or missing value: every pair of stops needs one")
+        raise InputError(
+            f"{what} has a negative or missing value: give one of at least 0 for every pair of stops"
+        )
     made: Ints = np.ceil(array).astype(np.int64)
     return made
 
@@ -250,7 +229,7 @@ def _times(names: tuple[str, ...], given: NDArray[Any]) -> Floats:
     array = np.array(given, dtype=float)
     if array.shape != (len(names), len(names)):
         raise InputError(
-            f"travel times have shape {array.shape}: {len(names)} stops need {(len(names),) * 2}"
+            f"the travel times have the shape {array.shape}: {len(names)} stops need {(len(names),) * 2}"
         )
     array[np.isnan(array)] = np.inf
     np.fill_diagonal(array, 0)
@@ -264,27 +243,31 @@ def _times(names: tuple[str, ...], given: NDArray[Any]) -> Floats:
 
 def _check_stops(city: City) -> None:
     if not city.names:
-        raise InputError("a city needs stops: the list is empty")
+        raise InputError("the list of stops is empty: a city needs at least one")
     if len(set(city.names)) < len(city.names):
         twice = next(n for n in city.names if city.names.count(n) > 1)
-        raise InputError(f"the stop {twice!r} stands twice: stops need different names")
+        raise InputError(f"the stop {twice!r} is listed twice: give every stop a name of its own")
     _check_places(city.names, city.x, city.y)
     for line in city.lines:
         if not all(0 <= s < len(city.names) for s in line.stops):
-            raise InputError(f"line {line.name!r} stops at a place that is no stop of the city")
+            raise InputError(
+                f"line {line.name!r} stops at {line.stops}: the city's stops are 0 to {len(city.names) - 1}"
+            )
 
 
 def _check_places(names: Sequence[str], x: Floats, y: Floats) -> None:
     lost = np.flatnonzero(~(np.isfinite(x) & np.isfinite(y)))
     if len(lost):
-        raise InputError(f"the stop {names[int(lost[0])]!r} has no coordinates: give every stop a place")
+        raise InputError(
+            f"the stop {names[int(lost[0])]!r} has no coordinates: give it some, or leave it out"
+        )
 
 
 def _check_times(city: City) -> None:
     shape = (len(city.names),) * 2
     if city.seconds.shape != shape or city.metres.shape != shape:
         raise InputError(
-            f"travel times and ways need the shape {shape}, not {city.seconds.shape} and {city.metres.shape}"
+            f"travel times and ways have the shapes {city.seconds.shape} and {city.metres.shape}: both need {shape}"
         )
     if (city.seconds < 0).any():
         o, d = (int(c) for c in np.argwhere(city.seconds < 0)[0])
@@ -295,11 +278,11 @@ def _check_times(city: City) -> None:
 
 def _check_hubs(city: City) -> None:
     if len(city.zones) == 1 and not city.hub.any():
-        return  # one zone needs no bus
+        return  # one zone needs no buses
     for z, name in enumerate(city.zones):
         if not (city.hub & (city.zone == z)).any():
             raise InputError(
-                f"the zone {name!r} has no hub: name one of its stops, or merge the zone with another"
+                f"the zone {name!r} has no hub: make one of its stops a hub, or merge the zone with another"
             )
 
 

@@ -1,7 +1,7 @@
-"""The conformance kit: does a plug-in keep the rules? Small fixed cases, each rule by itself, and what was found in words.
+"""The conformance kit: does a plug-in keep the rules? Small fixed cases, and for each what was found, in words.
 
-A dispatcher is also run twice on legs that agree up to some second and differ after it. Its decisions up to that second must
-agree: one that reads the future gives itself away, however it came by it.
+A dispatcher is also run twice, on legs that agree up to some second and differ after it. Its decisions up to that second must
+agree: one that reads the future gives itself away, however it does it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import numpy as np
 
 from cbdp.errors import CbdpError
 from cbdp.transit import plugins
+from cbdp.transit.calling import PluginError
 from cbdp.transit.city import City, Line, make_city
+from cbdp.transit.command import Command
 from cbdp.transit.demand import Legs, Trips, legs_of
 from cbdp.transit.design import Costs, Demand
-from cbdp.transit.engine import PluginError
 from cbdp.transit.modes import ModeRule
 from cbdp.transit.simulator import Fleet, Operations, Service
 
@@ -40,8 +41,8 @@ class Check:
         )
 
 
-def conformance(kind: str, plugin: Any, *, seconds: float = 60.0) -> list[Check]:
-    """Every check of a kind of plug-in ("designer", "sizer", "dispatcher" or "modes"); `seconds` for each answer."""
+def check_plugin(kind: str, plugin: Any, *, seconds: float = 60.0) -> list[Check]:
+    """All checks of a plug-in of a kind ("designer", "sizer", "dispatcher" or "modes"), with `seconds` for each answer."""
     made: list[Check] = []
     for name, check in _checks(kind, plugins.get(kind, plugin), seconds):
         try:
@@ -95,7 +96,19 @@ def _checks(kind: str, plugin: Any, seconds: float) -> Iterator[tuple[str, Calla
                 partial(_designed, city, demand, plugin, seconds),
             )
     else:
-        yield "every itinerary joins its ends, twice the same", lambda: _chosen(city, plugin, seconds)
+        yield (
+            "every itinerary leads to its destination, and a second call repeats it",
+            lambda: _chosen(city, plugin, seconds),
+        )
+    yield "it has a name and a line about itself", lambda: _named(plugin)
+
+
+def _named(plugin: Any) -> str:
+    for word in ("name", "about"):
+        text = getattr(plugin, word, None)
+        if not isinstance(text, str) or not text:
+            return f"its {word!r} is {text!r}: give it a text, as class data"
+    return ""
 
 
 def _dispatcher(city: City, plugin: Any, seconds: float) -> Iterator[tuple[str, Callable[[], str]]]:
@@ -113,14 +126,14 @@ def _dispatcher(city: City, plugin: Any, seconds: float) -> Iterator[tuple[str, 
     def easy() -> str:
         service = run((12, 12), example_legs(city, 3, 12))
         lost = int((~service.served).sum())
-        return f"{lost} riders are unserved though most shuttles are parked" if lost else ""
+        return f"{lost} riders are unserved although most shuttles are parked" if lost else ""
 
     for seed in range(3):
         yield f"rules are kept, case {seed}", partial(quiet, seed)
     yield "rules are kept, one seat and many riders", full
     yield "nobody is refused when shuttles are free", easy
     yield "riders at one second", lambda: _rush(city, run)
-    if not isinstance(plugin, plugins.Command):  # a command is given all legs at once, and says so
+    if not isinstance(plugin, Command):  # a command is given all legs at once
         yield "the future is not read", lambda: _causal(city, run)
 
 
@@ -138,7 +151,7 @@ def _rush(city: City, run: Callable[..., Service]) -> str:
 
 
 def _causal(city: City, run: Callable[..., Service]) -> str:
-    """Run on twins that differ only in riders who come later; up to then the logs must be the same."""
+    """Run on two cases that differ only in riders who come late; up to then their logs must be the same."""
     for seed in range(3):
         legs = example_legs(city, 20 + seed, 50)
         until = 1500
@@ -149,13 +162,13 @@ def _causal(city: City, run: Callable[..., Service]) -> str:
             assert log is not None
             logs.append([row for row in log.tolist() if row[0] < until])
         if logs[0] != logs[1]:
-            first = next(a or b for a, b in zip_longest(*logs) if a != b)  # one may only be longer
+            first = next(a or b for a, b in zip_longest(*logs) if a != b)  # one may just be longer
             return f"riders who come after second {until} changed what happened at second {first[0]}"
     return ""
 
 
 def _other_future(city: City, legs: Legs, until: int, seed: int) -> Legs:
-    """The same legs, except that those who set out later go elsewhere in their zone."""
+    """The same legs, but riders who set out later go elsewhere in their zone."""
     rng = np.random.default_rng(seed)
     later = np.flatnonzero((legs.release >= until) & (legs.follows < 0))
     origin, destination = legs.origin.copy(), legs.destination.copy()

@@ -1,8 +1,9 @@
-"""The no-pooling reference: the fewest shuttles that serve every leg alone and in time, by minimum path cover.
+"""A reference without shared rides: the fewest shuttles that serve every leg alone and in time, by minimum path cover.
 
-Leg j can follow leg i in one shuttle when driving on from i's destination reaches j's origin by j's departure plus the
-longest wait. These pairs make the shareability graph, which has no cycle where legs leave in order. The fewest shuttles are
-the legs less a maximum matching of leaving and following (Dilworth; Fulkerson), found by Hopcroft and Karp's method.
+Leg j can follow leg i in one shuttle if the drive from i's destination reaches j's origin by j's departure plus the longest
+wait. These pairs form the shareability graph, which has no cycle since legs are in order of departure. The fewest shuttles
+are the number of legs less the size of a maximum matching of legs with their followers (Dilworth; Fulkerson), which
+Hopcroft and Karp's method finds.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MOST_PAIRS = 200_000_000
 
 @dataclass(frozen=True, eq=False)
 class Cover:
-    """The fewest shuttles of each zone, and which leg each leg is followed by (−1: the shuttle's last)."""
+    """The fewest shuttles of each zone, and the leg that follows each leg (−1: it is the shuttle's last)."""
 
     shuttles: tuple[int, ...]
     follower: Ints = field(repr=False)
@@ -35,15 +36,15 @@ class Cover:
 
 
 def path_cover(city: City, legs: Legs, release: Ints, operations: Operations, *, wait: int = 0) -> Cover:
-    """The fewest shuttles that take every leg alone, picked up when released and at most `wait` seconds after.
+    """The fewest shuttles that take every leg alone, at most `wait` seconds after its release.
 
-    A shuttle may start anywhere. With a wait the answer is a lower bound: a leg that was delayed is taken to delay none of
-    those after it.
+    A shuttle may start anywhere. With a wait the answer is a lower bound, since a delayed leg is assumed to delay none of
+    the following ones.
     """
     if len(release) != len(legs) or (release < 0).any():
-        raise InputError("every leg needs a second of release: take them from a simulation")
+        raise InputError("not every leg has a second of release: take them from a simulation")
     if wait < 0:
-        raise InputError(f"a wait of {wait} s: give 0 or more")
+        raise InputError(f"invalid wait of {wait} s: give 0 or more")
     hop = operations.hop(city)
     follower = np.full(len(legs), -1, dtype=np.int64)
     shuttles = []
@@ -64,7 +65,8 @@ def _pairs(
     count = _count(hop, origin, destination, release, free, wait)
     if int(count.sum()) > MOST_PAIRS:
         raise InputError(
-            f"{int(count.sum()):,} pairs of legs can follow each other, too many for this reference: take fewer hours"
+            f"{int(count.sum()):,} pairs of legs can follow each other, and this reference handles at most {MOST_PAIRS:,}: "
+            "take fewer hours"
         )
     start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
     to = np.empty(int(start[-1]), dtype=np.int32)
@@ -73,12 +75,12 @@ def _pairs(
 
 
 def matching(start: Ints, to: NDArray[np.int32], right: int) -> Ints:
-    """A maximum matching of a bipartite graph in compressed rows: the right end of each left one, or −1."""
+    """A maximum matching of a bipartite graph in compressed rows: the right end of each left end, or −1."""
     match: Ints = _hopcroft_karp(np.asarray(start, dtype=np.int64), np.asarray(to, dtype=np.int32), right)
     return match
 
 
-# A leg may follow one that is released at the same second only if it stands later in the order: no cycles.
+# A leg may follow one that is released at the same second only if it comes later in the order: so there are no cycles.
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -116,7 +118,7 @@ def _hopcroft_karp(  # noqa: PLR0915 - two searches over the same arrays
         np.zeros(left, np.int64),
         np.zeros(left, np.int64),
     )
-    for i in range(left):  # a greedy start leaves little to do
+    for i in range(left):  # a greedy matching leaves little to do
         for k in range(start[i], start[i + 1]):
             if back[to[k]] < 0:
                 match[i], back[to[k]] = to[k], i
@@ -158,7 +160,7 @@ def _hopcroft_karp(  # noqa: PLR0915 - two searches over the same arrays
                         edge[stack[depth]] += 1
                     continue
                 j = back[to[edge[i]]]
-                if j < 0:  # a free right end: turn the path round
+                if j < 0:  # a free right end: augment along the path
                     while depth >= 0:
                         i = stack[depth]
                         end = to[edge[i]]

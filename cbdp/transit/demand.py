@@ -1,8 +1,8 @@
-"""Riders: trips with a second of departure, and the shuttle legs that the modes make of them.
+"""Riders: trips with a second of departure, and the shuttle legs of their itineraries.
 
-A release or a count knows the period of a trip, not its second. The k-th trip of a type leaves at a second of its period
-that depends on the seed, the type and k alone (uniform, by a 64-bit mixing function): two data sets that share trips
-share their seconds, so what differs between them is the demand and not the draw.
+Counts tell the period of a trip, not its second. The k-th trip of a trip type leaves at a second of its period that depends
+on the seed, the type and k alone (uniform, by a 64-bit mixing function). So two data sets that share trips also share their
+seconds: what differs between them is the demand and not the draw.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.features import Universe
 from cbdp.transit.city import City, Ints
-from cbdp.transit.modes import Modes, codes_of, period_edges
+from cbdp.transit.modes import Itineraries, codes_of, period_edges
 
 SPREADS = ("random", "even")
 
 
 @dataclass(frozen=True, eq=False)
 class Trips:
-    """One row per rider, by second of departure: stops of the city, and the second of the day."""
+    """One row per rider, in order of departure: the stops of the city (by number) and the second of the day."""
 
     origin: Ints = field(repr=False)
     destination: Ints = field(repr=False)
@@ -43,9 +43,9 @@ def spread(
     seed: int = 0,
     how: str = "random",
 ) -> Trips:
-    """Riders of counted trips: `value[i]` of the type `index[i]`.
+    """Riders of counted trips: `value[i]` of the trip type `index[i]`.
 
-    `how` is "random" (see above) or "even": the k-th of n trips of a type leaves at (2k + 1)/2n of its period.
+    `how` is "random" (see above) or "even": trip k = 0, 1, … of n trips of a type leaves at (2k + 1)/2n of its period.
     """
     types, counts = _whole_counts(universe, index, value)
     edges = period_edges(universe)
@@ -59,7 +59,7 @@ def spread(
     elif how == "even":
         second = begin + (2 * k + 1) * length // (2 * np.repeat(counts, counts))
     else:
-        raise InputError(f"unknown spread {how!r}: use {' or '.join(map(repr, SPREADS))}")
+        raise InputError(f"unknown spread {how!r}: choose {' or '.join(map(repr, SPREADS))}")
     o, d = (codes_of(city, universe, end)[codes[end]] for end in ("origin", "destination"))
     order = np.lexsort((k, of, second))
     return Trips(o[order], d[order], second[order], (int(edges[0]), int(edges[-1])))
@@ -73,26 +73,30 @@ def trips_of_release(release: Any, city: City, *, seed: int = 0, how: str = "ran
 def _whole_counts(universe: Universe, index: NDArray[Any], value: NDArray[Any]) -> tuple[Ints, Ints]:
     types, counts = np.asarray(index), np.asarray(value)
     if types.shape != counts.shape or types.ndim != 1:
-        raise InputError(f"{types.shape} types have {counts.shape} counts: give one count for every type")
+        raise InputError(
+            f"{types.size} trip types have {counts.size} counts: give one count for every trip type"
+        )
     if len(types) and not (int(types.min()) >= 0 and int(types.max()) < universe.size):
-        raise InputError(f"a trip type lies outside the universe of {universe.size:,} types")
+        raise InputError(
+            f"a trip type lies outside the universe of {universe.size:,} trip types: give numbers from 0"
+        )
     if counts.dtype.kind not in "iub":
         off = ~(np.isfinite(counts) & (counts == np.rint(counts)))
         if off.any():
             raise InputError(
-                f"{counts[off][0]!s} trips: a simulation needs whole trips, so round the counts first"
+                f"a trip type has {counts[off][0]!s} trips: a simulation needs whole trips, so round the counts first"
             )
     if (counts < 0).any():
         raise InputError(
-            f"{counts.min()!s} trips: counts cannot be negative, so clip or post-process them first"
+            f"a trip type has {counts.min()!s} trips: counts cannot be negative, so clip or post-process them first"
         )
     return types.astype(np.int64), counts.astype(np.int64)
 
 
 def _uniform(seed: int, first: Ints, second: Ints) -> NDArray[np.float64]:
-    """Numbers in [0, 1) from integers, by two rounds of splitmix64; the same on every machine."""
+    """Numbers in [0, 1) made of integers by splitmix64: the same on every machine."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"the seed is a non-negative integer, not {seed!r}")
+        raise InputError(f"invalid seed {seed!r}: give a whole number of at least 0")
     word = _mix(_mix(np.uint64(seed) + np.zeros(len(first), dtype=np.uint64)) ^ first.astype(np.uint64))
     word = _mix(word ^ second.astype(np.uint64))
     made: NDArray[np.float64] = (word >> np.uint64(11)).astype(np.float64) / 2.0**53
@@ -108,10 +112,10 @@ def _mix(word: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True, eq=False)
 class Legs:
-    """Shuttle legs, by rider: from where to where, and whose shuttles. A rider has at most two.
+    """Shuttle legs, rider by rider: from where to where, and the zone whose shuttles serve it. A rider has at most two.
 
-    `release` is the second at which the leg can begin, −1 for a leg that waits for `follows`, the leg before it; the buses
-    between the two are the row `path` of `timetable` (path × ride × (offset, headway, seconds); headway 0: no more).
+    `release` is the second at which the leg can begin, −1 for a leg that waits for the leg before it, `follows`. The buses
+    between the two are the row `path` of `timetable` (path × ride × (offset, headway, seconds); headway 0: no more rides).
     """
 
     trip: Ints = field(repr=False)
@@ -129,15 +133,15 @@ class Legs:
 
     @property
     def next(self) -> Ints:
-        """The leg that waits for each leg, −1 for none."""
+        """For each leg the one that waits for it, −1 for none."""
         made = np.full(len(self), -1, dtype=np.int64)
         later = np.flatnonzero(self.follows >= 0)
         made[self.follows[later]] = later
         return made
 
 
-def legs_of(trips: Trips, modes: Modes) -> Legs:
-    """The shuttle legs of riders, in the riders' order; walks and rides by bus alone have none."""
+def legs_of(trips: Trips, modes: Itineraries) -> Legs:
+    """The shuttle legs of riders, in the riders' order; who walks or takes only buses has none."""
     at = (modes.slot(trips.second), trips.origin, trips.destination)
     access, egress, path = modes.access[at], modes.egress[at], modes.path[at]
     timetable = modes.timetable()
@@ -161,7 +165,7 @@ def legs_of(trips: Trips, modes: Modes) -> Legs:
 
 
 def arrivals(timetable: Ints, path: Ints, second: Ints) -> Ints:
-    """When riders who are at a path's first stop at `second` are at its last."""
+    """When riders who are at a path's first stop at `second` reach its last."""
     now = second.copy()
     for k in range(timetable.shape[1]):
         offset, headway, seconds = (timetable[path, k, c] for c in range(3))

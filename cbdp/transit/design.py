@@ -1,13 +1,14 @@
 """Hub-and-shuttle network design: which arcs between hubs get frequent buses (after Maheo, Kilby and Van Hentenryck).
 
-An open arc costs its buses; a trip costs the seconds and the shuttle kilometres of its way: a shuttle all the way, or a shuttle
-to a hub, buses along open arcs, and a shuttle from a hub. Every hub has as many open arcs in as out (weak
-connectivity), so that buses can run. As a program over paths, with x_tp the share of trips t on path p:
+An open arc costs its buses. A trip costs its seconds and its shuttle kilometres: by shuttle all the way, or by a shuttle to a
+hub, buses along open arcs, and a shuttle from a hub. Every hub has as many open arcs in as out (weak connectivity), so that
+buses can run. As a program over paths, with x_tp the share of the trips t on path p:
 
     minimise Σ_a cost_a z_a + Σ_tp trips_t cost_tp x_tp,   Σ_p x_tp = 1,   Σ_{p of t with a} x_tp ≤ z_a,   Σ_in z = Σ_out z
 
-with z binary. Given z every trip takes its cheapest open path, so x need not be. Paths are pruned without loss: one no
-cheaper than the shuttle all the way is never taken, nor one whose arcs include those of a cheaper or equal path.
+with z binary. Given z, every trip takes its cheapest open path, so x need not be binary. Paths are pruned without loss: a
+path that is no cheaper than the shuttle all the way is never taken, nor one whose arcs include those of a path that is
+cheaper or costs the same.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, permutations
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +28,7 @@ Arc = tuple[int, int]  # hubs, by their place in the list of hubs
 
 @dataclass(frozen=True)
 class Costs:
-    """What design weighs. Money by the hour of service; a rider's second counts `value_of_time` (an hour: 9)."""
+    """The prices that a design weighs, all in one currency; a rider's second costs `value_of_time` (an hour: 9)."""
 
     value_of_time: float = 9 / 3600
     shuttle_km: float = 1.0
@@ -39,12 +41,15 @@ class Costs:
     def __post_init__(self) -> None:
         if self.headway < 1 or self.bus_speed <= 0 or self.hours <= 0:
             raise InputError(
-                f"headway {self.headway} s, {self.bus_speed} km/h, {self.hours} h: all must be positive"
+                f"headway {self.headway} s, bus speed {self.bus_speed} km/h, {self.hours} hours: all must be positive"
             )
         if min(self.value_of_time, self.shuttle_km, self.bus_km) < 0:
-            raise InputError("costs cannot be negative")
+            raise InputError(
+                f"costs cannot be negative: value_of_time is {self.value_of_time}, shuttle_km {self.shuttle_km}, "
+                f"bus_km {self.bus_km}"
+            )
         if self.most_rides < 1:
-            raise InputError(f"most_rides {self.most_rides}: a trip by bus has at least one ride")
+            raise InputError(f"invalid most_rides {self.most_rides}: a trip by bus has at least 1 ride")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +62,7 @@ class Demand:
 
     @classmethod
     def of(cls, origin: Ints, destination: Ints, stops: int) -> Demand:
-        """Add up riders with the same ends; who stays where he is needs no way."""
+        """Add up riders with the same ends; those who stay where they are do not count."""
         moves = origin != destination
         pair, trips = np.unique(origin[moves] * stops + destination[moves], return_counts=True)
         return cls(pair // stops, pair % stops, trips.astype(np.int64))
@@ -65,7 +70,7 @@ class Demand:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Open arcs (as stops), what they cost with the trips on them, and how near the optimum that is proven to be."""
+    """Open arcs (as stops), the cost of these and of all trips, and a lower bound of what any network costs."""
 
     arcs: tuple[Arc, ...]
     cost: float
@@ -75,7 +80,7 @@ class Design:
 
     @property
     def gap(self) -> float:
-        """By how much the cost may exceed the optimum, relative to the cost."""
+        """How far the cost may be above the optimum, relative to the cost."""
         return 0.0 if self.cost == 0 else max(0.0, (self.cost - self.bound) / abs(self.cost))
 
     def lines(self, city: City, costs: Costs | None = None) -> tuple[Line, ...]:
@@ -95,7 +100,10 @@ class Design:
 
 @dataclass(frozen=True)
 class PathDesigner:
-    """The built-in designer (the protocol `NetworkDesigner`): the path program in HiGHS."""
+    """The built-in `NetworkDesigner`: the program over paths, solved by HiGHS."""
+
+    name: ClassVar[str] = "path"
+    about: ClassVar[str] = "the cheapest network, by a mixed-integer program over paths (HiGHS)"
 
     costs: Costs = Costs()
     time_limit: float = 100.0
@@ -110,7 +118,7 @@ def bus_seconds(city: City, costs: Costs, a: int, b: int) -> int:
 
 
 def arc_cost(city: City, costs: Costs, a: int, b: int) -> float:
-    """Buses along an arc for the hours of service."""
+    """The cost of the buses along an arc during the hours of service."""
     return float(costs.bus_km * city.metres[a, b] / 1000 * costs.hours * 3600 / costs.headway)
 
 
@@ -120,21 +128,21 @@ def shuttle_cost(city: City, costs: Costs) -> Floats:
 
 
 def ride_cost(city: City, costs: Costs, a: int, b: int) -> float:
-    """A rider's wait of half a headway and the ride."""
+    """The cost of a rider's wait, half a headway, and ride."""
     return (costs.headway / 2 + bus_seconds(city, costs, a, b)) * costs.value_of_time
 
 
 def design_network(
     city: City, demand: Demand, costs: Costs | None = None, *, time_limit: float = 100.0, gap: float = 1e-6
 ) -> Design:
-    """The cheapest network, or the best found in the time limit with the gap that remains."""
+    """The cheapest network, or the best one found within the time limit with the gap that remains."""
     import time
 
     begun = time.perf_counter()
     chosen = costs or Costs()
     hubs = [int(h) for h in city.hubs]
     if len(hubs) < 2:
-        raise InputError(f"the city has {len(hubs)} hubs: a network joins at least two")
+        raise InputError(f"the city has {len(hubs)} hubs: a network needs at least 2")
     program = _Program(city, demand, chosen, hubs)
     x, bound, status = program.solve(time_limit, gap)
     opened = tuple(a for k, a in enumerate(program.arcs) if x[k] > 0.5)
@@ -144,9 +152,9 @@ def design_network(
 
 
 def network_cost(city: City, demand: Demand, arcs: Sequence[Arc], costs: Costs | None = None) -> float:
-    """What a network costs when every trip takes its cheapest way; arcs between hubs by their place in the list of hubs.
+    """What a network costs when every trip takes its cheapest way; arcs name hubs by their place in the list of hubs.
 
-    Independent of the program: cheapest ways by Bellman's recursion over rides, not by listed paths.
+    Independent of the program: the cheapest ways are found by Bellman's recursion over rides, not among listed paths.
     """
     chosen, hubs = costs or Costs(), city.hubs
     n = len(hubs)
@@ -166,7 +174,7 @@ def network_cost(city: City, demand: Demand, arcs: Sequence[Arc], costs: Costs |
 
 
 def weakly_connected(arcs: Sequence[Arc], hubs: int) -> bool:
-    """As many arcs in as out at every hub."""
+    """Whether every hub has as many arcs in as out."""
     net = np.zeros(hubs, dtype=np.int64)
     for a, b in arcs:
         net[a] += 1
@@ -175,7 +183,7 @@ def weakly_connected(arcs: Sequence[Arc], hubs: int) -> bool:
 
 
 class _Program:
-    """The mixed-integer program. Trips with the same useful paths and prices are one; trips without any are left out."""
+    """The mixed-integer program. Trips without a useful path by bus are left out: they go by shuttle."""
 
     def __init__(self, city: City, demand: Demand, costs: Costs, hubs: list[int]) -> None:
         self.city, self.costs, self.hubs = city, costs, hubs
@@ -186,7 +194,7 @@ class _Program:
         self.weights = demand.trips
 
     def _routes(self) -> list[tuple[int, int, frozenset[int], float]]:
-        """Ways by bus: first and last hub, arcs, and what a rider's rides cost."""
+        """Ways by bus: first and last hub, arcs, and the cost of the rides to a rider."""
         found = []
         price = {(a, b): ride_cost(self.city, self.costs, self.hubs[a], self.hubs[b]) for a, b in self.arcs}
         for rides in range(1, min(self.costs.most_rides, len(self.hubs) - 1) + 1):
@@ -198,7 +206,7 @@ class _Program:
         return found
 
     def _paths(self, demand: Demand) -> tuple[Floats, list[list[tuple[float, frozenset[int]]]]]:
-        """What each trip costs by shuttle alone, and for each its undominated paths: saving and arcs."""
+        """The cost of each trip by shuttle alone, and its paths that may be taken: saving and arcs of each."""
         shuttle, hubs = shuttle_cost(self.city, self.costs), np.array(self.hubs)
         direct = shuttle[demand.origin, demand.destination]
         first = np.array([r[0] for r in self.routes])
@@ -218,51 +226,55 @@ class _Program:
         return direct, made
 
     def solve(self, time_limit: float, gap: float) -> tuple[Floats, float, str]:
-        import scipy.sparse as sp
+        """Which arcs are open (above ½), a proven lower bound of the cost, and how the search ended."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
-        arcs, cost, data = len(self.arcs), [], []
-        cost += [arc_cost(self.city, self.costs, self.hubs[a], self.hubs[b]) for a, b in self.arcs]
-        row = 0
+        arcs = len(self.arcs)
+        cost, table, lower, upper = self._program()
+        found = milp(
+            cost,
+            constraints=LinearConstraint(table, lower, upper),
+            bounds=Bounds(0, 1),
+            integrality=np.arange(len(cost)) < arcs,
+            options={"time_limit": time_limit, "mip_rel_gap": gap},
+        )
+        constant = float(self.weights @ self.direct)
+        bound = constant + (float(found.mip_dual_bound) if found.mip_dual_bound is not None else -np.inf)
+        if found.x is None:  # opening nothing is always possible
+            return np.zeros(arcs), bound, f"no network found: {found.message}"
+        return found.x[:arcs], bound, "optimal" if found.status == 0 else f"stopped: {found.message}"
+
+    def _program(self) -> tuple[Floats, Any, Floats, Floats]:
+        """Cost of every variable (arcs, then paths), the constraints as a sparse table, and their limits."""
+        import scipy.sparse as sp
+
+        cost = [arc_cost(self.city, self.costs, self.hubs[a], self.hubs[b]) for a, b in self.arcs]
+        data, upper = self._path_rows(cost)
+        paths = len(upper)
+        for hub in range(len(self.hubs)):  # as many arcs in as out
+            for k, (a, b) in enumerate(self.arcs):
+                if hub in (a, b):
+                    data.append((paths + hub, k, 1.0 if a == hub else -1.0))
+        upper += [0.0] * len(self.hubs)
+        lower = [-np.inf] * paths + [0.0] * len(self.hubs)
+        r, c, v = (np.array(column) for column in zip(*data, strict=True))
+        shape = (len(upper), len(cost))
+        table = sp.csr_array((v, (r.astype(np.int64), c.astype(np.int64))), shape=shape)
+        return np.array(cost), table, np.array(lower), np.array(upper)
+
+    def _path_rows(self, cost: list[float]) -> tuple[list[tuple[int, int, float]], list[float]]:
+        """One path for each trip, on open arcs only: entries and upper limits. The paths' savings are added to `cost`."""
+        data: list[tuple[int, int, float]] = []
         upper: list[float] = []
         for trips, paths in zip(self.weights.tolist(), self.savings, strict=True):
             if not paths:
                 continue
             columns = range(len(cost), len(cost) + len(paths))
             cost += [-trips * saving for saving, _ in paths]
-            data += [(row, c, 1.0) for c in columns]
+            data += [(len(upper), c, 1.0) for c in columns]
             upper.append(1.0)
-            row += 1
             for arc in sorted(frozenset().union(*(a for _, a in paths))):
-                data += [(row, c, 1.0) for c, (_, a) in zip(columns, paths, strict=True) if arc in a]
-                data.append((row, arc, -1.0))
+                data += [(len(upper), c, 1.0) for c, (_, a) in zip(columns, paths, strict=True) if arc in a]
+                data.append((len(upper), arc, -1.0))
                 upper.append(0.0)
-                row += 1
-        lower = [-np.inf] * row
-        for hub in range(len(self.hubs)):
-            for k, (a, b) in enumerate(self.arcs):
-                if hub in (a, b):
-                    data.append((row, k, 1.0 if a == hub else -1.0))
-            lower.append(0.0)
-            upper.append(0.0)
-            row += 1
-        r, c, v = (np.array(column) for column in zip(*data, strict=True))
-        table = sp.csr_array((v, (r.astype(np.int64), c.astype(np.int64))), shape=(row, len(cost)))
-        whole = np.zeros(len(cost))
-        whole[:arcs] = 1
-        found = milp(
-            np.array(cost),
-            constraints=LinearConstraint(table, np.array(lower), np.array(upper)),
-            bounds=Bounds(0, 1),
-            integrality=whole,
-            options={"time_limit": time_limit, "mip_rel_gap": gap},
-        )
-        constant = float(self.weights @ self.direct)
-        bound = float(found.mip_dual_bound) if found.mip_dual_bound is not None else -np.inf
-        if found.x is None:  # opening nothing is always possible
-            return np.zeros(arcs), constant + bound, f"no network found: {found.message}"
-        return (
-            found.x[:arcs],
-            constant + bound,
-            "optimal" if found.status == 0 else f"stopped: {found.message}",
-        )
+        return data, upper

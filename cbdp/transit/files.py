@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from cbdp.errors import InputError
-from cbdp.transit.city import DAY, City, Driving, Line, make_city, plane
+from cbdp.features.calendar import DAY
+from cbdp.transit.city import City, Driving, Line, make_city, plane
 
 Row = Mapping[str, str]
 TRUE, FALSE = {"1", "true", "yes"}, {"0", "false", "no", ""}
@@ -28,10 +29,11 @@ def city_from_csv(
     *,
     driving: Driving | None = None,
 ) -> City:
-    """A city from tables.
+    """A city from tables in CSV.
 
-    `stops`: stop, zone, hub (0 or 1), and x and y (km) or lat and lon. `lines`: line, stop in the order of travel, headway
-    (s), and optionally seconds from the stop before. `times`: from, to, seconds of a shuttle, and optionally metres.
+    `stops` has the columns stop, zone, hub (0 or 1), and x and y (km) or lat and lon. `lines` has line, stop (in the order of
+    travel), headway (s), and optionally seconds (from the stop before). `times` has from, to, seconds (of a shuttle), and
+    optionally metres.
     """
     rows = _csv(Path(stops), ("stop", "zone", "hub"))
     if "x" in rows[0] and "y" in rows[0]:
@@ -40,7 +42,7 @@ def city_from_csv(
         x, y = plane(*([_number(r, c, stops) for r in rows] for c in ("lat", "lon")))
     else:
         raise InputError(
-            f"{Path(stops).name} has neither x and y nor lat and lon: add the stops' coordinates"
+            f"{Path(stops).name} has neither the columns x and y nor lat and lon: add the stops' coordinates"
         )
     names = [r["stop"] for r in rows]
     hubs = [r["stop"] for r in rows if _flag(r, "hub", stops)]
@@ -59,10 +61,10 @@ def city_from_gtfs(
     hours: tuple[int, int] = (0, DAY),
     driving: Driving | None = None,
 ) -> City:
-    """A city from a GTFS feed: served stops, and a line per route and direction with its commonest stop pattern.
+    """A city from a GTFS feed: the stops that trips serve, and for each route and direction a line with its commonest stops.
 
-    Zones are `zone_id` unless given by stop; hubs are the stops of two or more routes unless named. The headway is
-    the median gap between departures from the first stop inside `hours` (seconds of the day).
+    Zones are the feed's `zone_id` unless `zones` has the stop; hubs are the stops of two or more routes unless named. The
+    headway is the median gap between departures from the first stop inside `hours` (seconds of the day).
     """
     tables = _Feed(Path(feed))
     visits = _visits(tables.read("stop_times.txt", ("trip_id", "stop_id", "stop_sequence", "departure_time")))
@@ -72,13 +74,15 @@ def city_from_gtfs(
         r for r in tables.read("stops.txt", ("stop_id", "stop_lat", "stop_lon")) if r["stop_id"] in served
     ]
     if not rows:
-        raise InputError(f"the feed {Path(feed).name} has no stop that a trip serves: check stop_times.txt")
+        raise InputError(
+            f"the GTFS feed {Path(feed).name} has no stop that a trip serves: check stop_times.txt"
+        )
     names = [r["stop_id"] for r in rows]
     x, y = plane(*([_number(r, c, "stops.txt") for r in rows] for c in ("stop_lat", "stop_lon")))
     labels = [(zones or {}).get(r["stop_id"], r.get("zone_id", "") or "") for r in rows]
     if "" in labels:
         raise InputError(
-            f"the stop {names[labels.index('')]!r} has no zone_id in the feed: give `zones` by stop"
+            f"the stop {names[labels.index('')]!r} has no zone_id in the feed: give its zone (`zones`, or --zones)"
         )
     routes: dict[str, set[str]] = defaultdict(set)
     for trip, visit in visits.items():
@@ -90,12 +94,19 @@ def city_from_gtfs(
     return bare.with_lines(_gtfs_lines(bare, trips, visits, frequent, hours))
 
 
+def zones_from_csv(path: str | Path) -> tuple[dict[str, str], list[str] | None]:
+    """The zone of every stop of a GTFS feed, and the hubs if any are marked: columns stop, zone, and optionally hub."""
+    rows = _csv(Path(path), ("stop", "zone"))
+    hubs = [r["stop"] for r in rows if "hub" in r and _flag(r, "hub", path)]
+    return {r["stop"]: r["zone"] for r in rows}, hubs or None
+
+
 class _Feed:
     """The tables of a feed, from a folder or a zip."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
-            raise InputError(f"there is no GTFS feed at {path}: give a folder or a zip")
+            raise InputError(f"there is no GTFS feed at {path}: give its folder or zip file")
         self.path = path
 
     def read(self, name: str, needed: tuple[str, ...], *, optional: bool = False) -> list[Row]:
@@ -111,13 +122,13 @@ class _Feed:
                     return self._missing(name, optional=optional)
                 text = archive.read(inside[name]).decode("utf-8-sig")
         except zipfile.BadZipFile:
-            raise InputError(f"{self.path.name} is no zip file: give a GTFS folder or zip") from None
+            raise InputError(f"{self.path.name} is not a zip file: give a GTFS folder or zip") from None
         return _rows(text, name, needed, empty=optional)
 
     def _missing(self, name: str, *, optional: bool) -> list[Row]:
         if optional:
             return []
-        raise InputError(f"the GTFS feed {self.path.name} has no {name}: a feed needs it")
+        raise InputError(f"the GTFS feed {self.path.name} has no {name}: add it")
 
 
 def _rows(text: str, name: str, needed: tuple[str, ...], *, empty: bool = False) -> list[Row]:
@@ -127,14 +138,18 @@ def _rows(text: str, name: str, needed: tuple[str, ...], *, empty: bool = False)
         raise InputError(f"{name} has no column {missing[0]!r}: it needs {', '.join(needed)}")
     rows = [{k: (v or "").strip() for k, v in row.items() if k} for row in reader]
     if not rows and not empty:
-        raise InputError(f"{name} has no rows")
+        raise InputError(f"{name} has no rows: it needs at least one")
     return list(rows)
 
 
 def _csv(path: Path, needed: tuple[str, ...]) -> list[Row]:
     if not path.exists():
-        raise InputError(f"there is no file {path}")
-    return _rows(path.read_text(encoding="utf-8-sig"), path.name, needed)
+        raise InputError(f"there is no file {path}: check the path")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{path} cannot be read: give a CSV file in UTF-8") from None
+    return _rows(text, path.name, needed)
 
 
 def _number(row: Row, column: str, where: Any) -> float:
@@ -142,14 +157,14 @@ def _number(row: Row, column: str, where: Any) -> float:
         return float(row[column])
     except ValueError:
         raise InputError(
-            f"{Path(where).name}: {row[column]!r} in the column {column!r} is not a number"
+            f"{Path(where).name} has {row[column]!r} in the column {column!r}: give a number"
         ) from None
 
 
 def _flag(row: Row, column: str, where: Any) -> bool:
     text = row[column].lower()
     if text not in TRUE | FALSE:
-        raise InputError(f"{Path(where).name}: {row[column]!r} in the column {column!r} is not 0 or 1")
+        raise InputError(f"{Path(where).name} has {row[column]!r} in the column {column!r}: give 0 or 1")
     return text in TRUE
 
 
@@ -162,7 +177,7 @@ def _times(path: Path, names: list[str]) -> tuple[Any, Any]:
         for end in ("from", "to"):
             if row[end] not in place:
                 raise InputError(
-                    f"{path.name} names the stop {row[end]!r}, which the table of stops does not have"
+                    f"{path.name} has the stop {row[end]!r}, which is not in the table of stops: add it there"
                 )
         pair = place[row["from"]], place[row["to"]]
         seconds[pair] = _number(row, "seconds", path)
@@ -186,8 +201,8 @@ def _csv_lines(path: Path, city: City) -> list[Line]:
     return made
 
 
-def _clock(text: str) -> int | None:
-    """Seconds of the service day; GTFS counts past 24:00 and may leave times out."""
+def _gtfs_seconds(text: str) -> int | None:
+    """The second of the service day: unlike a time of day it may lie past 24:00:00, and a feed may leave it out."""
     parts = text.split(":")
     if len(parts) != 3 or not all(p.strip().isdigit() for p in parts):
         return None
@@ -196,22 +211,22 @@ def _clock(text: str) -> int | None:
 
 
 def _visits(rows: list[Row]) -> dict[str, list[tuple[str, int | None]]]:
-    """Every trip's stops in order, with departure times."""
+    """The stops of every trip in order, with their departure times."""
     found: dict[str, list[tuple[int, str, int | None]]] = defaultdict(list)
     for row in rows:
         if not row["stop_sequence"].isdigit():
             raise InputError(
-                f"stop_times.txt: {row['stop_sequence']!r} in 'stop_sequence' is not a whole number"
+                f"stop_times.txt has {row['stop_sequence']!r} in the column 'stop_sequence': give a whole number"
             )
         found[row["trip_id"]].append(
-            (int(row["stop_sequence"]), row["stop_id"], _clock(row["departure_time"]))
+            (int(row["stop_sequence"]), row["stop_id"], _gtfs_seconds(row["departure_time"]))
         )
     return {trip: [(s, t) for _, s, t in sorted(v, key=lambda e: e[0])] for trip, v in found.items()}
 
 
 def _trip(trips: Mapping[str, Row], trip: str) -> Row:
     if trip not in trips:
-        raise InputError(f"stop_times.txt names the trip {trip!r}, which trips.txt does not have")
+        raise InputError(f"stop_times.txt has the trip {trip!r}, which trips.txt does not have: add it there")
     return trips[trip]
 
 
@@ -227,7 +242,7 @@ def _gtfs_lines(
     frequent: Mapping[str, int],
     hours: tuple[int, int],
 ) -> list[Line]:
-    """A one-way line per route and direction: its commonest pattern of stops, with the run of its first trip."""
+    """A one-way line for each route and direction: its commonest sequence of stops, with the times of its first trip."""
     patterns: dict[tuple[str, str], Counter[tuple[str, ...]]] = defaultdict(Counter)
     members: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
     for trip, visit in visits.items():
@@ -258,7 +273,7 @@ def _gtfs_lines(
 
 
 def _run(city: City, stops: tuple[str, ...], at: Mapping[str, int | None]) -> tuple[int, ...]:
-    """Seconds between consecutive stops: by the timetable, or by the shuttles' time where it says nothing."""
+    """Seconds between consecutive stops: by the timetable, or as long as a shuttle takes where it says nothing."""
     made = []
     for a, b in pairwise(stops):
         leaves, arrives = at[a], at[b]

@@ -1,18 +1,19 @@
-"""Fleet sizing F(D): the fewest shuttles of each zone with which riders wait at most so long on average.
+"""Fleet sizing F(D): the fewest shuttles of each zone with which riders wait no longer than a limit on average.
 
-More shuttles can mean longer waits (another shuttle changes every later choice), so a size that fails proves nothing about
-smaller ones, and bisection alone is not a rule. Ours:
+More shuttles can mean longer waits, since another shuttle changes every later choice. So a size that fails proves nothing
+about smaller ones, and bisection alone is not enough. Our rule:
 
-1. A zone by itself, with the riders who come from other zones released at given seconds: bisect between a size that fails
+1. One zone by itself, with the riders who come from other zones released at given seconds: bisect between a size that fails
    and one that serves (no leg refused, mean wait at most the limit). Then try the next `window` smaller sizes, and go on from
    any that serves, until `window` sizes in a row fail. With `window=None` every smaller size is tried.
-2. Size all zones so, at first roughly and with expected releases; run them together, take the releases that come out, and
-   size again. Sizes that repeat are the answer: run together, all zones serve.
-3. Sizes that do not repeat in a few rounds: run together, zones that fail get a shuttle until none fails; then a zone may
-   give up 1 to `window` shuttles if it serves by itself with the releases of the last run, and all zones do together.
+2. Size all zones like this, at first roughly and with expected releases. Run them together, take the releases of this run,
+   and size again. If the sizes repeat, they are the answer: run together, all zones serve.
+3. If the sizes do not repeat within a few rounds: run all zones together and give those that fail another shuttle until
+   none fails. Then a zone may give up 1 to `window` shuttles if it serves by itself with the releases of the last run, and
+   all zones still serve together.
 
-So the answer serves by a run of all zones together, and no zone serves with 1 to `window` shuttles fewer: by itself with the
-others' riders released as in that run, or together. Nothing is drawn at random: the same trips give the same fleet.
+So all zones serve when they run together, and no zone can do with 1 to `window` shuttles fewer, either by itself with the
+releases of that run or together with the others. Nothing is random: the same trips give the same fleet.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,15 +31,15 @@ from cbdp.transit.city import City, Ints
 from cbdp.transit.demand import Legs, arrivals
 from cbdp.transit.simulator import Fleet, Operations, Service, by_zone, restarted, run
 
-ENOUGH = 20  # legs of a zone in a period for their mean wait to say anything
-EXPECTED_WAIT = 120  # of a first leg, before anything was simulated
+ENOUGH = 20  # legs: the mean wait of fewer, in one zone and period, says nothing
+EXPECTED_WAIT = 120  # seconds, of a first leg, before anything is simulated
 ROUNDS = 2
-ROUGHLY = 25  # the first sizes, on expected releases, may be off by one in so many
+ROUGHLY = 25  # the first sizes, on expected releases, may be off by one part in this many
 
 
 @dataclass(frozen=True, eq=False)
 class Sizing:
-    """A fleet that serves, with the run that proves it; or None, and why none was found."""
+    """A fleet that serves, with the run that proves it; or None, and the reason why none was found."""
 
     fleet: Fleet | None
     service: Service | None = field(repr=False)
@@ -50,28 +52,33 @@ class Sizing:
 
 
 class _NoFleetError(Exception):
-    """The search met one of its limits."""
+    """The search reached one of its limits."""
 
 
 @dataclass(frozen=True)
 class SearchSizer:
-    """The built-in fleet sizer (the protocol `FleetSizer`). Its limits are reported, as "no fleet found"."""
+    """The built-in `FleetSizer`: the rule above. If the search reaches a limit of its own, it says so: "no fleet found"."""
+
+    name: ClassVar[str] = "search"
+    about: ClassVar[str] = "the fewest shuttles that keep the mean wait below a limit, by simulation"
 
     limit: int = 180  # seconds of mean wait
-    period: int | None = None  # seconds: the limit holds for each such part of the hours too
+    period: int | None = None  # seconds: the limit also holds in each such part of the hours
     window: int | None = 3
     most_legs: int = 100_000
     most_shuttles: int = 2_000  # of one zone
-    time_limit: float = 600.0  # seconds of search, asked between runs
+    time_limit: float = 600.0  # seconds of search, checked between runs
     threads: int = 2
 
     def __post_init__(self) -> None:
         if self.limit < 0:
-            raise InputError(f"a mean wait of at most {self.limit} s: give 0 or more")
+            raise InputError(f"invalid limit of the mean wait, {self.limit} s: give 0 or more")
         if self.period is not None and self.period < 1:
-            raise InputError(f"periods of {self.period} s: give a positive length, or None")
+            raise InputError(f"invalid period of {self.period} s: give at least 1, or None")
         if self.window is not None and self.window < 1:
-            raise InputError(f"window {self.window}: at least the next smaller size must be tried")
+            raise InputError(
+                f"invalid window {self.window}: give at least 1, or None to try every smaller size"
+            )
 
     def size(self, city: City, legs: Legs, operations: Operations) -> Sizing:
         """The fewest shuttles, by the rule above."""
@@ -93,7 +100,7 @@ def size_fleet(
 
 
 def serves(service: Service, zones: int, limit: int, period: int | None = None) -> list[bool]:
-    """Which zones refuse nobody and keep to the limit, on the whole and in every period that has legs enough."""
+    """Which zones refuse nobody and keep the limit, over all hours and in every period with enough legs."""
     wait, served, unserved = by_zone(service, zones)
     fine = (unserved == 0) & (wait <= limit * served)
     if period is not None:
@@ -107,7 +114,7 @@ def serves(service: Service, zones: int, limit: int, period: int | None = None) 
 
 
 def _periods(service: Service, zones: int, period: int) -> tuple[Ints, int]:
-    """The zone and period of every leg's release, as one number; what comes after the hours belongs to their end."""
+    """The zone and period of every leg's release, as one number; releases after the hours count in the last period."""
     begin, end = service.legs.hours
     count = max(1, -(-(end - begin) // period))
     number = np.clip((service.release - begin) // period, 0, count - 1)
@@ -117,9 +124,9 @@ def _periods(service: Service, zones: int, period: int) -> tuple[Ints, int]:
 def fewest(
     good: Callable[[int], bool], start: int, most: int, window: int | None, *, step: int = 1, apart: int = 1
 ) -> int | None:
-    """The smallest size that is good by rule 1; None where none was met up to `most`.
+    """The smallest good size by rule 1; None if none was found up to `most`.
 
-    The search leaves `start` in steps that grow from `step`, and bisects until good and bad are `apart`.
+    The search leaves `start` in steps that grow from `step`, and bisects until a good and a bad size are `apart`.
 
     >>> sizes = {5, 7, 8, 9, 10, 11, 12}  # 6 is not good
     >>> fewest(lambda n: n in sizes or n > 12, start=20, most=100, window=3)
@@ -137,7 +144,7 @@ def fewest(
         if high >= most:
             return None
         low, high, step = high, min(most, high + step), step * 2
-    while low == 0 and high > 1:  # down in growing steps, since sizes far too small take longest to try
+    while low == 0 and high > 1:  # go down in growing steps: sizes that are far too small take longest to try
         lower = max(1, high - step)
         if ask(lower):
             high, step = lower, step * 2
@@ -172,7 +179,7 @@ class _Search:
 
     def fleet(self) -> Fleet:
         if len(self.legs) > self.sizer.most_legs:
-            raise _NoFleetError(f"{len(self.legs):,} shuttle legs, more than {self.sizer.most_legs:,}")
+            raise _NoFleetError(f"{len(self.legs):,} shuttle legs are more than {self.sizer.most_legs:,}")
         release = self.expected()
         fleet = self.by_zone(release, None)
         for _ in range(ROUNDS):
@@ -185,7 +192,7 @@ class _Search:
         return self.shrink(self.grow(fleet))
 
     def expected(self) -> Ints:
-        """When every leg would be released if the first ones waited for the expected time and rode straight."""
+        """When every leg would be released if riders waited for the expected time and were driven straight."""
         legs = self.legs
         release = legs.release.copy()
         later = np.flatnonzero(legs.follows >= 0)
@@ -216,7 +223,7 @@ class _Search:
         return found
 
     def alone(self, zone: int, release: Ints) -> Callable[[int], bool]:
-        """Whether a zone serves by itself with so many shuttles."""
+        """A test whether a zone serves by itself with a number of shuttles."""
         mine = restarted(self.legs, self.legs.zone == zone, release)
 
         def good(n: int) -> bool:
@@ -228,7 +235,7 @@ class _Search:
         return good
 
     def first_guess(self, zone: int) -> int:
-        """Shuttles that would be busy all the time with three riders each: too many rather than too few."""
+        """As many shuttles as would be busy all the time with three riders each: rather too many than too few."""
         mine, hours = self.legs.zone == zone, self.legs.hours
         direct = self.operations.hop(self.city)[self.legs.origin[mine], self.legs.destination[mine]]
         return 1 + int(direct.sum()) // (3 * max(1, hours[1] - hours[0]))
@@ -236,7 +243,7 @@ class _Search:
     def clock(self) -> None:
         self.runs += 1
         if time.perf_counter() > self.end:
-            raise _NoFleetError(f"not done in {self.sizer.time_limit:g} s")
+            raise _NoFleetError(f"the search did not end within {self.sizer.time_limit:g} s")
 
     def run(self, fleet: Fleet, *, strict: bool = False) -> Service:
         self.clock()
@@ -250,7 +257,7 @@ class _Search:
         return not found.stopped and all(self.serving(found))
 
     def grow(self, fleet: Fleet) -> Fleet:
-        """Shuttles for the zones that fail when all run together."""
+        """Add shuttles to zones that fail when all run together, until none fails."""
         while True:
             ok = self.serving(self.run(fleet))
             if all(ok):
@@ -260,7 +267,7 @@ class _Search:
                 raise _NoFleetError(f"a zone is not served by {self.sizer.most_shuttles:,} shuttles")
 
     def shrink(self, fleet: Fleet) -> Fleet:
-        """Take shuttles away where all zones still serve, until no zone can give up any."""
+        """Take shuttles away while all zones still serve, until no zone can give up any."""
         zone = untouched = 0
         release = self.run(fleet).release
         while untouched < self.zones:

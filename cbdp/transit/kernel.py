@@ -13,7 +13,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def covered(shuttle: Any, begin: Any, end: Any, wanted: Any) -> Any:
-    """The length of the union of intervals, shuttle by shuttle; intervals sorted by shuttle and begin."""
+    """The length of the union of intervals of each shuttle, added up; intervals are sorted by shuttle and beginning."""
     total, current, until = 0, -1, 0
     for i in range(len(shuttle)):
         if not wanted[shuttle[i]]:
@@ -94,10 +94,10 @@ def cheapest(  # noqa: PLR0915 - split, its loops could not stop each other
 ) -> Any:
     """The cheapest way to insert a leg into the plan of row `v` that costs less than `best`: cost, p, r (p = −1: none).
 
-    `back` is `hop` the other way round, so that all drives to one stop lie side by side; `stop` is where the tasks are;
-    `slot` is scratch, a place for every leg. Tasks from p on become `shift` later and those from r on `late`, and by the
-    triangle inequality 0 ≤ shift ≤ late. So what others wait and ride longer is a matter of counting their pick-ups and
-    drop-offs, and only a way that would be cheaper is looked at rider by rider.
+    `back` is `hop` transposed, so that all drives to one stop lie side by side in memory; `stop` is where the tasks are;
+    `slot` is scratch space for every leg. Tasks from p on happen `shift` later and those from r on `late`, and by the
+    triangle inequality 0 ≤ shift ≤ late. So how much longer the others wait and ride follows from counting their pick-ups
+    and drop-offs, and only a way that would be cheaper is checked rider by rider.
     """
     s, d = origin[leg], destination[leg]
     found_p, found_r = -1, -1
@@ -188,7 +188,7 @@ def _nearest(
     to: Any,
     soon: Any,
 ) -> Any:
-    """When each shuttle could be at a stop at the soonest; the first of them (−1: there is no shuttle)."""
+    """Set `soon` to when each shuttle could be at a stop; return the shuttle that is there first (−1: there is none)."""
     found, soonest = -1, np.int64(1) << 60
     for v in range(begin, end):
         soon[v] = due[v, 0] + back[to, stop[v, 0]] if count[v] else now + back[to, place[v]]
@@ -213,7 +213,7 @@ def _insert(
     origin: Any,
     destination: Any,
 ) -> Any:
-    """Put a leg into the plan of row `v` and bring the times up to date; the new number of tasks."""
+    """Put a leg into the plan of row `v` and update its times; return the new number of tasks."""
     for j in range(count - 1, r - 1, -1):
         task[v, j + 2], stop[v, j + 2] = task[v, j], stop[v, j]
     task[v, r + 1], stop[v, r + 1] = 2 * leg + 1, destination[leg]
@@ -290,7 +290,7 @@ def run(  # noqa: PLR0915 - one loop over events; its parts would share two doze
             best, chosen, p, r = np.int64(1) << 60, -1, -1, -1
             z = zone[leg]
             near = _nearest(back, stop, due, count, place, first[z], first[z + 1], now, origin[leg], soon)
-            # A good price early on spares the others most of the work; one more than it, so that ties stay ties.
+            # A good price early on saves most of the work for the other shuttles; 1 is added so that ties stay ties.
             if near >= 0:
                 best = cheapest(hop, back, task, stop, due, near, count[near], place[near], load[near], now, leg, origin, destination, release, pickup, longest, capacity, patience, max_tasks, weight, slot, best)[0] + 1  # fmt: skip
             spent = weight[2] * hop[origin[leg], destination[leg]] - weight[1] * now
@@ -312,7 +312,7 @@ def run(  # noqa: PLR0915 - one loop over events; its parts would share two doze
             count[v] = _insert(
                 hop, task, stop, due, v, count[v], place[v], now, leg, p, r, origin, destination
             )
-            waited[z] += due[v, p] - now  # the least it can become: inserting never makes a task earlier
+            waited[z] += due[v, p] - now  # at least: later insertions never make a task earlier
             stopped = stopped or waited[z] > budget[z]
             if fresh:
                 set_out[v] = now

@@ -1,30 +1,32 @@
 """How every ⟨origin, destination, time⟩ is served: a public function of the city, which never reads demand.
 
-Every mode is a part of: a shuttle from the origin to a hub, buses, a shuttle from a hub to the destination. The rule:
+An itinerary is a shuttle from the origin to a hub, buses, and a shuttle from a hub to the destination, or some of these. The
+rule, in terms of straight-line distance:
 
-1. up to `walk` km (beeline) is walked;
-2. between two hubs that buses join, buses;
-3. inside a zone one shuttle, unless the trip is longer than `long` km, its ends have different nearest hubs, and buses
-   join those;
-4. up to `border` km across a zone border, one shuttle of the origin's zone;
-5. all else by the nearest hubs of the two ends' zones and the quickest buses between them. An end that is a hub needs no
-   shuttle.
+1. trips of up to `walk` km are walked;
+2. trips between two hubs that buses connect take buses;
+3. trips inside a zone take one shuttle, unless they are longer than `long` km, their ends have different nearest hubs, and
+   buses connect these hubs;
+4. trips of up to `border` km into another zone take one shuttle of the origin's zone;
+5. all others go by the nearest hubs in the zones of their two ends and the quickest buses between these. An end that is a
+   hub needs no shuttle.
 
-The quickest buses have the least sum of half headways and ride times over at most three rides; the fewer rides, the
-earlier lines win ties.
+The quickest buses have the least sum of half headways and ride times, over at most three rides; of equal ones, those with
+fewer rides are taken, then those of earlier lines.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.features import Universe
+from cbdp.features.calendar import DAY
 from cbdp.transit.city import City, Ints, Line
 
 MOST_RIDES = 3
@@ -33,23 +35,26 @@ FAR = np.int64(2**40)
 
 @dataclass(frozen=True)
 class ModeRule:
-    """The distances (km, beeline) of the rule; the defaults are the built-in city's."""
+    """The built-in `ModeChoice`: the rule above, with its distances in km. The defaults suit the synthetic city."""
+
+    name: ClassVar[str] = "rule"
+    about: ClassVar[str] = "walk, shuttle and buses by distance, zones and hubs"
 
     walk: float = 0.5
     border: float = 1.5
     long: float = 4.0
 
-    def choose(self, city: City) -> Modes:
-        """The mode of every pair at every time (the protocol `ModeChoice`)."""
+    def choose(self, city: City) -> Itineraries:
+        """Mode and itinerary of every pair at every time."""
         slots = sorted({0, *(line.hours[0] for line in city.lines), *(line.hours[1] for line in city.lines)})
-        slots = [s for s in slots if s == 0 or s < 24 * 3600]
+        slots = [s for s in slots if s == 0 or s < DAY]
         made = [_pairs(city, self, [n for n in city.lines if n.hours[0] <= s < n.hours[1]]) for s in slots]
         return _join(slots, made)
 
 
 @dataclass(frozen=True)
 class Ride:
-    """A part of a bus line: buses leave at `offset` + k · `headway` and are there `seconds` later."""
+    """A ride on a bus line: buses leave at `offset` + k · `headway` and arrive `seconds` later."""
 
     line: str
     board: int
@@ -60,14 +65,15 @@ class Ride:
 
 
 @dataclass(frozen=True, eq=False)
-class Modes:
+class Itineraries:
     """Mode and itinerary of every ⟨slot, origin, destination⟩; a slot is a part of the day in which the same lines run.
 
-    `access` is where the shuttle from the origin ends and `egress` where the one to the destination begins (−1: no such
-    shuttle); `first_zone` and `last_zone` say whose shuttles. `path` is the buses between, a row of `paths` (−1: none).
+    `access` is where the shuttle from the origin ends, `egress` where the shuttle to the destination begins (−1: no such
+    shuttle); `first_zone` and `last_zone` are the zones these shuttles belong to. `path` is the buses in between: a row of
+    `paths` (−1: none).
     """
 
-    slots: Ints  # second of the day at which each begins
+    slots: Ints  # the second of the day at which each begins
     labels: tuple[str, ...]
     mode: Ints = field(repr=False)  # slot × origin × destination
     access: Ints = field(repr=False)
@@ -79,9 +85,7 @@ class Modes:
 
     def slot(self, second: NDArray[Any]) -> Ints:
         """The slot of each second of the day."""
-        return (
-            np.searchsorted(self.slots, np.asarray(second) % (24 * 3600), side="right").astype(np.int64) - 1
-        )
+        return np.searchsorted(self.slots, np.asarray(second) % DAY, side="right").astype(np.int64) - 1
 
     def timetable(self) -> Ints:
         """Offset, headway and seconds of every ride of every path (path × ride × 3); a headway of 0 means no more."""
@@ -93,7 +97,7 @@ class Modes:
         return table
 
     def names(self, universe: Universe, city: City) -> NDArray[Any]:
-        """The modes as labels for the feature `mode`: of (origin, destination), or of the time too where it matters."""
+        """The modes as labels for the feature `mode`: by origin and destination, and by time where lines have hours."""
         o, d = (codes_of(city, universe, end) for end in ("origin", "destination"))
         labels = np.array(self.labels, dtype=object)
         if len(self.slots) == 1:
@@ -111,13 +115,13 @@ def codes_of(city: City, universe: Universe, end: str) -> Ints:
     for value in values:
         if value not in place:
             raise InputError(
-                f"the {end} {value!r} of the universe is not a stop of the city: use the city's names"
+                f"the {end} {value!r} of the universe is not a stop of the city: use the same names in both"
             )
     return np.array([place[v] for v in values], dtype=np.int64)
 
 
 def period_edges(universe: Universe) -> Ints:
-    """The seconds of the day between which the periods lie."""
+    """The seconds of the day at which the periods begin, and the last one's end."""
     edges = universe.dimension("time").edges
     if edges is None:
         raise InputError("the universe's times are not periods of a day: make them with cbdp.periods")
@@ -125,7 +129,7 @@ def period_edges(universe: Universe) -> Ints:
 
 
 def _rides(lines: Sequence[Line]) -> Iterator[Ride]:
-    """Every ride on every line, in both directions where it runs so."""
+    """Every ride on every line, in both directions where a line runs both ways."""
     for line in lines:
         for stops, run in _directions(line):
             since = np.concatenate([[0], np.cumsum(run)]).astype(int)
@@ -142,7 +146,7 @@ def _directions(line: Line) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 @dataclass(frozen=True, eq=False)
 class _Buses:
-    """The quickest buses from every hub to every stop: the last ride, and how many rides; −1 where there are none."""
+    """The quickest buses from every hub to every stop: the last ride (−1: none) and the number of rides (0: none)."""
 
     rides: tuple[Ride, ...]
     hubs: Ints
@@ -166,7 +170,7 @@ def _buses(city: City, lines: Sequence[Line]) -> _Buses:
     last = [np.full((len(hubs), n), -1, dtype=np.int64) for _ in range(MOST_RIDES)]
     for k in range(MOST_RIDES):
         for index, ride in enumerate(rides):
-            price = ride.headway + 2 * ride.seconds  # twice the expected time, to stay whole
+            price = ride.headway + 2 * ride.seconds  # twice the expected time: a whole number
             before = np.where(hubs == ride.board, 0, FAR) if k == 0 else cost[k - 1, :, ride.board]
             better = before + price < cost[k, :, ride.alight]
             cost[k, better, ride.alight] = before[better] + price
@@ -239,13 +243,13 @@ def _check_joined(city: City, near: Ints, cut: NDArray[np.bool_]) -> None:
         o, d = (int(c) for c in np.argwhere(cut)[0])
         a, b = (city.names[int(city.hubs[near[s]])] for s in (o, d))
         raise InputError(
-            f"no buses lead from the hub {a!r} to {b!r} in {MOST_RIDES} rides, so {city.names[d]!r} cannot be reached from "
-            f"{city.names[o]!r}: add a line, or merge their zones"
+            f"no buses lead from the hub {a!r} to {b!r} within {MOST_RIDES} rides, so {city.names[d]!r} cannot be reached "
+            f"from {city.names[o]!r}: add a line, or merge their zones"
         )
 
 
 def _paths(buses: _Buses, near: Ints, used: NDArray[np.bool_]) -> tuple[Ints, tuple[tuple[Ride, ...], ...]]:
-    """A number for the buses between each two nearest hubs, and the rides behind each number."""
+    """A number for the buses between the nearest hubs of every pair, and the rides that each number stands for."""
     count = len(buses.hubs)
     pair = near[:, None] * count + near
     wanted = np.unique(pair[used])
@@ -255,8 +259,8 @@ def _paths(buses: _Buses, near: Ints, used: NDArray[np.bool_]) -> tuple[Ints, tu
     return np.where(used, number[pair], -1), paths
 
 
-def _join(slots: Sequence[int], made: Sequence[_Pairs]) -> Modes:
-    """One table of all slots; the labels in alphabetical order."""
+def _join(slots: Sequence[int], made: Sequence[_Pairs]) -> Itineraries:
+    """One table for all slots, with the labels in alphabetical order."""
     labels = tuple(sorted({str(v) for m in made for v in np.unique(m.label.astype(str))}))
     place = {label: k for k, label in enumerate(labels)}
     code = np.vectorize(place.__getitem__, otypes=[np.int64])
@@ -267,6 +271,6 @@ def _join(slots: Sequence[int], made: Sequence[_Pairs]) -> Modes:
     tables |= {"mode": np.stack([code(m.label) for m in made]), "path": np.stack(path)}
     for array in tables.values():
         array.setflags(write=False)
-    return Modes(
+    return Itineraries(
         np.array(slots, dtype=np.int64), labels, **tables, paths=tuple(p for m in made for p in m.paths)
     )

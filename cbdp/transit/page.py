@@ -1,4 +1,4 @@
-"""A picture of a service: one self-contained page with the map, the shuttles' ways over time, and the figures of every zone."""
+"""A picture of a service: one page with the map, the shuttles on their way over time, and the figures of every zone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from cbdp.app.internal import BANNER
 from cbdp.errors import InputError
-from cbdp.report.markup import Html, join, page, table, tag
+from cbdp.features.calendar import clock_text
+from cbdp.report.markup import INTERNAL, Html, internal_banner, join, page, table, tag
 from cbdp.transit.city import City, Ints
 from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP, Operations, Service, figures
 
@@ -33,45 +33,35 @@ def build(
     internal: bool = False,
     operations: Operations | None = None,
 ) -> str:
-    """The page of a run with a log, as HTML that opens offline and asks nothing of any server.
+    """The page of a run that has a log, as HTML that opens offline and sends no request.
 
-    `internal` puts a banner on top: the riders are real ones. Large runs show a part of the shuttles, and say so.
+    `internal` puts a banner on top, for runs with real riders. Of a large run some shuttles are shown, and the page says so.
     """
     if service.log is None:
-        raise InputError("the run has no log: simulate with log=True to draw it")
+        raise InputError("the run has no log to draw: simulate with log=True")
     found = figures(service, city)
     moved = hops(city, service, operations or Operations())
     data = picture(city, service, moved)
-    banner = tag("div", tag("p", BANNER), class_="internal", role="alert") if internal else None
-    begin, end = (clock(s) for s in service.legs.hours)
+    begin, end = (clock_text(s, seconds=False) for s in service.legs.hours)
     lead = f"{service.fleet.total:,} shuttles, {len(service.legs):,} rides of riders who set out between {begin} and {end}."
     body = join(
-        banner,
+        internal_banner() if internal else None,
         tag("header", tag("h1", "Shuttle service"), tag("p", lead, class_="lead"), tag("p", about) if about else None, _tiles(found["total"])),
         tag(
             "main",
             tag("section", tag("h2", "On the map"), _map(city, data), id="map"),
             tag("section", tag("h2", "By zone"), _table(city, found), id="zones"),
         ),
-        tag("footer", tag("p", BANNER if internal else "Made by cbdp. Opening this page sends no request.")),
+        tag("footer", tag("p", INTERNAL if internal else "Made by cbdp. Opening this page sends no request.")),
     )  # fmt: skip
     return page("INTERNAL: shuttle service" if internal else "Shuttle service", body, data, "cbdp.transit")
-
-
-def clock(second: int) -> str:
-    """A second of the day as hours and minutes.
-
-    >>> clock(30600)
-    '08:30'
-    """
-    return f"{second // 3600:02d}:{second // 60 % 60:02d}"
 
 
 # What is drawn
 
 
 def hops(city: City, service: Service, operations: Operations) -> list[list[Hop]]:
-    """Every shuttle's drives in order, from the log."""
+    """The drives of every shuttle in order, from the log."""
     takes, at = operations.hop(city), service.fleet.starts(city).tolist()
     load = [0] * len(at)
     made: list[list[Hop]] = [[] for _ in at]
@@ -88,7 +78,7 @@ def hops(city: City, service: Service, operations: Operations) -> list[list[Hop]
 
 
 def picture(city: City, service: Service, moved: list[list[Hop]]) -> dict[str, Any]:
-    """All that the page's script draws. Hops are told by seconds since the one before, for they are many."""
+    """All that the page's script draws. Hops count seconds since the hop before: they are many, and this takes less space."""
     zone = np.repeat(np.arange(len(city.zones)), service.fleet.shuttles).tolist()
     starts = service.fleet.starts(city).tolist()
     begin = min([service.legs.hours[0], *(h[0][0] for h in moved if h)])
@@ -123,7 +113,7 @@ def _told(own: list[Hop], begin: int) -> list[int]:
 
 
 def _ways(moved: list[list[Hop]], starts: list[int]) -> list[list[int]]:
-    """Between which stops shuttles drove most, and how often; either direction."""
+    """The pairs of stops between which shuttles drove most often, in either direction, and how often."""
     often: Counter[tuple[int, int]] = Counter()
     for own, start in zip(moved, starts, strict=True):
         at = start
@@ -135,7 +125,7 @@ def _ways(moved: list[list[Hop]], starts: list[int]) -> list[list[int]]:
 
 
 def _riders(service: Service, begin: int, end: int) -> dict[str, list[int]]:
-    """Riders who wait and riders on board, at every minute."""
+    """The riders who wait and the riders on board, minute by minute."""
     minute = np.arange(begin, end + MINUTE, MINUTE)
     done = service.served
     release, pickup, drop = (v[done] for v in (service.release, service.pickup, service.drop))
@@ -148,7 +138,7 @@ def _riders(service: Service, begin: int, end: int) -> dict[str, list[int]]:
 
 
 def hull(city: City, zone: int) -> list[list[float]]:
-    """The corners of the smallest convex shape around a zone's stops (Andrew's chain)."""
+    """The corners of the convex hull of a zone's stops (Andrew's monotone chain)."""
     own = np.flatnonzero(city.zone == zone)
     points = sorted({(round(float(city.x[s]), 3), round(float(city.y[s]), 3)) for s in own})
     if len(points) < 3:
@@ -201,7 +191,7 @@ def _said(name: str, row: Mapping[str, float]) -> str:
 def _table(city: City, found: Mapping[str, Mapping[str, float]]) -> Html:
     rows = [[zone, *(_said(name, found[zone]) for name in COLUMNS)] for zone in (*city.zones, "total")]
     words = (
-        "A rider with a bus between two shuttles makes two rides. Waits run from a rider's call to the pick-up. "
+        "A rider who takes a bus between two shuttles makes two rides. A wait is the time from a rider's call to the pick-up. "
         "Empty is the time without a rider on board, parked the time without a task, both inside the hours."
     )
     return join(tag("div", table(["Zone", *COLUMNS.values()], rows, class_="figures"), class_="scroll"), tag("p", words, class_="note"))  # fmt: skip
@@ -227,14 +217,14 @@ def _map(city: City, data: Mapping[str, Any]) -> Html:
             "div",
             tag("label", "Shuttles of ", tag("select", zones, id="zone")),
             tag("label", "Play ", tag("select", pace, id="pace")),
-            tag("label", tag("input", id="ways", type="checkbox"), " the ways driven most, over the whole run"),
+            tag("label", tag("input", id="ways", type="checkbox"), " show the ways driven most often, over the whole run"),
             class_="choices",
         ),
         tag("ul", "", id="legend", class_="legend"),
         tag(
             "p",
-            "Shuttles are drawn on the straight line between stops, with their ways of the last five minutes behind them. Choose one to see its "
-            f"whole way so far.{part} A zone's outline is the hull of its stops.",
+            "Shuttles are drawn on the straight line between stops, and trail their way of the last five minutes. Choose one to see its "
+            f"whole way so far.{part} A zone is outlined by the convex hull of its stops.",
             class_="note",
         ),
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Whole plans made ahead, by solvers that are given all legs at once: checked visit by visit, and measured by us.
+"""Plans made ahead by programs that are given all legs at once: checked visit by visit, and measured by us.
 
-Such a plan knows the future, so its figures bound what a real-time dispatcher could reach; they are not comparable with one.
+Such a plan knows the future: its figures show what is possible, and cannot be compared with those of a real-time dispatcher.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from cbdp.transit.calling import PluginError
 from cbdp.transit.city import City
 from cbdp.transit.demand import Legs
-from cbdp.transit.engine import PluginError, bus_arrival, outcome_service
+from cbdp.transit.outcome import bus_arrival, outcome_service
 from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP, Fleet, Operations, Service
 
 
 @dataclass(frozen=True)
 class Visit:
-    """A shuttle at a stop at a second of the day: who leaves it, then who boards."""
+    """A shuttle at a stop at a second of the day: the legs dropped off, then the legs picked up."""
 
     shuttle: int
     second: int
@@ -29,9 +30,9 @@ class Visit:
 
 
 def replay(city: City, fleet: Fleet, legs: Legs, visits: Sequence[Visit], operations: Operations) -> Service:
-    """What happens when shuttles make these visits: an error names the broken rule, the shuttle and the second.
+    """What happens when shuttles make these visits; an error names the broken rule, the shuttle and the second.
 
-    Shuttles stand at their depots when the hours begin. Legs that no visit picks up are unserved.
+    Shuttles are at their depots when the hours begin. Legs that no visit picks up are unserved.
     """
     ordered = sorted(visits, key=lambda v: (v.second, v.shuttle))
     for visit in ordered:
@@ -89,7 +90,7 @@ class _Replay:
             raise self._broken(
                 visit,
                 "movement",
-                f"from {names[stop]!r} at {since} it takes {takes} s to {names[visit.stop]!r}, not {visit.second - since}",
+                f"it left {names[stop]!r} at {since} and it takes {takes} s to {names[visit.stop]!r}, not {visit.second - since}",
             )
         self.at[visit.shuttle] = visit.second, visit.stop
         if takes:
@@ -118,7 +119,9 @@ class _Replay:
         riders.add(leg)
         if len(riders) > self.rules.capacity:
             raise self._broken(
-                visit, "capacity", f"{len(riders)} riders, the shuttle holds {self.rules.capacity}"
+                visit,
+                "capacity",
+                f"{len(riders)} riders are on board, the shuttle holds {self.rules.capacity}",
             )
         self.pickup[leg], self.shuttle[leg] = visit.second, visit.shuttle
         self.log.append((visit.second, PICKED_UP, visit.shuttle, leg, visit.stop))
@@ -126,7 +129,7 @@ class _Replay:
     def _drop(self, visit: Visit, leg: int) -> None:
         legs = self.legs
         if leg not in self.on_board[visit.shuttle]:
-            raise self._broken(visit, "precedence", f"leg {leg} is dropped off but not on board")
+            raise self._broken(visit, "precedence", f"leg {leg} is dropped off but is not on board")
         if legs.destination[leg] != visit.stop:
             raise self._broken(
                 visit,
@@ -137,7 +140,7 @@ class _Replay:
         most = int(self.rules.longest_ride(self.hop[legs.origin[leg], legs.destination[leg]]))
         if lasted > most:
             raise self._broken(
-                visit, "ride", f"leg {leg} was on board for {lasted} s, at most {most} are allowed"
+                visit, "ride", f"leg {leg} was on board for {lasted} s: at most {most} s are allowed"
             )
         self.on_board[visit.shuttle].discard(leg)
         self.drop[leg] = visit.second
@@ -148,7 +151,7 @@ class _Replay:
 
 
 def visits_of(service: Service) -> list[Visit]:
-    """The visits of a run with a log, as a plan."""
+    """The visits of a run that has a log, as a plan."""
     made: dict[tuple[int, int, int], tuple[list[int], list[int]]] = {}
     rows: list[list[int]] = [] if service.log is None else service.log.tolist()
     for second, kind, shuttle, leg, stop in rows:
@@ -159,7 +162,7 @@ def visits_of(service: Service) -> list[Visit]:
 
 
 def visits_from_json(city: City, document: Any) -> list[Visit]:
-    """Visits of a `plan.json`: {"visits": [{"shuttle": 0, "second": 28800, "stop": "S001", "drop": [], "pick": [3]}]}."""
+    """The visits of a `plan.json`: {"visits": [{"shuttle": 0, "second": 28800, "stop": "S001", "drop": [], "pick": [3]}]}."""
     try:
         rows = document["visits"]
         return [
@@ -170,4 +173,6 @@ def visits_from_json(city: City, document: Any) -> list[Visit]:
             for r in rows
         ]  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError) as failure:
-        raise PluginError("answer", f"plan.json has no valid visits: {failure!r}") from None
+        raise PluginError(
+            "answer", f"plan.json has no valid visits ({failure!r}): see `visits_from_json`"
+        ) from None

@@ -3,17 +3,18 @@
 THE RULES. Times are whole seconds. `hop(a, b)` is the drive from stop a to stop b plus `stop_seconds` (slowing down, doors,
 pulling out), and 0 from a stop to itself. Driving by way of a third stop never takes less.
 
-Shuttles. Zone z has its own shuttles; all have numbers, zone by zone. The j-th of a zone starts, parked, at the zone's depot
-number j mod (number of depots); `City.depots` spreads them, for the day began before. A parked shuttle stays where it is.
+Shuttles. Every zone has its own shuttles; they are numbered zone by zone. Shuttle j of a zone starts, parked, at the zone's
+depot number j mod (number of depots); `City.depots` spreads them over the zone, as they would be after a morning's work. A
+parked shuttle stays where it is.
 
 Plans. A shuttle's plan is a list of tasks, each the pick-up or the drop-off of a leg at a stop. It goes from task to task by
-`hop`; tasks at one stop that follow each other happen at the same second. A shuttle is committed to its next stop: the
-first task of a plan stays the first until it is done.
+`hop`; consecutive tasks at one stop happen at the same second. A shuttle is committed to its next stop: the first task of a
+plan stays the first until it is done.
 
-Events happen by time; at the same second releases come before arrivals; then by number of leg or shuttle.
+Events happen in order of time; at the same second releases come before arrivals, then lower numbers of legs or shuttles first.
 
 A release. The leg is offered to every shuttle of its zone, in every way to insert its pick-up before task p and its
-drop-off before task r ≥ p of the plan (p ≥ 1 where the plan has a first task; p, r may be its end). A way is allowed when
+drop-off before task r ≥ p of the plan (p ≥ 1 if the plan has a first task; p and r may be its end). A way is allowed when
  · no more than `capacity` riders are on board at any time,
  · every rider is picked up at most `patience` seconds after the leg's release,
  · every rider's time on board is at most direct · `ride_percent` // 100 + `ride_slack`, direct being hop(from, to),
@@ -23,13 +24,13 @@ waiting + `ride_weight` × seconds on board that it adds, over the new rider and
 taken; ties go to the lowest shuttle, then p, then r. If no way is allowed, the leg is refused: its rider is unserved, and a
 leg that would follow is never released. A parked shuttle sets out at once (its arrival may be at the same second).
 
-An arrival. All first tasks at the stop are done, in order. The shuttle then sets out for the next task's stop, or parks. A
-leg that waited for one that ends now is released when the buses between them arrive: for each ride, the first departure
-not before now, plus its seconds.
+An arrival. The shuttle does all first tasks at the stop, in order. It then sets out for the stop of the next task, or parks.
+A leg that waited for one that ends now is released when the buses between them arrive: each ride takes the first departure
+that is not before the rider is there, plus its seconds.
 
 The end. Everyone who was not refused is served, however late; idle times are counted inside the hours of the trips.
 
-The log holds, in the order they happen: released, assigned, refused, departs (to a stop), arrives, picked up, dropped off. A
+The log holds what happens, in order: released, assigned, refused, departs (to a stop), arrives, picked up, dropped off. A
 shuttle that need not move neither departs nor arrives.
 """
 
@@ -55,10 +56,10 @@ NEVER = np.int64(2**60)
 
 @dataclass(frozen=True)
 class Operations:
-    """The rules' numbers. `capacity` is the case study's; the others are ours, and make its service with `Driving`.
+    """The numbers of the rules. `capacity` is the case study's; the others are ours, chosen to give its service.
 
-    A stop costs 30 s for slowing down, doors and pulling out. Rides are at most half as long again as the direct one,
-    and five minutes. A second of waiting weighs three of driving, as riders feel it, and one on board two.
+    A stop costs 30 s for slowing down, doors and pulling out. A ride takes at most 1.5 times the direct one plus five
+    minutes. A second of waiting weighs as much as three seconds of driving, and a second on board as much as two.
     """
 
     capacity: int = 8
@@ -74,10 +75,10 @@ class Operations:
     def __post_init__(self) -> None:
         for name, least in (("capacity", 1), ("patience", 0), ("max_tasks", 2), ("ride_percent", 100)):
             if getattr(self, name) < least:
-                raise InputError(f"{name} is {getattr(self, name)}: it must be at least {least}")
+                raise InputError(f"{name} is {getattr(self, name)}: give at least {least}")
         for name in ("stop_seconds", "ride_slack", "drive_weight", "wait_weight", "ride_weight"):
             if getattr(self, name) < 0:
-                raise InputError(f"{name} is {getattr(self, name)}: it cannot be negative")
+                raise InputError(f"{name} is {getattr(self, name)}: it cannot be negative, so give 0 or more")
 
     def hop(self, city: City) -> Ints:
         made = city.seconds + self.stop_seconds
@@ -90,7 +91,7 @@ class Operations:
 
 @dataclass(frozen=True)
 class Fleet:
-    """Shuttles of each zone, in the order of the city's zones."""
+    """The number of shuttles of each zone, in the order of the city's zones."""
 
     shuttles: tuple[int, ...]
 
@@ -107,14 +108,14 @@ class Fleet:
 
     @cached_property
     def first(self) -> Ints:
-        """Where each zone's numbers begin, and the end."""
+        """The number of each zone's first shuttle, and the total."""
         return np.concatenate([[0], np.cumsum(self.shuttles)]).astype(np.int64)
 
     def starts(self, city: City) -> Ints:
         """The stop at which each shuttle starts."""
         if len(self.shuttles) != len(city.zones):
             raise InputError(
-                f"the fleet has {len(self.shuttles)} zones, the city {len(city.zones)}: give one number each"
+                f"the fleet has {len(self.shuttles)} zones, the city {len(city.zones)}: give one number for every zone"
             )
         made = [np.resize(city.depots(z), n) for z, n in enumerate(self.shuttles)]
         return np.concatenate(made).astype(np.int64) if made else np.zeros(0, dtype=np.int64)
@@ -122,7 +123,7 @@ class Fleet:
 
 @dataclass(frozen=True, eq=False)
 class Service:
-    """What happened: by leg, by shuttle, and the log if it was asked for. Seconds that never came are −1."""
+    """What happened: by leg, by shuttle, and the log if one was asked for. −1 is the second of what never happened."""
 
     fleet: Fleet
     legs: Legs = field(repr=False)
@@ -173,10 +174,12 @@ def run(
     log: bool = False,
     wait_budget: Ints | None = None,
 ) -> Service:
-    """`simulate`; with a budget of waiting seconds by zone, it stops as soon as one is overdrawn or a leg refused."""
+    """`simulate`; with a budget of waiting seconds by zone it stops as soon as a zone exceeds its own or refuses a leg."""
     hop, direct = operations.hop(city), operations.hop(city)[legs.origin, legs.destination]
     if len(direct) and not direct.all():
-        raise InputError("a shuttle leg ends where it begins: give such trips a mode without a shuttle")
+        raise InputError(
+            "a shuttle leg ends at the stop where it begins: give such trips a mode without shuttles"
+        )
     starts = fleet.starts(city)
     budget = np.full(len(city.zones), NEVER) if wait_budget is None else wait_budget
     o = operations
@@ -204,7 +207,7 @@ def run(
 
 
 def figures(service: Service, city: City) -> dict[str, dict[str, float]]:
-    """The metrics of every zone and in total: see `measures`."""
+    """The figures of every zone and in total: see `measures`."""
     zone = service.legs.zone
     of_shuttle = np.repeat(np.arange(len(city.zones)), service.fleet.shuttles)
     made = {name: measures(service, zone == z, of_shuttle == z) for z, name in enumerate(city.zones)}
@@ -213,10 +216,10 @@ def figures(service: Service, city: City) -> dict[str, dict[str, float]]:
 
 
 def measures(service: Service, legs: NDArray[np.bool_], shuttles: NDArray[np.bool_]) -> dict[str, float]:
-    """Metrics over some legs and shuttles. Waits are by leg, of those served; idle times are means by shuttle.
+    """Figures of some legs and shuttles. Waits and rides are means over the legs served, idle times means over shuttles.
 
-    `idle` is the time without a rider on board (the case study's words), `parked` the time without a task. `occupancy` is
-    the mean number of riders in a shuttle that has any. NaN where there is nothing to take a mean of.
+    `idle` is the time without a rider on board (as in the case study), `parked` the time without a task. `occupancy` is
+    the mean number of riders in a shuttle that has any. A mean of nothing is NaN.
     """
     done = legs & service.served
     wait = (service.pickup - service.release)[done].astype(float)
@@ -241,7 +244,7 @@ def _mean(values: NDArray[np.float64]) -> float:
 
 
 def _carrying(service: Service, shuttles: NDArray[np.bool_]) -> float:
-    """Seconds that shuttles had a rider on board, over the whole run."""
+    """The seconds during which shuttles had a rider on board, over the whole run."""
     done = np.flatnonzero(service.served)
     if not len(done):
         return 0.0
@@ -258,7 +261,7 @@ def by_zone(service: Service, zones: int) -> tuple[Ints, Ints, Ints]:
 
 
 def restarted(legs: Legs, keep: NDArray[Any], release: Ints) -> Legs:
-    """Some of the legs; one that follows a leg that is not kept is released at the given second."""
+    """Some of the legs; if the leg before one is left out, it is released at the given second."""
     kept = np.flatnonzero(keep)
     place = np.full(len(legs) + 1, -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag, Universe
-from cbdp.measuring.noise import Entropy, SystemEntropy
+from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.unit import Person, Trip, Unit, unit_of
 from cbdp.trips.sources import Clock, coded
 

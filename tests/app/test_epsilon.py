@@ -16,8 +16,9 @@ from cbdp.app.audit.epsilon import Bound, Files, Parts, epsilon_lower_bound, odd
 from cbdp.app.audit.epsilon_events import Condition, lowest_bit
 from cbdp.app.audit.epsilon_views import numbers
 from cbdp.errors import InputError
-from cbdp.measuring.noise import DiscreteLaplace, InsecureSeededEntropy
+from cbdp.measuring.samplers.geometric import GeometricSampler
 from cbdp.mechanisms import ConstraintBased, Laplace, StabilityHistogram
+from cbdp.privacy.entropy import InsecureSeededEntropy
 
 TINY = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"]), [])
 
@@ -120,7 +121,7 @@ def test_ratio_bound_raises_no_false_alarm(delta: float) -> None:
 
 def test_no_false_alarm_when_trials_hang_together() -> None:
     """One noise for all parts of a run, a private use of it: the bound holds, though parts are anything but independent."""
-    law = DiscreteLaplace(Fraction(1))
+    law = GeometricSampler(Fraction(1))
 
     def together(data: dict[str, np.ndarray], seed: int) -> np.ndarray:
         """The number of trips with noise, told to every part: ε = 1 for each."""

@@ -14,15 +14,23 @@ import pytest
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app import fleet as commands
+from cbdp.app.fleet.comparing import compare
+from cbdp.app.fleet.counted import read
+from cbdp.app.fleet.rules import FleetRules, city_of
+from cbdp.app.fleet.rules import place as placed
+from cbdp.app.fleet.running import fleet_for, riders_of
+from cbdp.app.fleet.sizing import size
 from cbdp.errors import InputError
+from cbdp.report.markup import INTERNAL
 from cbdp.transit import (
+    Fleet,
     ModeRule,
     SearchSizer,
+    check_plugin,
     city_from_csv,
-    conformance,
     figures,
     legs_of,
+    plugins,
     simulate,
     size_fleet,
     spread,
@@ -96,8 +104,8 @@ def made(tmp_path_factory):
     return folder
 
 
-def place(made: Path, **more) -> commands.Rules:
-    return commands.Rules(city=str(made / "stops.csv"), lines=str(made / "lines.csv"), **more)
+def place(made: Path, **more) -> FleetRules:
+    return FleetRules(city=str(made / "stops.csv"), lines=str(made / "lines.csv"), **more)
 
 
 def table(text: str) -> dict[str, list[str]]:
@@ -107,7 +115,7 @@ def table(text: str) -> dict[str, list[str]]:
 
 def test_size_prints_what_the_search_finds(made, capsys):
     """Fleet, legs and waits are those of the library called by hand, in every zone and in total."""
-    assert commands.size(str(made / "exact"), place(made, period=0, seed=5, limit=200)) == 0
+    assert size(str(made / "exact"), place(made, period=0, seed=5, limit=200)) == 0
     out = capsys.readouterr().out
     release = cbdp.load(made / "exact")
     city = city_from_csv(made / "stops.csv", made / "lines.csv")
@@ -124,11 +132,11 @@ def test_size_prints_what_the_search_finds(made, capsys):
 
 def test_a_configuration_gives_all_real_trips_and_is_internal(made, capsys):
     """Trips are not bounded by person, the fleet is the exact release's, and the first line says INTERNAL."""
-    assert commands.size(str(made / "cbdp.toml"), place(made)) == 0
+    assert size(str(made / "cbdp.toml"), place(made)) == 0
     internal = capsys.readouterr().out
-    assert commands.size(str(made / "exact"), place(made)) == 0
+    assert size(str(made / "exact"), place(made)) == 0
     published = capsys.readouterr().out
-    assert internal.splitlines()[0] == commands.INTERNAL
+    assert internal.splitlines()[0] == INTERNAL
     assert ": 300 trips" in internal
     assert table(internal)["total"] == table(published)["total"]
     assert not (made / "ledger.sqlite").exists()
@@ -137,9 +145,9 @@ def test_a_configuration_gives_all_real_trips_and_is_internal(made, capsys):
 @pytest.mark.parametrize("trips", ["trips.parquet", "cbdp.toml"])
 def test_an_exact_release_has_no_error(made, capsys, trips):
     """Sized on the true counts, the fleet is the original: every error of the Table 1 row is 0."""
-    assert commands.compare(str(made / "exact"), str(made / trips), place(made)) == 0
+    assert compare(str(made / "exact"), str(made / trips), place(made)) == 0
     out = capsys.readouterr().out
-    assert out.splitlines()[0] == commands.INTERNAL
+    assert out.splitlines()[0] == INTERNAL
     assert (
         "relative errors: shuttles 0.000, wait 0.000, idle 0.000; shuttles by zone, on average 0.000" in out
     )
@@ -149,7 +157,7 @@ def test_an_exact_release_has_no_error(made, capsys, trips):
 
 def test_a_noisy_release_has_the_errors_of_its_own_columns(made, capsys):
     """Errors are the two columns' ratio less 1, and both fleets carried the same real riders."""
-    assert commands.compare(str(made / "noisy"), str(made / "trips.parquet"), place(made)) == 0
+    assert compare(str(made / "noisy"), str(made / "trips.parquet"), place(made)) == 0
     out = capsys.readouterr().out
     errors = []
     for zone in ("west", "east", "total"):
@@ -166,7 +174,7 @@ def test_hours_take_a_part_of_the_day(made, capsys):
     """The two hours' trips add up to the day's, and idle times are counted inside the hour."""
     totals, idle = [], []
     for hours in ("08:00-09:00", "09:00-10:00"):
-        assert commands.size(str(made / "exact"), place(made, hours=hours)) == 0
+        assert size(str(made / "exact"), place(made, hours=hours)) == 0
         out = capsys.readouterr().out
         totals.append(int(re.search(r": (\d+) trips", out)[1]))
         idle.append(float(table(out)["total"][6].replace(",", "")))
@@ -185,10 +193,10 @@ def test_only_takes_one_day(made, tmp_path, capsys):
     )
     save(columns, tmp_path / "days", types=days)
     with pytest.raises(InputError, match="--only day=VALUE"):
-        commands.size(str(tmp_path / "days"), place(made))
+        size(str(tmp_path / "days"), place(made))
     with pytest.raises(InputError, match="there are week, weekend"):
-        commands.size(str(tmp_path / "days"), place(made, only=["day=Monday"]))
-    assert commands.size(str(tmp_path / "days"), place(made, only=["day=weekend"])) == 0
+        size(str(tmp_path / "days"), place(made, only=["day=Monday"]))
+    assert size(str(tmp_path / "days"), place(made, only=["day=weekend"])) == 0
     out = capsys.readouterr().out
     assert "5 trips" in out
     assert "zone 'west' has no shuttle legs, so it needs no shuttles" in out
@@ -198,10 +206,10 @@ def test_only_takes_one_day(made, tmp_path, capsys):
 
 def test_a_dispatcher_runs_the_service(made, capsys):
     """The built-in dispatcher by its class, in the checking engine, gives the simulator's figures."""
-    assert commands.size(str(made / "exact"), place(made, hours="08:00-09:00")) == 0
+    assert size(str(made / "exact"), place(made, hours="08:00-09:00")) == 0
     simulated = table(capsys.readouterr().out)
     named = place(made, hours="08:00-09:00", dispatcher="cbdp.transit:CheapestInsertion")
-    assert commands.size(str(made / "exact"), named) == 0
+    assert size(str(made / "exact"), named) == 0
     assert table(capsys.readouterr().out)["total"] == simulated["total"]
 
 
@@ -221,7 +229,7 @@ def here(tmp_path, monkeypatch):
 
 def test_no_fleet_is_told(made, here, capsys):
     """A sizer that finds no fleet is quoted, and the exit code is 1."""
-    assert commands.size(str(made / "exact"), place(made, sizer="own_plugins:None_")) == 1
+    assert size(str(made / "exact"), place(made, sizer="own_plugins:None_")) == 1
     assert "no fleet found: I do not know" in capsys.readouterr().out
 
 
@@ -239,7 +247,7 @@ def test_a_sizer_that_does_not_serve_is_refused(made, here, capsys):
 
 def test_check_plugin(here, capsys):
     """The built-in sizer conforms; one that answers no shuttles fails, with exit code 1."""
-    assert cli.main(["fleet", "check-plugin", "sizer", "built-in"]) == 0
+    assert cli.main(["fleet", "check-plugin", "sizer", "search"]) == 0
     assert "FAIL" not in capsys.readouterr().out
     assert cli.main(["fleet", "check-plugin", "sizer", "own_plugins:Zero"]) == 1
     out = capsys.readouterr().out
@@ -258,7 +266,7 @@ def test_help_is_the_fleets_own(capsys):
 
 
 def wrong(made, **more):
-    return lambda: commands.size(str(made / "exact"), place(made, **more))
+    return lambda: size(str(made / "exact"), place(made, **more))
 
 
 def test_bad_input_is_one_sentence(made, tmp_path):
@@ -266,17 +274,17 @@ def test_bad_input_is_one_sentence(made, tmp_path):
     (tmp_path / "hubless.csv").write_text("stop,zone,hub,x,y\na,north,1,0,0\nb,south,0,1,1\n")
     (tmp_path / "zones.csv").write_text("stop,zone\na,north\n")
     cases = {
-        "is not a stop of the city": lambda: commands.size(str(made / "exact")),
-        "zone 'south' has no hub": lambda: commands.size(str(made / "exact"), commands.Rules(city=str(tmp_path / "hubless.csv"))),
-        "neither the folder of a release": lambda: commands.size("nothing"),
+        "is not a stop of the city": lambda: size(str(made / "exact")),
+        "zone 'south' has no hub": lambda: size(str(made / "exact"), FleetRules(city=str(tmp_path / "hubless.csv"))),
+        "neither the folder of a release": lambda: size("nothing"),
         "write them as 08:00-10:00": wrong(made, hours="08:00-08:20"),
-        "the end must lie after": wrong(made, hours="09:00-08:00"),
+        "the end must come after": wrong(made, hours="09:00-08:00"),
         "dimension=value": wrong(made, only=["weekday"]),
         "no dimension 'day'": wrong(made, only=["day=1"]),
-        "--zones belongs to a GTFS feed": wrong(made, zones=str(tmp_path / "zones.csv")),
-        "--lines belongs to a table of stops": lambda: commands.size(str(made / "exact"), commands.Rules(lines="lines.csv")),
-        "not less than 0": wrong(made, limit=-1),
-        "non-negative integer": wrong(made, seed=-1),
+        "--zones needs a GTFS feed": wrong(made, zones=str(tmp_path / "zones.csv")),
+        "--lines needs a table of stops": lambda: size(str(made / "exact"), FleetRules(lines="lines.csv")),
+        "--limit -1: give seconds, at least 0": wrong(made, limit=-1),
+        "invalid seed -1": wrong(made, seed=-1),
         "cannot be loaded": wrong(made, dispatcher="no_such_module:Thing"),
     }  # fmt: skip
     for message, call in cases.items():
@@ -288,20 +296,20 @@ def test_bad_input_is_one_sentence(made, tmp_path):
 @pytest.mark.parametrize(("count", "message"), [(1.5, "1.5 trips"), (-1, "-1 trips")])
 def test_trips_are_whole_and_not_negative(made, count, message):
     """Counts that no riders can be made of are refused."""
-    source = commands.read(str(made / "exact"))
+    source = read(str(made / "exact"))
     odd = replace(source, index=np.array([1]), value=np.array([count]))
-    city, modes = commands._place(place(made))
+    city, modes = placed(place(made))
     with pytest.raises(InputError, match=message):
-        commands._riders(odd, city, modes, place(made), 0)
+        riders_of(odd, city, modes, place(made), 0)
 
 
 def test_more_trips_than_can_be_listed_are_no_fleet(made):
     """A count inflated to billions ends at once, with the reason."""
-    source = commands.read(str(made / "exact"))
+    source = read(str(made / "exact"))
     crowd = replace(source, value=source.value * 10**9)
-    city, modes = commands._place(place(made))
-    riders = commands._riders(crowd, city, modes, place(made), 0)
-    assert "300,000,000,000 trips" in commands.sizing(city, crowd, riders, place(made)).reason
+    city, modes = placed(place(made))
+    riders = riders_of(crowd, city, modes, place(made), 0)
+    assert "300,000,000,000 trips" in fleet_for(city, crowd, riders, place(made)).reason
 
 
 def test_a_gtfs_city_takes_zones_from_a_table(made, tmp_path, capsys):
@@ -323,29 +331,29 @@ def test_a_gtfs_city_takes_zones_from_a_table(made, tmp_path, capsys):
                 times.append(f"t{k}{d},{n},{j},{8 + minute // 60:02d}:{minute % 60:02d}:00\n")
     (feed / "stop_times.txt").write_text("trip_id,stop_id,stop_sequence,departure_time\n" + "".join(times))
     with pytest.raises(InputError, match="no zone_id"):
-        commands.size(str(made / "exact"), commands.Rules(city=str(feed)))
+        size(str(made / "exact"), FleetRules(city=str(feed)))
     rows = "".join(f"{n},{'west' if i < 6 else 'east'},{int(i in (2, 6))}\n" for i, n in enumerate(STOPS))
     (tmp_path / "zones.csv").write_text("stop,zone,hub\n" + rows)
-    rules = commands.Rules(city=str(feed), zones=str(tmp_path / "zones.csv"))
-    assert [line.headway for line in commands.city_of(rules).lines] == [600, 600]
-    assert commands.size(str(made / "exact"), rules) == 0
+    rules = FleetRules(city=str(feed), zones=str(tmp_path / "zones.csv"))
+    assert [line.headway for line in city_of(rules).lines] == [600, 600]
+    assert size(str(made / "exact"), rules) == 0
     assert table(capsys.readouterr().out)["total"][2] == "0"
 
 
 def test_the_page_goes_where_it_may(made, tmp_path, capsys):
     """It is written once, marked if its riders are real, and such a page is never put into a release."""
     out = tmp_path / "service.html"
-    assert commands.size(str(made / "exact"), place(made), page=str(out)) == 0
+    assert size(str(made / "exact"), place(made), page=str(out)) == 0
     assert "INTERNAL" not in out.read_text()
     with pytest.raises(InputError, match="exists"):
-        commands.size(str(made / "exact"), place(made), page=str(out))
+        size(str(made / "exact"), place(made), page=str(out))
     with pytest.raises(InputError, match="no folder"):
-        commands.size(str(made / "exact"), place(made), page=str(tmp_path / "none" / "x.html"))
+        size(str(made / "exact"), place(made), page=str(tmp_path / "none" / "x.html"))
     trips = str(made / "trips.parquet")
     with pytest.raises(InputError, match="lies in a release"):
-        commands.compare(str(made / "exact"), trips, place(made), page=str(made / "exact" / "x.html"))
+        compare(str(made / "exact"), trips, place(made), page=str(made / "exact" / "x.html"))
     internal = tmp_path / "internal.html"
-    assert commands.compare(str(made / "noisy"), trips, place(made), page=str(internal)) == 0
+    assert compare(str(made / "noisy"), trips, place(made), page=str(internal)) == 0
     assert "INTERNAL – reveals private data" in internal.read_text()
     assert f"open {internal}" in capsys.readouterr().out
 
@@ -355,8 +363,8 @@ def test_the_vroom_dispatcher_conforms(monkeypatch):
     pytest.importorskip("vroom", reason="no example: pip install pyvroom")
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
     example = pytest.importorskip("examples.pyvroom_dispatcher")
-    checks = conformance("dispatcher", example.VroomDispatcher())
-    assert len(checks) == 7
+    checks = check_plugin("dispatcher", example.VroomDispatcher())
+    assert len(checks) == 8
     assert [str(c) for c in checks if not c.passed] == []
 
     def refuse(*_):
@@ -364,7 +372,5 @@ def test_the_vroom_dispatcher_conforms(monkeypatch):
 
     monkeypatch.setattr(example.CheapestInsertion, "dispatch", refuse)
     city = example_city()
-    service = commands.plugins.dispatch(
-        city, commands.Fleet((12, 12)), example_legs(city, 3, 12), example.VroomDispatcher()
-    )
+    service = plugins.dispatch(city, Fleet((12, 12)), example_legs(city, 3, 12), example.VroomDispatcher())
     assert service.served.all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import os
@@ -26,10 +27,16 @@ from cbdp.app.plan import plan
 from cbdp.app.publish import publish
 from cbdp.mechanisms.base import Mechanism
 from cbdp.privacy.ledger import Ledger
-from cbdp.release.files import leftovers, load
+from cbdp.release.saving import leftovers, save
+from cbdp.release.loading import load
 
 KILLS = int(os.environ.get("CBDP_KILLS", "12"))  # 200 for the long run
-WATCHED = tuple(str(Path("cbdp") / name) for name in ("publish.py", "ledger.py", "io/files.py"))
+# where a run may die: the modules that publish and save, and every module of the ledger
+WATCHED = (
+    inspect.getfile(publish),
+    inspect.getfile(save),
+    str(Path(inspect.getfile(Ledger)).parent) + os.sep,
+)
 
 CONFIG = """
 [data]
@@ -291,7 +298,7 @@ def run_and_die(folder: Path, at: int | None) -> int:
     def trace(frame, event, _):
         file = frame.f_code.co_filename
         if file not in watched:
-            watched[file] = file.endswith(WATCHED)
+            watched[file] = file.startswith(WATCHED)
         if not watched[file]:
             return None
         if event == "line":

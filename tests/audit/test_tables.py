@@ -19,10 +19,12 @@ from cbdp.audit.finding import Finding, worst
 from cbdp.audit.laws import at_zero, law_of, survival, terms_of, variance
 from cbdp.audit.tables import LAWS, Noise, Pair, Published, Sum, Table, knowing
 from cbdp.errors import InputError
-from cbdp.measuring.noise import DiscreteLaplace, InsecureSeededEntropy, RoundedLaplace
+from cbdp.measuring.samplers.geometric import GeometricSampler
+from cbdp.measuring.samplers.rounded import RoundedSampler
+from cbdp.privacy.entropy import InsecureSeededEntropy
 
 P = 1.4
-MADE = {"discrete-laplace": DiscreteLaplace, "rounded-laplace": RoundedLaplace}
+MADE = {"discrete-laplace": GeometricSampler, "rounded-laplace": RoundedSampler}
 SECRET = [("Manly Wharf", 91), ("Circular Quay No. 3 Wharf", 41), ("Cremorne Point Wharf", 0)]
 
 

@@ -155,7 +155,7 @@ def test_private_pgm_solves_the_same_problem(tiny: registry.Case) -> None:
     import cvxpy as cp
 
     from benchmarks.harness.mechanisms import pgm_estimate
-    from cbdp.measuring.noise import InsecureSeededEntropy
+    from cbdp.privacy.entropy import InsecureSeededEntropy
 
     found = pgm_estimate(tiny, "1")(0)
     measured = cbdp.measure(tiny.counts, tiny.features, "1", entropy=InsecureSeededEntropy(0))

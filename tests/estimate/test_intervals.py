@@ -12,7 +12,7 @@ import cbdp
 from cbdp.errors import InputError
 from cbdp.estimate import intervals as module
 from cbdp.estimate.intervals import intervals
-from cbdp.measuring.noise import DiscreteLaplace
+from cbdp.measuring.samplers.geometric import GeometricSampler
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, Mechanism, StabilityHistogram
 
 STOPS = cbdp.Dimension(
@@ -221,7 +221,7 @@ def test_ranges_keep_their_promise_for_any_law() -> None:
 def test_inversion_of_known_noise() -> None:
     """Counts with noise cut off at zero, truth known: each true count is covered as often as asked."""
     truth = np.repeat(np.arange(0, 60, 3), 40)
-    noise = DiscreteLaplace(cbdp.privacy.budget.positive(5))
+    noise = GeometricSampler(cbdp.privacy.budget.positive(5))
     entropy = cbdp.measuring.noise.InsecureSeededEntropy(11)
     runs = noise.sample(40 * len(truth), entropy).reshape(40, -1)
     drawn = np.maximum(truth + runs, 0) - truth

@@ -20,8 +20,8 @@ from cbdp.errors import InputError
 from cbdp.estimate.posterior import expected_leaves, lattice, leaves, rates, threads
 from cbdp.estimate.posterior.margins import margins
 from cbdp.features import SINGLETON
-from cbdp.measuring.noise import InsecureSeededEntropy
 from cbdp.mechanisms import ConstraintBased, Laplace
+from cbdp.privacy.entropy import InsecureSeededEntropy
 
 EPSILONS = ("1", "0.1", "0.01")
 NOISY = np.array([-3, 0, 1, 2, 5, 9, -1, 0])

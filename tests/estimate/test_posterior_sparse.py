@@ -14,8 +14,9 @@ from cbdp.estimate.engine import Estimate, post_process_above
 from cbdp.estimate.posterior import lattice, sparse
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.measuring.dense import measure_above
-from cbdp.measuring.noise import DiscreteLaplace, InsecureSeededEntropy
+from cbdp.measuring.samplers.geometric import GeometricSampler
 from cbdp.mechanisms import ConstraintBased
+from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.measurement import Measurement
 from cbdp.trips.count import Counts
 
@@ -90,7 +91,7 @@ def test_survival_is_that_of_the_noise() -> None:
     for scale in (Fraction(1, 5), Fraction(5, 2), Fraction(40)):
         at = np.arange(-50, 51)
         assert sparse._survival(at.astype(float), float(scale)) == pytest.approx(
-            DiscreteLaplace(scale).survival(at), rel=1e-12
+            GeometricSampler(scale).survival(at), rel=1e-12
         )
 
 
@@ -114,7 +115,7 @@ def test_censored_counts_by_bayes(floor: int) -> None:
         SINGLETON, [13, 30], scale=Fraction(5, 2), elements=np.array([3, 8]), floor=np.array([floor])
     )
     known = sparse._known_above(dag, leaves)
-    law, counts = DiscreteLaplace(Fraction(5, 2)), np.arange(200)
+    law, counts = GeometricSampler(Fraction(5, 2)), np.arange(200)
     hidden = 1 - law.survival(floor - counts)
     for row, mean in enumerate(known.table.means):
         if mean < 10:  # beyond, the table ends before the law does
@@ -133,7 +134,7 @@ def test_expected_counts_of_cells_follow_clear_tables_and_ignore_noise() -> None
     told = [Measurement("total", [8000], scale=2), Measurement("time", time, scale=2)]
     held = sparse._cell_counts(sparse._margins(dag, told), 8000.0, dag.cells.partition.sizes, 0.0)
     assert np.bincount(dag.cells.element_of_cell["time"], held) == pytest.approx(time, rel=0.02)
-    noise = DiscreteLaplace(Fraction(10)).sample(
+    noise = GeometricSampler(Fraction(10)).sample(
         dag.size("zone"), InsecureSeededEntropy(int(rng.integers(99)))
     )
     told = [Measurement("total", [400], scale=10), Measurement("zone", noise + 1, scale=10)]

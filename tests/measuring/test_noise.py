@@ -19,8 +19,10 @@ from scipy import stats
 from cbdp.errors import InputError
 from cbdp.measuring import noise
 from cbdp.measuring import tables as _tables
-from cbdp.measuring.noise import DiscreteLaplace, InsecureSeededEntropy, SystemEntropy, exact_fraction
+from cbdp.measuring.samplers.geometric import GeometricSampler
 from cbdp.measuring.thresholds import Enclosure, Thresholds, _exp_series, exp_neg, exp_power, real_power
+from cbdp.privacy.entropy import InsecureSeededEntropy, SystemEntropy
+from cbdp.privacy.numbers import exact_fraction
 
 ALPHA = 1e-7
 EXACT = decimal.Context(prec=400, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
@@ -55,7 +57,7 @@ class Script:
 
 
 def law(scale, **options):
-    return DiscreteLaplace(Fraction(scale), **options)
+    return GeometricSampler(Fraction(scale), **options)
 
 
 def p_value(observed, expected, least=20.0):
@@ -527,7 +529,7 @@ def test_hits_beyond_saturated_gaps():
 def test_bad_scale_is_named(scale):
     """A scale that is not a positive int or Fraction within reach is refused by name."""
     with pytest.raises(InputError, match="scale"):
-        DiscreteLaplace(scale)
+        GeometricSampler(scale)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "1", None, True])
@@ -545,7 +547,7 @@ def test_exact_fraction_is_exact():
     assert found == 3
     assert type(found.numerator) is int
     assert exact_fraction(Fraction(1, 3)) == Fraction(1, 3)
-    assert law(2) == DiscreteLaplace(np.int64(2))
+    assert law(2) == GeometricSampler(np.int64(2))
 
 
 def test_numpy_integers_serve_as_sizes_and_bounds():

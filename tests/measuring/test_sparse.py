@@ -32,9 +32,10 @@ from cbdp.errors import InputError
 from cbdp.estimate import compiler, engine
 from cbdp.features import Dimension
 from cbdp.measuring.dense import measure_above
-from cbdp.measuring.noise import DiscreteLaplace, InsecureSeededEntropy
-from cbdp.measuring.sparse import HIDDEN, Answer
+from cbdp.measuring.samplers.geometric import GeometricSampler
+from cbdp.measuring.sparse import HIDDEN, SparseAnswer
 from cbdp.mechanisms import ConstraintBased
+from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.measurement import geometric_variance
 from cbdp.release.release import Release
 from cbdp.solvers import get
@@ -44,7 +45,7 @@ ALPHA = 1e-6
 RUNS = 20_000
 FEWER = 4_000  # runs that suffice to catch a mutant
 SCALE = Fraction(2)
-LAW = DiscreteLaplace(SCALE)
+LAW = GeometricSampler(SCALE)
 UNSEEN = -128
 
 
@@ -119,7 +120,7 @@ class Dense:
         return self.values[self.index]
 
     def expected(self, floor: np.ndarray) -> np.ndarray:
-        return np.asarray(DiscreteLaplace(self.scale).survival(floor))
+        return np.asarray(GeometricSampler(self.scale).survival(floor))
 
     def lower(self, floor: np.ndarray) -> None:
         self.floor = np.minimum(floor, self.floor)
@@ -135,7 +136,7 @@ def dense(runs: int, seed: int) -> Dense:
 
 
 def answer_of(
-    kind: type[Answer],
+    kind: type[SparseAnswer],
     counts: cbdp.Counts,
     features: FeatureDag,
     scale: Fraction,
@@ -145,7 +146,7 @@ def answer_of(
     return kind(counts, cell, features, scale, entropy, None)
 
 
-def sparse(runs: int, seed: int, kind: type[Answer] = Answer) -> Answer:
+def sparse(runs: int, seed: int, kind: type[SparseAnswer] = SparseAnswer) -> SparseAnswer:
     return answer_of(kind, counts_of(runs), city(runs), SCALE, InsecureSeededEntropy(seed))
 
 
@@ -187,7 +188,7 @@ def columns(table: np.ndarray) -> list[np.ndarray]:
     return list(np.ascontiguousarray(table.T))
 
 
-def shown(answer: Answer | Dense, runs: int) -> np.ndarray:
+def shown(answer: SparseAnswer | Dense, runs: int) -> np.ndarray:
     """Revealed counts by run and type, as short integers."""
     seen = np.full(runs * TYPES, UNSEEN, dtype=np.int8)
     seen[answer.index] = np.clip(answer.value, UNSEEN + 1, 127)
@@ -205,7 +206,7 @@ def floors(step: int, count: np.ndarray, total: np.ndarray, now: np.ndarray) -> 
     return np.where(count > 12, -2, np.minimum(now, 2))
 
 
-def revealed(answer: Answer | Dense, runs: int) -> list[np.ndarray]:
+def revealed(answer: SparseAnswer | Dense, runs: int) -> list[np.ndarray]:
     """Statistics of each run, after every lowering of floors: what is seen of each type, how much of it, and where."""
     found = []
     groups = [in_cell(k) for k in range(CELLS)]
@@ -235,7 +236,7 @@ def twin() -> list[np.ndarray]:
 # --- mutants ----------------------------------------------------------------------------------------------------------
 
 
-class Unconditional(Answer):
+class Unconditional(SparseAnswer):
     """A band is hit as often as if nothing were known of what lies above it."""
 
     def _hits(self, types: int, low: int, high: int) -> np.ndarray:
@@ -246,7 +247,7 @@ class Unconditional(Answer):
         return np.flatnonzero(words < chance * 2.0**32)
 
 
-class Overwritten(Answer):
+class Overwritten(SparseAnswer):
     """Hits on types with trips are kept, instead of their own noise."""
 
     def _without_trips(self, floor: np.ndarray) -> Any:
@@ -269,7 +270,7 @@ class Added(Overwritten):
             super()._insert(index[first], np.add.reduceat(value, first))
 
 
-class HitAgain(Answer):
+class HitAgain(SparseAnswer):
     """A type that is revealed already can be hit again, and its count is replaced."""
 
     def _without_trips(self, floor: np.ndarray) -> Any:
@@ -284,7 +285,7 @@ class HitAgain(Answer):
         super()._insert(index, value)
 
 
-class Peeking(Answer):
+class Peeking(SparseAnswer):
     """Floors are lower where there are trips."""
 
     def lower(self, floor: np.ndarray) -> None:
@@ -294,7 +295,7 @@ class Peeking(Answer):
         super().lower(floor)
 
 
-class NoTwoInARow(Answer):
+class NoTwoInARow(SparseAnswer):
     """Gaps between hits are longer by one."""
 
     def _hits(self, types: int, low: int, high: int) -> np.ndarray:
@@ -303,7 +304,7 @@ class NoTwoInARow(Answer):
         return hits[hits < types]
 
 
-class Later(Answer):
+class Later(SparseAnswer):
     """Hits are one position late."""
 
     def _hits(self, types: int, low: int, high: int) -> np.ndarray:
@@ -311,7 +312,7 @@ class Later(Answer):
         return hits[hits < types]
 
 
-class Earlier(Answer):
+class Earlier(SparseAnswer):
     """Hits are one position early."""
 
     def _hits(self, types: int, low: int, high: int) -> np.ndarray:
@@ -319,14 +320,14 @@ class Earlier(Answer):
         return hits[hits >= 0]
 
 
-class Short(Answer):
+class Short(SparseAnswer):
     """The last position is never hit."""
 
     def _hits(self, types: int, low: int, high: int) -> np.ndarray:
         return super()._hits(types - 1, low, high)
 
 
-class AllWithTrips(Answer):
+class AllWithTrips(SparseAnswer):
     """Types with trips are revealed whatever their floor."""
 
     def _with_trips(self, floor: np.ndarray) -> Any:
@@ -337,7 +338,7 @@ class AllWithTrips(Answer):
         super()._insert(index[new], value[new])
 
 
-class FreshNoise(Answer):
+class FreshNoise(SparseAnswer):
     """Types with trips draw their noise again for every floor."""
 
     def lower(self, floor: np.ndarray) -> None:
@@ -348,21 +349,21 @@ class FreshNoise(Answer):
         super().lower(floor)
 
 
-class AtLeast(Answer):
+class AtLeast(SparseAnswer):
     """The floor itself counts as above it."""
 
     def _excess(self, n: int, low: int, high: int) -> np.ndarray:
         return super()._excess(n, low - 1, high)
 
 
-class TopLess(Answer):
+class TopLess(SparseAnswer):
     """The upper end of a band is left out."""
 
     def _excess(self, n: int, low: int, high: int) -> np.ndarray:
         return super()._excess(n, low, high if high == HIDDEN else max(low + 1, high - 1))
 
 
-class Unperturbed(Answer):
+class Unperturbed(SparseAnswer):
     """Types without trips are never hit."""
 
     def _hits(self, types: int, low: int, high: int) -> np.ndarray:
@@ -398,12 +399,12 @@ def test_the_twin_is_like_another_twin() -> None:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_mutant_of_the_law_is_caught(mutant: type[Answer]) -> None:
+def test_mutant_of_the_law_is_caught(mutant: type[SparseAnswer]) -> None:
     """The same comparison finds each mutant out, with a fifth of the runs."""
     assert least_p(revealed(sparse(FEWER, 4, mutant), FEWER), twin()) < ALPHA
 
 
-def end_to_end(kind: type[Answer], runs: int) -> float:
+def end_to_end(kind: type[SparseAnswer], runs: int) -> float:
     """The least p-value (times their number) of how often each type shows, in runs drawn one by one, exact by law."""
     counts, features = counts_of(1), city(1)
     entropy = InsecureSeededEntropy(6)
@@ -421,11 +422,11 @@ def end_to_end(kind: type[Answer], runs: int) -> float:
 
 def test_every_type_shows_as_often_as_its_law_says() -> None:
     """The first and the last type of all included, where batches of runs would hide a slip."""
-    assert end_to_end(Answer, 1500) > ALPHA
+    assert end_to_end(SparseAnswer, 1500) > ALPHA
 
 
 @pytest.mark.parametrize("mutant", [Later, Earlier, Short])
-def test_mutant_of_the_walk_is_caught(mutant: type[Answer]) -> None:
+def test_mutant_of_the_walk_is_caught(mutant: type[SparseAnswer]) -> None:
     """Hits shifted by one position, or one position too few, are found out at the ends."""
     assert end_to_end(mutant, 500) < ALPHA
 
@@ -433,7 +434,7 @@ def test_mutant_of_the_walk_is_caught(mutant: type[Answer]) -> None:
 # --- equal law after the solver ---------------------------------------------------------------------------------------
 
 
-def solved(leaves: Answer | Dense, runs: int, seed: int, *, above: bool) -> list[np.ndarray]:
+def solved(leaves: SparseAnswer | Dense, runs: int, seed: int, *, above: bool) -> list[np.ndarray]:
     """Statistics of each run: the answer's leaves, features and shifts, and the integers that would be released."""
     features, counts = city(runs), counts_of(runs)
     entropy = InsecureSeededEntropy(seed)
@@ -482,7 +483,7 @@ def test_solved_as_if_all_had_been_noised(high_floors: None) -> None:
 
 
 @pytest.mark.parametrize("mutant", [Unconditional, Overwritten, Added, HitAgain, FreshNoise, NoTwoInARow])
-def test_mutant_is_caught_after_the_solver(high_floors: None, mutant: type[Answer]) -> None:
+def test_mutant_is_caught_after_the_solver(high_floors: None, mutant: type[SparseAnswer]) -> None:
     """The same comparison finds each out, with a fifth of the runs."""
     assert least_p(solved(sparse(FEWER, 15, mutant), FEWER, 16, above=True), solved_twin()) < ALPHA
 
@@ -490,7 +491,7 @@ def test_mutant_is_caught_after_the_solver(high_floors: None, mutant: type[Answe
 # --- floors follow what is revealed, and nothing else -----------------------------------------------------------------
 
 
-def embedded(answer: Answer | Dense, how: str, seed: int = 0) -> np.ndarray:
+def embedded(answer: SparseAnswer | Dense, how: str, seed: int = 0) -> np.ndarray:
     """A count for every type: those revealed, and for the others whatever does not exceed their floor."""
     features = answer.features
     top = answer.floor[features.cell_of_leaf].astype(float)
@@ -504,7 +505,7 @@ def embedded(answer: Answer | Dense, how: str, seed: int = 0) -> np.ndarray:
 HOW = ["at the floor", "far below", "anywhere"]
 
 
-class Watched(Answer):
+class Watched(SparseAnswer):
     """Remembers the floors."""
 
     def lower(self, floor: np.ndarray) -> None:
@@ -830,7 +831,7 @@ SPARSE = ConstraintBased(PARTS.features, 1, measured=PARTS.measured, sparse=True
 
 @pytest.mark.parametrize("mutant", [Unperturbed, Overwritten, AllWithTrips])
 def test_mutant_of_the_sparse_path_exceeds_epsilon(
-    monkeypatch: pytest.MonkeyPatch, mutant: type[Answer]
+    monkeypatch: pytest.MonkeyPatch, mutant: type[SparseAnswer]
 ) -> None:
     """Zeros without noise, hits on types with trips kept, trips shown whatever the floor: each proves more than ε."""
     monkeypatch.setattr("cbdp.measuring.dense.Answer", mutant)
@@ -917,7 +918,7 @@ def test_hits_among_2_to_the_62_types() -> None:
     """As many counts exceed a floor as the law says (and again in a band), evenly over the universe, and in order."""
     dag = widest()
     counts = cbdp.count({name: [] for name in dag.universe.dimensions}, dag.universe)
-    answer = answer_of(Answer, counts, dag, SCALE, InsecureSeededEntropy(31))
+    answer = answer_of(SparseAnswer, counts, dag, SCALE, InsecureSeededEntropy(31))
     seen = np.empty(0, dtype=np.int64)
     for floor in (72, 70):
         answer.lower(np.full(dag.cells.size, floor))
@@ -931,7 +932,7 @@ def test_hits_among_2_to_the_62_types() -> None:
         seen = answer.index
 
 
-class Frugal(Answer):
+class Frugal(SparseAnswer):
     """Refuses to be asked for more than a million counts."""
 
     def lower(self, floor: np.ndarray) -> None:
@@ -1010,7 +1011,7 @@ def test_order_of_rows_changes_no_byte() -> None:
         names = universe.dimensions.items()
         table = {n: [d.values[c] for c in code] for (n, d), code in zip(names, rows, strict=True)}
         counts = cbdp.count(table if seed else TRUTH, universe)
-        answer = answer_of(Answer, counts, city(1), SCALE, InsecureSeededEntropy(42))
+        answer = answer_of(SparseAnswer, counts, city(1), SCALE, InsecureSeededEntropy(42))
         for level in (4, 2, -1):
             answer.lower(np.full(CELLS, level))
         found.add(pickle.dumps(answer.measurement()))
@@ -1023,7 +1024,7 @@ def test_a_measurement_has_no_trace_of_where_its_counts_come_from() -> None:
     seen: dict[Any, list[set[bytes]]] = defaultdict(lambda: [set(), set()])
     for seed, trips in itertools.product(range(500), (0, 1)):
         counts = cbdp.count(np.array([0, trips, 0]), dag.universe)
-        answer = answer_of(Answer, counts, dag, Fraction(1), InsecureSeededEntropy(10_000 * trips + seed))
+        answer = answer_of(SparseAnswer, counts, dag, Fraction(1), InsecureSeededEntropy(10_000 * trips + seed))
         for level in (1, 0):
             answer.lower(np.array([level]))
         key = tuple(answer.index), tuple(answer.value)

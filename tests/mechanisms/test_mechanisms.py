@@ -11,7 +11,6 @@ import pytest
 
 import cbdp
 from cbdp.errors import BudgetError, InputError
-from cbdp.measuring.noise import InsecureSeededEntropy
 from cbdp.mechanisms import (
     ConstraintBased,
     Hierarchical,
@@ -21,7 +20,8 @@ from cbdp.mechanisms import (
     ThresholdLaplace,
     nested,
 )
-from cbdp.privacy.budget import Parallel, Sequential
+from cbdp.privacy.composition import Parallel, Sequential
+from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.unit import Person, Trip
 
 ALL = [Laplace, Hierarchical, ConstraintBased, StabilityHistogram, ThresholdLaplace]

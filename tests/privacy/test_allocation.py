@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 import cbdp
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Feature, FeatureDag, Universe
-from cbdp.measuring.dense import measure, shares
-from cbdp.measuring.noise import InsecureSeededEntropy
-from cbdp.privacy.allocation import LEAVES, Facts, expected_errors, model, named, optimal
+from cbdp.measuring.dense import measure
+from cbdp.privacy.allocation import LEAVES, named
+from cbdp.privacy.budget import Facts, shares
+from cbdp.privacy.budget.errors import expected_errors, model
+from cbdp.privacy.budget.optimal import optimal
+from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.measurement import geometric_variance
 from cbdp.trips.count import Counts
 

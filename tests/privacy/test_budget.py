@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cbdp.errors import BudgetError, InputError
-from cbdp.privacy.budget import Parallel, Sequential, Spend, exact, positive, probability, split
+from cbdp.privacy.budget import split
+from cbdp.privacy.composition import Parallel, Sequential, Spend
+from cbdp.privacy.numbers import exact, positive, probability
 from cbdp.privacy.unit import Person, Trip, unit_of
 
 LEVELS = ["total", "time", "zone", "singleton"]

@@ -24,12 +24,13 @@ import cbdp
 from cbdp.errors import InputError
 from cbdp.estimate.intervals import Interval
 from cbdp.features.places import Stops
-from cbdp.privacy.budget import Spend
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.composition import Spend
 from cbdp.release.export import FORMATS, export
 from cbdp.release.export.flows import Period, flows
 from cbdp.release.export.matsim import departures
 from cbdp.release.export.xarray import dataset
-from cbdp.release.release import Claim, Release
+from cbdp.release.release import Release
 
 STOPS: tuple[Any, ...] = (30, 7, 1001, 12)  # numbers that are no places in a list, and not in order
 ZONES = {30: "north", 7: "north & east", 1001: "south", 12: "south"}

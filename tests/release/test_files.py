@@ -33,11 +33,14 @@ from cbdp.errors import InputError
 from cbdp.estimate.intervals import Interval
 from cbdp.features.places import Stops
 from cbdp.mechanisms import Mechanism
-from cbdp.privacy.budget import Parallel, Sequential, Spend
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.composition import Parallel, Sequential, Spend
 from cbdp.release import manifest as said
-from cbdp.release.files import check, leftovers, load
+from cbdp.release.layout import check
+from cbdp.release.saving import leftovers
+from cbdp.release.loading import load
 from cbdp.release.labels import KINDS, column, decoded, encoded, kind_of, labels_of
-from cbdp.release.release import Claim, Release
+from cbdp.release.release import Release
 from cbdp.release.universe_files import universe_hash
 
 jsonschema = pytest.importorskip("jsonschema")

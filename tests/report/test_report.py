@@ -23,16 +23,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cbdp
-from cbdp.app.internal import BANNER, build_internal
+from cbdp.app.internal import build_internal
 from cbdp.errors import InputError
 from cbdp.estimate.intervals import Interval
 from cbdp.features import odmts, opal
 from cbdp.features.places import Stops
-from cbdp.measuring.noise import DiscreteLaplace
-from cbdp.release.files import load
+from cbdp.measuring.samplers.geometric import GeometricSampler
+from cbdp.release.loading import load
 from cbdp.release.release import Release
 from cbdp.report import build
 from cbdp.report.charts import charts
+from cbdp.report.markup import INTERNAL
 from cbdp.report.published import publish
 from cbdp.report.trust import CARE, EMPTY, NOISE, TRUST, half_width, judge
 
@@ -454,7 +455,7 @@ def test_random_universes(draw):
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
 def test_half_width_is_that_of_the_noise(scale: float, confidence: float):
     """The closed form agrees with the noise's own law."""
-    assert half_width(scale, confidence) == DiscreteLaplace(Fraction(scale)).half_width(confidence)
+    assert half_width(scale, confidence) == GeometricSampler(Fraction(scale)).half_width(confidence)
 
 
 def test_verdicts_follow_their_rule(rush):
@@ -525,8 +526,8 @@ def test_internal_report_measures_the_errors(rush, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = Page(build_internal(release, truth))
     assert list(tmp_path.iterdir()) == []
-    assert page.text.count(BANNER) == 2
-    assert BANNER == "INTERNAL – reveals private data – do not publish"
+    assert page.text.count(INTERNAL) == 2
+    assert INTERNAL == "INTERNAL – reveals private data – do not publish"
     assert f"True trips: {len(city):,}. Published: {release.total:,}." in page.text
     error = release.counts("zone") - truth.of(release.features, "zone")
     rms, largest = np.sqrt(np.mean(error**2)), np.abs(error).max()
@@ -541,7 +542,7 @@ def test_internal_report_measures_the_errors(rush, tmp_path, monkeypatch):
     keys = release.features.partition("zone").keys()
     name = " · ".join(str(column[worst]) for column in keys.values())
     assert f"{name}{release.counts('zone')[worst]:,}{exact[worst]:,}" in page.text
-    assert BANNER not in build(release)
+    assert INTERNAL not in build(release)
 
 
 def test_internal_report_refuses_another_universe(rush):

@@ -16,7 +16,7 @@ from scipy import stats
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.measuring.noise import InsecureSeededEntropy
+from cbdp.privacy.entropy import InsecureSeededEntropy
 
 STOPS = ["A", "B", "C"]
 UNIVERSE = cbdp.Universe(origin=STOPS, destination=STOPS, time=cbdp.periods("08:00", "10:00", "1h"))

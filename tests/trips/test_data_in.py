@@ -30,7 +30,7 @@ from scipy import stats
 import cbdp
 from cbdp.errors import InputError
 from cbdp.features import days, places
-from cbdp.measuring.noise import InsecureSeededEntropy
+from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.trips.count import Counts, Tally, _bounded
 from cbdp.trips.sources import Clock
 

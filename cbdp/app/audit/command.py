@@ -10,10 +10,11 @@ from pathlib import Path
 
 from cbdp.app.audit.run import DESCRIPTION, audit_release
 from cbdp.audit.finding import Verdict
-from cbdp.audit.page import BANNER, build
+from cbdp.audit.page import build
 from cbdp.audit.result import Audit
 from cbdp.errors import InputError
-from cbdp.release.files import MANIFEST
+from cbdp.release.saving import MANIFEST
+from cbdp.report.markup import INTERNAL
 
 WORDS: dict[Verdict, str] = {"contradicts": "CONTRADICTS", "weakness": "weakness", "clear": "clear"}
 SUMS: dict[Verdict, str] = {
@@ -78,7 +79,7 @@ def _say(text: str) -> None:
 def lines(done: Audit) -> Iterator[str]:
     """The findings as a short table: the gravest first, then what was not looked at."""
     if done.sensitive:
-        yield BANNER
+        yield INTERNAL
     yield f"{done.subject}: {done.claim}"
     wide = max((len(f.check) for f in done.findings), default=0)
     for verdict in ORDER:

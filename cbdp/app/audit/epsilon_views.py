@@ -139,7 +139,7 @@ def read(folder: Path) -> Reading:
 
 
 def _stored(table: Any) -> Stored:
-    from cbdp.release.files import NUMBERS
+    from cbdp.release.layout import NUMBERS
 
     keys, columns = {}, {}
     for name in table.column_names:

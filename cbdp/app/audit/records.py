@@ -270,12 +270,12 @@ def _law(scale: float, variance: float | None) -> Law | None:
     """The law that has this scale and variance."""
     from fractions import Fraction
 
-    from cbdp.measuring.noise import RoundedLaplace
+    from cbdp.measuring.samplers.rounded import RoundedSampler
     from cbdp.privacy.measurement import geometric_variance
 
     if variance is None or math.isclose(variance, geometric_variance(scale), rel_tol=1e-6):
         return Law(scale)
-    if math.isclose(variance, RoundedLaplace(Fraction(scale)).variance(), rel_tol=1e-6):
+    if math.isclose(variance, RoundedSampler(Fraction(scale)).variance(), rel_tol=1e-6):
         return Law(scale, rounded=True)
     return None
 

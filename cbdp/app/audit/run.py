@@ -15,7 +15,7 @@ from cbdp.audit.result import Audit
 from cbdp.audit.tables import Published, from_release
 from cbdp.errors import CbdpError, InputError
 from cbdp.release import manifest as said
-from cbdp.release.files import MANIFEST
+from cbdp.release.saving import MANIFEST
 
 if TYPE_CHECKING:
     from cbdp.app.config import Config

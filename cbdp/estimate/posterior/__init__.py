@@ -1,8 +1,48 @@
-"""Leaves as they are to be expected given every noisy answer: post-processing, to be reconciled by the engine's QP.
+"""Leaves as they are to be expected given every noisy answer, reconciled with the tables by the same program.
 
 At low ε a projection keeps the maxima of the noise; an expected value does not. See docs/accuracy.md.
 """
 
-from cbdp.estimate.posterior.estimate import expected_leaves
+from __future__ import annotations
 
-__all__ = ["expected_leaves"]
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from cbdp.estimate.base import Estimator, Program
+from cbdp.estimate.estimate import Estimate
+from cbdp.estimate.posterior.estimate import expected_leaves
+from cbdp.estimate.posterior.reconciled import estimate_above
+from cbdp.estimate.projection import Projection
+from cbdp.features import SINGLETON, FeatureDag
+from cbdp.privacy.measurement import Measurement, Revealing
+from cbdp.progress import tell
+
+
+@dataclass(frozen=True)
+class Posterior(Estimator):
+    """The default: each noisy leaf is replaced by its expected value and variance, then the program reconciles all."""
+
+    name: ClassVar[str] = "posterior"
+    about: ClassVar[str] = "the expected count of every trip type given all noisy answers, made consistent"
+    weights: ClassVar[str] = "inverse-variance"
+    takes_weights: ClassVar[bool] = False
+    takes_prior: ClassVar[bool] = True
+    expects: ClassVar[bool] = True
+
+    def estimate(
+        self, features: FeatureDag, measurements: Sequence[Measurement], program: Program
+    ) -> Estimate:
+        leaves = expected_leaves(features, measurements, prior=program.prior)
+        tell("solving")
+        tables = [m for m in measurements if m.feature != SINGLETON]
+        weighed = replace(program, weights=self.weights)
+        return Projection().estimate(features, [*tables, leaves], weighed)
+
+    def estimate_above(
+        self, features: FeatureDag, tables: Sequence[Measurement], leaves: Revealing, program: Program
+    ) -> Estimate:
+        return estimate_above(features, tables, leaves, program)
+
+
+__all__ = ["Posterior", "expected_leaves"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from cbdp.estimate.posterior.margins import margins
 from cbdp.estimate.posterior.rates import expected, total_of
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
+from cbdp.progress import tell
 from cbdp.solvers.problem import bincount
 
 Floats = NDArray[np.float64]
@@ -33,7 +34,6 @@ def expected_leaves(
     measurements: Sequence[Measurement],
     *,
     prior: Floats | None = None,
-    progress: Callable[[str, float], None] | None = None,
 ) -> Measurement:
     """The expected count of every trip type given all noisy answers, and its variance.
 
@@ -42,16 +42,19 @@ def expected_leaves(
     leaves = _leaves(features, measurements)
     tables = merge(features, (m for m in measurements if m.feature != SINGLETON and len(m.values)))
     measurements = [*tables.values(), leaves]
-    scale = leaves.scale
-    assert scale is not None
+    law = leaves.noise
+    assert law is not None
     noisy = leaves.values.astype(float)
-    table = lattice(noisy, float(scale))
+    table = lattice(noisy, law)
     codes = features.universe.unrank_codes(np.arange(features.universe.size))
-    say = None if progress is None else lambda done: progress("expected counts", done)
-    rate = expected(noisy, codes, margins(features, measurements), total_of(measurements), table, prior, say)
+    rate = expected(noisy, codes, margins(features, measurements), total_of(measurements), table, prior, _say)
     found = posterior(noisy, rate, table)
     mean = _raked(features, measurements, found.mean, found.variance)
     return Measurement(SINGLETON, mean, variance=found.variance)
+
+
+def _say(done: float) -> None:
+    tell("expected counts", done)
 
 
 def _raked(
@@ -100,7 +103,7 @@ def _leaves(features: FeatureDag, measurements: Sequence[Measurement]) -> Measur
         )
     if found[0].scale is None:
         raise InputError(
-            "the noise of 'singleton' has no scale: estimator 'posterior' needs that of two-sided geometric noise"
+            "the noise of 'singleton' has no scale: estimator 'posterior' needs it; give one, or use 'projection'"
         )
     whole = merge(features, found)[SINGLETON]
     if whole.elements is not None:
@@ -108,4 +111,4 @@ def _leaves(features: FeatureDag, measurements: Sequence[Measurement]) -> Measur
             f"'singleton' is measured in {len(whole.values):,} of {features.universe.size:,} trip types: "
             "estimator 'posterior' needs a noisy count of each"
         )
-    return replace(whole, scale=found[0].scale)
+    return replace(whole, scale=found[0].scale, law=found[0].law)

@@ -1,7 +1,7 @@
 """The exact law of a noisy count, given how many trips were to be expected.
 
 A count n is Poisson about a mean λ, and λ itself is drawn from a mixture: none at all with some probability, or else
-about the expected value with a spread that may be heavy. On top comes two-sided geometric noise. With noise far wider
+about the expected value with a spread that may be heavy. On top comes the noise. With noise far wider
 than a trip, counts are taken in steps of a fraction of its scale.
 """
 
@@ -13,10 +13,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 from scipy.special import gammaln, ndtr, pdtrc, xlogy
 
-from cbdp.privacy.measurement import geometric_variance
+from cbdp.privacy.laws import Law
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,8 +40,7 @@ class Lattice:
     """The likelihood of every noisy count there is, under a Poisson count of each of a row of means."""
 
     step: int
-    decay: float  # of the noise from one step to the next
-    variance: float  # of the noise, in trips
+    noise: Law
     column: Ints  # of each noisy count, in the tables
     capped: NDArray[np.bool_]  # noisy counts beyond the tables
     means: Floats  # 0 and a row of means, in trips
@@ -57,19 +55,19 @@ class Lattice:
     @cached_property
     def likelihood(self) -> Floats:
         """Means × columns: the probability of each noisy count."""
-        return self._noised(self.counts)
+        return self.noise.blurred(self.counts, self.step)
 
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:
         """Means × columns: likelihood times the expected count, and times its square, given the noisy count."""
-        return self._noised(self.counts * self.trips), self._noised(self.counts * self.trips**2)
+        return self.noise.blurred(self.counts * self.trips, self.step), self.noise.blurred(
+            self.counts * self.trips**2, self.step
+        )
 
-    def _noised(self, law: Floats) -> Floats:
-        """A law on the lattice after two-sided geometric noise: two recursions, from either side."""
-        up = lfilter([1.0], [1.0, -self.decay], law, axis=-1)
-        down = lfilter([1.0], [1.0, -self.decay], law[:, ::-1], axis=-1)[:, ::-1]
-        made: Floats = (up + down - law) * ((1 - self.decay) / (1 + self.decay))
-        return np.maximum(made, 0.0)
+    @property
+    def variance(self) -> float:
+        """Of the noise, in trips."""
+        return self.noise.variance()
 
     def mixtures(self, expected: Floats, shapes: Floats = SHAPES) -> Floats:
         """Expected counts × shapes × means: what each shape mixes; each row adds up to 1 and has the expected mean.
@@ -79,8 +77,9 @@ class Lattice:
         return mixtures(self.means, expected, shapes)
 
 
-def lattice(noisy: Floats, scale: float) -> Lattice:
-    """The tables for these noisy counts."""
+def lattice(noisy: Floats, law: Law) -> Lattice:
+    """The tables for these noisy counts, whose noise has this law."""
+    scale = float(law.scale)
     step = max(1, int(scale // FINE))
     deep = DEEP * math.ceil(scale / step)
     place = np.clip(np.rint(noisy / step), -deep, MOST + 1).astype(np.int64)
@@ -92,8 +91,7 @@ def lattice(noisy: Floats, scale: float) -> Lattice:
     trips = np.concatenate([np.zeros(zero), step * np.arange(top + 1.0)])
     return Lattice(
         step,
-        math.exp(-step / scale),
-        geometric_variance(scale),
+        law,
         np.minimum(place, high) + zero,
         place > high,
         means,

@@ -8,7 +8,6 @@ a function of noisy answers: docs/universes.md.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 from collections.abc import Sequence
@@ -47,9 +46,6 @@ CHANCE = 3.0  # standard errors of a mean square of Laplace noise (its kurtosis 
 KEPT = 0.9  # of its mean that a shape must keep within the tables to be tried
 LISTED = 2**17  # types that may be listed whatever is to be expected of them
 FAINT = 0.05  # trips below which, beyond that, a type need not be told apart from its cell's others
-CROWDED = 16  # a cell is, where one of so many types is taken
-SPARE = 20  # further types drawn where it is not: one of them will not be taken
-JITTER = 1e-2  # by which equal parts of a cell's mass differ: rounding shall not go by the types' order
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,18 +268,19 @@ class _Known:
 
 
 def _known_above(features: FeatureDag, leaves: Measurement) -> _Known:
-    if leaves.elements is None or leaves.floor is None or leaves.scale is None:
+    law = leaves.noise
+    if leaves.elements is None or leaves.floor is None or law is None:
         raise InputError(
             "the noisy counts of 'singleton' need elements, a floor and a scale: see Measurement"
         )
-    noisy, scale = leaves.values.astype(float), float(leaves.scale)
-    reach = scale * (math.log(features.universe.size) + SURE)
-    table = lattice(noisy if len(noisy) else np.zeros(1), scale)
+    noisy = leaves.values.astype(float)
+    reach = float(law.extreme(features.universe.size, SURE))
+    table = lattice(noisy if len(noisy) else np.zeros(1), law)
     # of 10¹² types, one in a million has trips: means go down to far below one trip
-    table = table.with_means(row_of_means(LOWEST, float(table.means[-1]), scale))
+    table = table.with_means(row_of_means(LOWEST, float(table.means[-1]), float(law.scale)))
     floors, height = np.unique(leaves.floor, return_inverse=True)
     past = floors - table.trips[:, None]
-    over, under = _survival(past, scale), _survival(-past - 1, scale)
+    over, under = law.survival(past), law.survival(-past - 1)
     first, second = table.counts * table.trips, table.counts * table.trips**2
     sizes = features.cells.partition.sizes
     cell = features.cells.partition.element_of(features.universe.unrank_codes(leaves.elements))
@@ -366,79 +363,3 @@ class _Told:
             rest,
             np.maximum(doubt + (DRIFT * rest) ** 2, FLOOR),
         )
-
-
-def _survival(t: Floats, scale: float) -> Floats:
-    """P(Z > t) of two-sided geometric noise."""
-    decay = math.exp(-1 / scale)
-    outer = np.exp(-np.where(t < 0, -t, t + 1) / scale) / (1 + decay)
-    made: Floats = np.where(t < 0, 1 - outer, outer)
-    return made
-
-
-# Dealing
-
-
-def dealt(features: FeatureDag, found: Expected, mass: Floats, seed: int) -> tuple[Ints, Floats]:
-    """Types other than those found that get each cell's mass, in ascending order, and how much each gets.
-
-    They are as many as trips, or more while these are few. Which ones is drawn evenly from each cell, without listing it.
-    """
-    partition, rng = features.cells.partition, np.random.default_rng(seed)
-    taken, sizes = np.bincount(found.cell, minlength=len(mass)), partition.sizes
-    wanted = np.ceil(mass * max(1.0, LISTED / max(float(mass.sum()), 1.0)))
-    many = np.where(mass > 0, np.clip(wanted, 1, sizes - taken), 0).astype(np.int64)
-    further = np.where(taken * CROWDED > sizes, taken, np.minimum(taken, many // 8 + SPARE))
-    drawn = np.where(many > 0, many + further, 0)
-    inside = np.repeat(np.arange(len(mass)), drawn)
-    index = partition.type_at(inside, _places(sizes, drawn, inside, rng))
-    free = np.flatnonzero(~_among(index, found.index))
-    index, inside = index[free], inside[free]
-    kept = _of_each(inside, many, rng)
-    index, inside = index[kept], inside[kept]
-    part = 1 + JITTER * (rng.random(len(index)) - 0.5)
-    part *= (mass / np.maximum(bincount(inside, part, len(mass)), TINY))[inside]
-    order = np.argsort(index)
-    return index[order], part[order]
-
-
-def _of_each(inside: Ints, many: Ints, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which of the types drawn from each cell are kept: so many of them, at random."""
-    kept = np.ones(len(inside), dtype=bool)
-    spare = np.flatnonzero((np.bincount(inside, minlength=len(many)) > many)[inside])
-    spare = spare[np.lexsort((rng.random(len(spare)), inside[spare]))]
-    kept[spare] = _rank(inside[spare]) < many[inside[spare]]
-    return kept
-
-
-def _places(sizes: Ints, drawn: Ints, inside: Ints, rng: np.random.Generator) -> Ints:
-    """One place in each of as many equal stretches of a cell as types are drawn: none is drawn twice."""
-    stretch = _rank(inside)
-    width, further = np.divmod(sizes, np.maximum(drawn, 1))
-    width, further = width[inside], further[inside]
-    own = width + (stretch < further)
-    within = np.minimum((rng.random(len(inside)) * own).astype(np.int64), own - 1)
-    made: Ints = stretch * width + np.minimum(stretch, further) + within
-    return made
-
-
-def _rank(ordered: Ints) -> Ints:
-    """The place of each among its equals, which stand together."""
-    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    made: Ints = np.arange(len(ordered)) - np.repeat(starts, np.diff(starts, append=len(ordered)))
-    return made
-
-
-def _among(index: Ints, ordered: Ints) -> NDArray[np.bool_]:
-    place = np.minimum(np.searchsorted(ordered, index), max(len(ordered) - 1, 0))
-    return np.zeros(len(index), dtype=bool) if not len(ordered) else np.asarray(ordered[place] == index)
-
-
-def seed_of(measurements: Sequence[Measurement]) -> int:
-    """A number that follows from the noisy answers: whoever has these can deal again."""
-    told = hashlib.sha256()
-    for m in measurements:
-        told.update(m.feature.encode())
-        for part in (m.values, m.elements, m.floor):
-            told.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
-    return int.from_bytes(told.digest()[:16], "big")

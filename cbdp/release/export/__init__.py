@@ -40,7 +40,7 @@ def export(release: Release | str | Path, path: str | Path, format: str, **optio
         if option not in known:
             raise InputError(f"{format} has no option {option!r}: it has {', '.join(known) or 'none'}")
     if not isinstance(release, Release):
-        from cbdp.release.files import load
+        from cbdp.release.loading import load
 
         release = load(release)
     from cbdp.release.export.writing import fresh

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import csv
 
-from cbdp.release.files import tables
+from cbdp.release.layout import tables
 from cbdp.release.release import Release
 
 

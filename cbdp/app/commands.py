@@ -1,0 +1,199 @@
+"""What each command does with its arguments. Everything slow is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cbdp.app.cli import COMMANDS
+from cbdp.errors import InputError
+
+if TYPE_CHECKING:
+    from cbdp.privacy.ledger import Ledger
+    from cbdp.trips import Counts
+
+FAILED = 1
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(prog=f"cbdp {name}", description=COMMANDS[name][1])
+
+
+def demo(argv: Sequence[str]) -> int:
+    parser = _parser("demo")
+    parser.add_argument("--epsilon", default="1", help="privacy budget (default: 1)")
+    parser.add_argument("--quick", action="store_true", help="two hours of the city: done in seconds")
+    parser.add_argument("--out", help="folder for its files (default: cbdp-demo, or cbdp-demo-quick)")
+    options = parser.parse_args(argv)
+    from cbdp.app.demo import demo as run
+
+    return run(options.epsilon, options.out, _say, quick=options.quick)
+
+
+def init(argv: Sequence[str]) -> int:
+    parser = _parser("init")
+    parser.add_argument(
+        "trips", nargs="+", help="Parquet or CSV file of trips; only its column names are read"
+    )
+    parser.add_argument("--stops", help="public file of stops: CSV, GTFS stops.txt or GeoJSON")
+    parser.add_argument("--out", default="cbdp.toml", help="where to write it (default: cbdp.toml)")
+    options = parser.parse_args(argv)
+    from cbdp.app.init import write
+
+    path = write(options.out, options.trips, options.stops)
+    print(f"wrote {path}: look it over, then run cbdp check {path}")
+    return 0
+
+
+def check(argv: Sequence[str]) -> int:
+    parser = _parser("check")
+    parser.add_argument("config", help="configuration file")
+    parser.add_argument(
+        "--within",
+        metavar="FEATURE=PERCENT",
+        action="append",
+        default=[],
+        help="also say which ε makes a feature so precise, for example zone=5",
+    )
+    options = parser.parse_args(argv)
+    from cbdp.app.config import read
+    from cbdp.app.explain import answers, explain
+    from cbdp.app.plan import plan
+
+    planned = plan(read(options.config))
+    said = answers(planned, options.within)
+    print("\n".join([str(explain(planned)), *said]))
+    return 0
+
+
+def release(argv: Sequence[str]) -> int:
+    parser = _parser("release")
+    parser.add_argument("config", help="configuration file")
+    options = parser.parse_args(argv)
+    from cbdp.app.config import read
+    from cbdp.app.plan import plan
+    from cbdp.app.publish import publish
+
+    done = publish(plan(read(options.config)), _say)
+    made = "released to" if done.fresh else "this request has been released before, nothing was spent:"
+    print(f"{made} {done.path}\nopen {done.path / 'report.html'}")
+    return 0
+
+
+def report(argv: Sequence[str]) -> int:
+    parser = _parser("report")
+    parser.add_argument("release", help="folder of a release")
+    parser.add_argument("--out", help="where to write it (default: beside the release)")
+    parser.add_argument(
+        "--internal", metavar="CONFIG", help="compare with the trips: never publish the result"
+    )
+    options = parser.parse_args(argv)
+    from cbdp.app.internal import build_internal
+    from cbdp.release import load
+    from cbdp.report import build
+    from cbdp.report.markup import INTERNAL
+
+    given = load(options.release)
+    if options.internal and not options.out:
+        raise InputError("an internal report shows private counts: say with --out where it may be written")
+    page = build_internal(given, _truth(options.internal)) if options.internal else build(given)
+    path = Path(options.out or _beside(options.release))
+    try:
+        with path.open("x", encoding="utf-8") as out:
+            out.write(page)
+    except OSError as wrong:
+        raise InputError(
+            f"{str(path)!r} cannot be written ({wrong.strerror}): choose another place with --out"
+        ) from None
+    print(f"{INTERNAL}\n{path}" if options.internal else path)
+    return 0
+
+
+def _beside(folder: str) -> Path:
+    place = Path(folder).absolute()
+    return place.with_name(f"{place.name}-report.html")
+
+
+def _truth(config: str) -> Counts:
+    from cbdp.app.config import read
+    from cbdp.app.plan import plan
+    from cbdp.trips import count
+
+    planned = plan(read(config))
+    return count(
+        planned.trips, planned.universe, columns=planned.columns, unit=planned.unit, clock=planned.clock
+    )
+
+
+def ledger(argv: Sequence[str]) -> int:
+    parser = _parser("ledger")
+    parser.add_argument("path", help="ledger file")
+    parser.add_argument(
+        "--contains", metavar="HEAD", help="also check that the ledger head of a manifest is in it"
+    )
+    options = parser.parse_args(argv)
+    from cbdp.privacy.ledger import Ledger, LedgerError
+
+    with Ledger.view(options.path) as opened:
+        try:
+            opened.verify()
+        except LedgerError as broken:
+            return _failed(str(broken))
+        print("\n".join(_ledger_lines(opened)))
+        if options.contains and not opened.contains(options.contains):
+            return _failed(
+                f"{options.path} does not contain {options.contains}: it is another ledger, or entries were cut off"
+            )
+    return 0
+
+
+def _ledger_lines(ledger: Ledger) -> Iterator[str]:
+    yield f"data set {ledger.dataset}: {ledger.spent} of {ledger.cap} spent, {ledger.left} left"
+    for entry in ledger.entries():
+        yield f"{entry.sequence:>5}  {entry.hash[:12]}  {entry.event:<10} {_told(entry.fields)}"
+    yield f"the chain is whole; head {ledger.head}"
+
+
+def _told(fields: Mapping[str, Any]) -> str:
+    shown = {k: v for k, v in fields.items() if k not in ("request",)}
+    return ", ".join(f"{k} {str(v)[:40]}" for k, v in shown.items())
+
+
+def export(argv: Sequence[str]) -> int:
+    from cbdp.app.config.choices import formats
+
+    parser = _parser("export")
+    parser.add_argument("release", help="folder of a release")
+    parser.add_argument("--format", required=True, help=", ".join(formats().names()))
+    parser.add_argument("--out", required=True, help="where to write it")
+    parser.add_argument(
+        "--level", help="add stops up to this attribute, for example zone (where the format can)"
+    )
+    options = parser.parse_args(argv)
+    from cbdp.release.export import export as run
+
+    level = {"level": options.level} if options.level else {}
+    print(run(options.release, options.out, format=options.format, **level))
+    return 0
+
+
+def parts(argv: Sequence[str]) -> int:
+    from cbdp.app.parts import KINDS, lines
+
+    parser = _parser("parts")
+    parser.add_argument("kind", nargs="?", metavar="KIND", help=f"only these: {', '.join(KINDS)}")
+    options = parser.parse_args(argv)
+    print("\n".join(lines(options.kind)))
+    return 0
+
+
+def _failed(why: str) -> int:
+    print(f"cbdp: {why}", file=sys.stderr)
+    return FAILED
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

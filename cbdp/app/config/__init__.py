@@ -1,0 +1,44 @@
+"""The configuration of a release: TOML read into frozen values. Every error names its file and line."""
+
+from cbdp.app.config.mechanism import MechanismSection
+from cbdp.app.config.positions import TomlFile, Where, key_lines
+from cbdp.app.config.reading import SCHEMA, parse, read, schema
+from cbdp.app.config.settings import (
+    Config,
+    DataSection,
+    DaySpan,
+    FeatureSection,
+    ListingFile,
+    ModesSection,
+    NamedPeriod,
+    OutputSection,
+    PrivacySection,
+    TimeGrid,
+    UnitSection,
+    UniverseSection,
+    ZonesSection,
+)
+
+__all__ = [
+    "SCHEMA",
+    "Config",
+    "DataSection",
+    "DaySpan",
+    "FeatureSection",
+    "ListingFile",
+    "MechanismSection",
+    "ModesSection",
+    "NamedPeriod",
+    "OutputSection",
+    "PrivacySection",
+    "TimeGrid",
+    "TomlFile",
+    "UnitSection",
+    "UniverseSection",
+    "Where",
+    "ZonesSection",
+    "key_lines",
+    "parse",
+    "read",
+    "schema",
+]

@@ -1,0 +1,33 @@
+"""The tables of parts that a configuration chooses from. Each is imported when it is used, for some are slow to load."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cbdp.parts import Parts
+
+
+def mechanisms() -> Parts[Any]:
+    from cbdp.mechanisms import MECHANISMS
+
+    return MECHANISMS
+
+
+def budgets() -> Parts[Any]:
+    from cbdp.privacy.budget import BUDGETS
+
+    return BUDGETS
+
+
+def formats() -> Parts[Any]:
+    from cbdp.release.export import FORMATS
+
+    if isinstance(FORMATS, dict):  # until the formats are a table of parts
+        return Parts("export format", "cbdp.formats", dict.fromkeys(FORMATS, ""), lambda given: given)
+    return FORMATS
+
+
+def weights() -> tuple[str, ...]:
+    from cbdp.estimate.compiler import WEIGHTS
+
+    return WEIGHTS

@@ -1,0 +1,60 @@
+"""From the text of a configuration to its values, and the JSON Schema of such texts."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from cbdp.app.config.kinds import Fields
+from cbdp.app.config.positions import TomlFile, Where, key_lines
+from cbdp.app.config.settings import Config
+from cbdp.errors import InputError
+
+SCHEMA = Path(__file__).with_name("config.schema.json")
+
+
+def read(path: str | Path) -> Config:
+    """Read a configuration. What is wrong is told in one line that begins with the file and the line number."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"there is no configuration {str(file)!r}: write one with `cbdp init`") from None
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"the configuration {str(file)!r} cannot be read: it must be a UTF-8 file") from None
+    return parse(text, file)
+
+
+def parse(text: str, path: str | Path = "cbdp.toml") -> Config:
+    """As `read`, of a text that stands for the file at this path."""
+    file = Path(path)
+    text = text.replace("\r\n", "\n")
+    try:
+        found = tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as wrong:
+        what, line = _syntax(str(wrong), text)
+        raise InputError(f"{file}:{line}: this is not valid TOML: {what}") from None
+    source = TomlFile(file, key_lines(text))
+    config: Config = Fields(Config).read(found, Where(source), source=source)
+    return config
+
+
+def _syntax(message: str, text: str) -> tuple[str, int]:
+    """What tomllib complains of, and the line: it states one, or the end of the document."""
+    what, _, place = message.rpartition(" (at ")
+    number = re.match(r"line (\d+)", place)
+    said = re.sub(r"\s+", " ", what or message)
+    return said[0].lower() + said[1:], int(number[1]) if number else text.rstrip("\n").count("\n") + 1
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a configuration."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "cbdp configuration",
+        "description": "A release, described for `cbdp check` and `cbdp release`.",
+        **Fields(Config).schema(),
+    }

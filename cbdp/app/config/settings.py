@@ -1,0 +1,323 @@
+"""What a configuration may say: one frozen dataclass for each of its tables.
+
+These are the one description of the format: reading, the JSON Schema and the list of what may be misspelt follow from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from cbdp.app.config import choices
+from cbdp.app.config.kinds import (
+    Day,
+    Either,
+    Exact,
+    Fields,
+    Flag,
+    Many,
+    Named,
+    Option,
+    PartName,
+    Real,
+    Text,
+    Whole,
+)
+from cbdp.app.config.mechanism import MechanismFields, MechanismSection
+from cbdp.app.config.positions import TomlFile
+from cbdp.errors import InputError
+from cbdp.privacy.numbers import probability
+
+TIME_OF_DAY = Text('a time of day like "06:30"', form=r"^([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d)?$")
+
+
+@dataclass(frozen=True)
+class DataSection:
+    """The trips and the stops. Paths are relative to the configuration's folder."""
+
+    trips: Annotated[
+        tuple[str, ...],
+        Option(
+            Many(Text('a path or a URL like "duckdb:///city.db::trips"'), single=True),
+            "private trips: Parquet or CSV (a path, a list, a pattern, a folder of Parquet), or URL::table",
+        ),
+    ]
+    id: Annotated[
+        str | None,
+        Option(Text(), "the data set's name in the ledger; by default the name of the trips' file or table"),
+    ] = None
+    columns: Annotated[
+        Mapping[str, str],
+        Option(Named(Text()), "dimension (or person) → column of the trips, where the names differ"),
+    ] = field(default_factory=dict)
+    stops: Annotated[
+        str | None, Option(Text(), "public stops: CSV, GTFS (stops.txt, folder or zip) or GeoJSON points")
+    ] = None
+    stop_columns: Annotated[
+        Mapping[str, str],
+        Option(Named(Text(), keys=("id", "name", "lat", "lon")), "what the stops' columns are called"),
+    ] = field(default_factory=dict)
+    timezone: Annotated[
+        str | None, Option(Text(), 'the zone time stamps are converted to, like "America/Los_Angeles"')
+    ] = None
+    time_format: Annotated[
+        str | None, Option(Text(), 'how times are written in text, like "%m/%d/%Y %H:%M"; else ISO')
+    ] = None
+    holidays: Annotated[
+        Mapping[str, str],
+        Option(Named(Text(), day=True), "days that count as another day type: date → type"),
+    ] = field(default_factory=dict)
+    expected_trips: Annotated[
+        int | None,
+        Option(Whole(), "a public order of magnitude of the number of trips, for expected errors"),
+    ] = None
+    expected_filled: Annotated[
+        float | None,
+        Option(Real(below=1), "a public guess of the share of trip types that any trip is of, likewise"),
+    ] = None
+
+
+@dataclass(frozen=True)
+class TimeGrid:
+    """Periods of equal length."""
+
+    start: Annotated[str, Option(TIME_OF_DAY, "when the first period begins")]
+    end: Annotated[str, Option(TIME_OF_DAY, "when the last period ends, at most 24:00")]
+    every: Annotated[
+        str, Option(Text('a length of time like "30min"', form=r"^\d+(min|h|s)$"), "how long each period is")
+    ]
+
+
+@dataclass(frozen=True)
+class NamedPeriod:
+    """A period with a name of its own."""
+
+    name: Annotated[str, Option(Text(), "what it is called in the release")]
+    start: Annotated[str, Option(TIME_OF_DAY, "when it begins")]
+    end: Annotated[str, Option(TIME_OF_DAY, "when it ends")]
+
+
+@dataclass(frozen=True)
+class DaySpan:
+    """Days from a first to a last."""
+
+    first: Annotated[str, Option(Day(), "the first day")]
+    last: Annotated[str, Option(Day(), "the last day")]
+
+
+@dataclass(frozen=True)
+class ListingFile:
+    """Values of a dimension from a public CSV file."""
+
+    file: Annotated[str, Option(Text(), "a public CSV file")]
+    column: Annotated[str, Option(Text(), "the column that holds the values, each once")]
+    attributes: Annotated[Mapping[str, str], Option(Named(Text()), "attribute → column that holds it")] = (
+        field(default_factory=dict)
+    )
+
+
+@dataclass(frozen=True)
+class ZonesSection:
+    """How stops are put into zones."""
+
+    ONE_OF: ClassVar[tuple[str, ...]] = ("column", "polygons", "clusters")
+    NEEDS: ClassVar[Mapping[str, str]] = {"label": "polygons"}
+
+    column: Annotated[str | None, Option(Text(), "by a column of the stops")] = None
+    polygons: Annotated[str | None, Option(Text(), "by the GeoJSON polygons they lie in")] = None
+    label: Annotated[str, Option(Text(), "the property that names a polygon's zone")] = "zone"
+    clusters: Annotated[int | None, Option(Whole(), "by coordinates, into so many compact zones")] = None
+
+
+@dataclass(frozen=True)
+class ModesSection:
+    """How trips are put into modes."""
+
+    ONE_OF: ClassVar[tuple[str, ...]] = ("column", "table", "distance_km")
+    NEEDS: ClassVar[Mapping[str, str]] = {
+        "column": "values",
+        "values": "column",
+        "of": "table",
+        "label": "table",
+        "otherwise": "table",
+    }
+
+    column: Annotated[
+        str | None, Option(Text(), "by a column of the trips, which becomes the dimension `mode`")
+    ] = None
+    values: Annotated[tuple[str, ...], Option(Many(Text()), "the modes that column may hold")] = ()
+    table: Annotated[str | None, Option(Text(), "by a public CSV table of pairs")] = None
+    of: Annotated[
+        tuple[str, ...],
+        Option(
+            Many(Text()), 'the attributes the table is keyed by, like ["origin.zone", "destination.zone"]'
+        ),
+    ] = ("origin", "destination")
+    label: Annotated[str, Option(Text(), "the table's column that holds the mode")] = "mode"
+    otherwise: Annotated[str | None, Option(Text(), "the mode of pairs the table does not list")] = None
+    distance_km: Annotated[
+        tuple[float, ...], Option(Many(Real()), "by bands of distance, cut at these kilometres")
+    ] = ()
+
+
+@dataclass(frozen=True)
+class UniverseSection:
+    """What can be counted."""
+
+    time: Annotated[
+        TimeGrid | tuple[NamedPeriod, ...] | None,
+        Option(
+            Either((Fields(TimeGrid), Many(Fields(NamedPeriod)))),
+            "periods of the day: a grid, or a list without gaps",
+        ),
+    ] = None
+    days: Annotated[
+        DaySpan | tuple[str, ...] | None,
+        Option(
+            Either((Fields(DaySpan), Many(Text()))),
+            'the dimension `day`: first and last, or day types like ["weekday", "saturday", "sunday"]',
+        ),
+    ] = None
+    origin_is_destination: Annotated[
+        bool, Option(Flag(), "whether a trip can end where it began; if not, that is a structural zero")
+    ] = True
+    zones: Annotated[
+        ZonesSection | None,
+        Option(Fields(ZonesSection), "zones of the stops; by default their column `zone`, if any"),
+    ] = None
+    modes: Annotated[
+        ModesSection | None, Option(Fields(ModesSection), "modes: the attribute or dimension `mode`")
+    ] = None
+    dimensions: Annotated[
+        Mapping[str, Any],
+        Option(
+            Named(
+                Either(
+                    (
+                        Many(Either((Text(), Whole(least=-(2**63))))),
+                        Text(choices=("stops",)),
+                        Fields(ListingFile),
+                    )
+                )
+            ),
+            'further dimensions: a list of values, "stops", or a public CSV file',
+        ),
+    ] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FeatureSection:
+    """A table of counts to be released."""
+
+    name: Annotated[str, Option(Text(), "its name, also of its file")]
+    by: Annotated[tuple[str, ...], Option(Many(Text(), single=True), "the attributes it groups by")]
+
+
+@dataclass(frozen=True)
+class UnitSection:
+    """What is protected, if it is not one trip added or removed."""
+
+    ONE_OF: ClassVar[tuple[str, ...]] = ("person", "trip")
+    NEEDS: ClassVar[Mapping[str, str]] = {"person": "max_trips", "max_trips": "person"}
+
+    person: Annotated[str | None, Option(Text(), "the column that tells persons apart")] = None
+    max_trips: Annotated[
+        int | None, Option(Whole(), "how many trips of each person are counted, chosen at random")
+    ] = None
+    trip: Annotated[
+        str | None, Option(Text(choices=("add-remove", "replace")), "how neighbouring data sets differ")
+    ] = None
+
+
+@dataclass(frozen=True)
+class PrivacySection:
+    """What may be spent, and on what."""
+
+    epsilon: Annotated[Fraction, Option(Exact(), "ε of the whole release")]
+    delta: Annotated[
+        Fraction | None,
+        Option(
+            Exact(probability, "a number of at least 0 and below 1"),
+            "δ of the whole release, for mechanisms that need one",
+        ),
+    ] = None
+    unit: Annotated[
+        str | UnitSection, Option(Either((Text(choices=("trip",)), Fields(UnitSection))), "what is protected")
+    ] = "trip"
+    budget: Annotated[
+        str | Mapping[str, Fraction] | None,
+        Option(
+            Either((PartName(choices.budgets), Named(Exact()))),
+            "how ε is shared among the features: by what it serves (leaves, balanced, tables), for a target (optimal), "
+            "uniform, geometric, or feature → share",
+        ),
+    ] = None
+    target: Annotated[
+        Mapping[str, Fraction] | None,
+        Option(
+            Named(Exact()), "feature → how much its error matters: ε is shared for that, from public facts"
+        ),
+    ] = None
+    ledger: Annotated[str, Option(Text(), "the file that keeps account of what this data set has spent")] = (
+        "ledger.sqlite"
+    )
+    cap: Annotated[
+        Fraction | None,
+        Option(
+            Exact(),
+            "the most ε the data set may ever spend: fixed when the ledger is created; by default epsilon",
+        ),
+    ] = None
+    cap_delta: Annotated[
+        Fraction | None,
+        Option(
+            Exact(probability, "a number of at least 0 and below 1"),
+            "the most δ it may ever spend; by default delta",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class OutputSection:
+    """What is written, and what is worth a warning."""
+
+    path: Annotated[str, Option(Text(), "the folder of the release; it must not exist yet")] = "release"
+    confidence: Annotated[float, Option(Real(below=1), "of the intervals, at most 0.999")] = 0.9
+    export: Annotated[
+        tuple[str, ...], Option(Many(PartName(choices.formats)), "further formats to write the release in")
+    ] = ()
+    noise_bound: Annotated[
+        float, Option(Real(), "`check` warns of features whose expected relative noise is above this")
+    ] = 0.5
+
+
+@dataclass(frozen=True)
+class Config:
+    """A configuration as it is written. What it means is `cbdp.app.plan.plan`'s to say."""
+
+    source: TomlFile
+    data: Annotated[DataSection, Option(Fields(DataSection), "the trips and the stops")]
+    privacy: Annotated[PrivacySection, Option(Fields(PrivacySection), "what may be spent")]
+    universe: Annotated[UniverseSection, Option(Fields(UniverseSection), "what can be counted")] = field(
+        default_factory=UniverseSection
+    )
+    preset: Annotated[str | None, Option(Text(choices=("odmts", "opal")), "a known set of features")] = None
+    feature: Annotated[
+        tuple[FeatureSection, ...],
+        Option(Many(Fields(FeatureSection)), "the tables to be released, beside the total and the trips"),
+    ] = ()
+    mechanism: Annotated[MechanismSection, Option(MechanismFields(), "how noise is added")] = field(
+        default_factory=MechanismSection
+    )
+    output: Annotated[OutputSection, Option(Fields(OutputSection), "what is written")] = field(
+        default_factory=OutputSection
+    )
+
+    def path(self, written: str) -> Path:
+        """A path in the configuration, from its folder."""
+        if "\0" in written:
+            raise InputError(f"{written!r} is no path: it holds a zero byte")
+        return (self.source.path.parent / written).absolute()

@@ -1,0 +1,226 @@
+"""What a plan means in words: the sections that `cbdp check` prints."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from cbdp.app.explain.numbers import (
+    ExpectedNoise,
+    choices,
+    epsilon_for,
+    number,
+    percent,
+    trips_text,
+    unmeasured,
+)
+from cbdp.app.plan import Plan
+from cbdp.app.printing import aligned
+from cbdp.errors import InputError
+from cbdp.features import SINGLETON, TOTAL, FeatureDag
+from cbdp.privacy.unit import Person
+
+WIDTH = 110
+
+
+def words(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
+    """What `cbdp check` prints, line by line."""
+    table, remarks = _noise_table(plan, measured), _noise_remarks(plan)
+    warned = [f"- {warning}" for warning in warnings(plan, measured)] or ["none"]
+    written = [f"{plan.output}/", *(f"  {file}" for file in files(plan))]
+    yield from _section("What would be released", _wrapped(_what(plan)))
+    yield from _section("How strongly it is protected", _wrapped(_protection(plan)))
+    yield from _section(
+        "What is counted (each table is made of those below it)", tree(plan.features).split("\n")
+    )
+    yield from _section(f"Noise at {percent(plan.confidence)} confidence", [*table, "", *_wrapped(remarks)])
+    if choices(plan):
+        yield from _section(
+            "What budgets would do: expected error of a count in trips",
+            [*_choice_table(plan), "", *_wrapped(_choice_remarks(plan))],
+        )
+    yield from _section("Account", _wrapped(_account(plan)))
+    yield from _section("What would be written", written)
+    yield from _section("Warnings", _wrapped(warned))
+    yield from _section("The same tables as a Mermaid graph", plan.features.mermaid().split("\n"))
+    yield "Nothing was spent, nothing was written, and no row of the trips was read."
+
+
+def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
+    yield title
+    yield from (f"  {line}".rstrip() for line in lines)
+    yield ""
+
+
+def _wrapped(lines: Iterable[str]) -> list[str]:
+    """Sentences on lines of readable length; paths and hashes stay whole."""
+    return [
+        part
+        for line in lines
+        for part in textwrap.wrap(
+            line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+    ]
+
+
+def _what(plan: Plan) -> list[str]:
+    universe = plan.universe
+    sizes = " × ".join(f"{len(d):,} {name}" for name, d in universe.dimensions.items())
+    zeros = f", less {', '.join(' = '.join(of) for of, _ in universe.zeros)}" if universe.zeros else ""
+    between = [n for n in plan.features.features if n not in (SINGLETON, TOTAL)]
+    tables = f", and tables by {', '.join(between)}" if between else ""
+    lines = [
+        f"The trips of data set {plan.dataset!r}, counted by {', '.join(universe.dimensions)}{tables}.",
+        f"Universe: {sizes}{zeros}: {universe.size:,} trip types. Trips outside it are left out.",
+    ]
+    if plan.stops is not None:
+        zones = f" in {len(set(plan.stops.zone))} zones" if plan.stops.zone else ""
+        lines.append(f"Public stops: {len(plan.stops):,}{zones}.")
+    for name, column in plan.columns.items():
+        if name != column:
+            lines.append(f"{name} is read from the column {column!r}.")
+    return lines
+
+
+def _protection(plan: Plan) -> list[str]:
+    claim, unit = plan.mechanism.claim(), plan.unit
+    if not claim.holds:
+        return [f"Mechanism {plan.mechanism.name}: {claim}."]
+    whom = f"any one person (up to {unit.max_trips} trips)" if isinstance(unit, Person) else "any one trip"
+    factor = f"e^{number(claim.cost.epsilon)} = {math.exp(min(700.0, float(claim.cost.epsilon))):.3g}"
+    lines = [
+        f"Mechanism {plan.mechanism.name}: {claim}.",
+        f"In words: whether {whom} is in the data changes the odds of any conclusion by at most a factor {factor}"
+        + (f", but for a chance of {float(claim.cost.delta):.1e}." if claim.cost.delta else "."),
+    ]
+    if isinstance(unit, Person):
+        lines.append(
+            f"Of a person with more than {unit.max_trips} trips, {unit.max_trips} chosen at random are counted."
+        )
+    return lines
+
+
+def _noise_table(plan: Plan, measured: Sequence[ExpectedNoise]) -> list[str]:
+    told = plan.expected_trips is not None
+    rows = [("table", "elements", "ε", "scale", "half width", *(("trips each", "relative") if told else ()))]
+    for n in measured:
+        row = (
+            n.feature,
+            f"{n.elements:,}",
+            number(n.epsilon),
+            f"{float(n.scale):,.3g}",
+            f"±{n.half_width:,}",
+        )
+        rows.append((*row, *((trips_text(n.expected), percent(n.relative)) if told else ())))
+    return aligned(rows, right=range(1, len(rows[0])))
+
+
+def _choice_table(plan: Plan) -> list[str]:
+    made = choices(plan)
+    rows = [("budget", *plan.features.features)]
+    for n, (name, errors) in enumerate(made.items()):
+        mark = f"{name} (configured)" if n == 0 else name
+        rows.append((mark, *(f"{errors[f]:,.3g}" for f in plan.features.features)))
+    return aligned(rows, right=range(1, len(rows[0])))
+
+
+def _choice_remarks(plan: Plan) -> Iterator[str]:
+    yield "Root mean square errors by a model of noise and post-processing that knows public facts only; uniform is the paper's."
+    if plan.expected_trips is None:
+        yield "How far small counts are shrunk is not known: state data.expected_trips, and data.expected_filled if known."
+    yield from plan.mechanism.remarks()
+
+
+def _noise_remarks(plan: Plan) -> Iterator[str]:
+    yield "Half widths are in trips, by the law of the noise, before post-processing makes the tables agree."
+    if plan.expected_trips is not None:
+        yield (
+            f"Trips each: about {plan.expected_trips:,} trips spread evenly; elements with more have less relative noise."
+        )
+    else:
+        yield "Relative noise is not known: state a public order of magnitude, like data.expected_trips = 100000."
+    left = unmeasured(plan)
+    if left:
+        yield f"Published but not measured on their own: {', '.join(left)}. They add up from the others."
+
+
+def _account(plan: Plan) -> list[str]:
+    account = plan.account
+    state = "" if account.exists else " (does not exist yet: the release creates it)"
+    cost = account.left - account.after
+    lines = [
+        f"Ledger {account.path}{state}, data set {plan.dataset!r}",
+        f"cap {account.cap}, spent {account.spent}, this release {cost}, left after it {account.after}",
+    ]
+    if account.finished is not None:
+        lines.append(
+            f"An identical request was released to {account.finished.path}: it is returned, nothing is spent."
+        )
+    lines.append(f"Request {plan.request}")
+    return lines
+
+
+def warnings(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
+    claim = plan.mechanism.claim()
+    if not claim.holds:
+        yield f"{plan.mechanism.name} with these settings is {claim}; `cbdp release` refuses it"
+    bound = plan.config.output.noise_bound
+    for n in measured:
+        if n.relative is not None and n.relative > bound:
+            yield (
+                f"{n.feature}: expected relative noise {percent(n.relative)} is above the bound of {percent(bound)} "
+                f"(output.noise_bound); {_cure(plan, n.feature, bound)}"
+            )
+    if len(plan.features.features) == 2 and plan.mechanism.asks_tables:
+        yield "there is no table between the total and single trip types: add a [[feature]] or a preset"
+    if not plan.account.exists and plan.config.privacy.cap is None:
+        yield (
+            f"privacy.cap is not stated: the ledger would be created with a cap of {plan.account.cap}, so that no "
+            "second release fits"
+        )
+    if plan.account.unfinished:
+        yield "an identical request was charged and never released: unless its folder is whole, it is charged again"
+
+
+def _cure(plan: Plan, feature: str, bound: float) -> str:
+    try:
+        needed = number(epsilon_for(plan, feature, repr(bound)))
+    except InputError:
+        return "no ε meets it with this budget: use another, or a coarser table"
+    return f"to meet it ε would have to be {needed}, or the table coarser"
+
+
+def files(plan: Plan) -> tuple[str, ...]:
+    """What a release would write, inside its folder, and what is exported from it."""
+    tables = [f"features/{name}.parquet" for name in plan.features.features]
+    exports = [f"and beside it {plan.output.name}-{name}" for name in plan.exports]
+    return ("trips.parquet", *tables, "universe/", "manifest.json", "report.html", *exports)
+
+
+def tree(features: FeatureDag) -> str:
+    """The DAG as an indented tree, coarse above fine; a table with several above it is drawn in full once.
+
+    >>> from cbdp.features import Feature, Universe
+    >>> print(tree(FeatureDag(Universe(origin=["A", "B"], time=["am", "pm"]), [Feature("time", by="time")])))
+    total: everything (1)
+    `- time: time (2)
+       `- singleton: origin × time (4)
+    """
+    finer: dict[str, list[str]] = {name: [] for name in features.features}
+    for fine, coarse in features.edges:
+        finer[coarse].append(fine)
+    drawn: set[str] = set()
+
+    def draw(name: str, first: str, rest: str) -> Iterator[str]:
+        if name in drawn:
+            yield f"{first}{name} (as above)"
+            return
+        drawn.add(name)
+        by = " × ".join(features.features[name].by) or "everything"
+        yield f"{first}{name}: {by} ({features.size(name):,})"
+        for child in finer[name]:
+            last = child == finer[name][-1]
+            yield from draw(child, rest + ("`- " if last else "|- "), rest + ("   " if last else "|  "))
+
+    return "\n".join(draw(TOTAL, "", ""))

@@ -1,0 +1,87 @@
+"""From a configuration to a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cbdp.app.config import Config
+from cbdp.app.plan.account import Account, account_of, output_of
+from cbdp.app.plan.features import features_of
+from cbdp.app.plan.mechanism import mechanism_of
+from cbdp.app.plan.request import request_of
+from cbdp.app.plan.stops import stops_of
+from cbdp.app.plan.trips import check_columns, check_names, dataset_of, schema_of, unit_of
+from cbdp.app.plan.universe import universe_of
+from cbdp.features import FeatureDag, Universe
+from cbdp.features.places import Stops
+from cbdp.mechanisms import Mechanism
+from cbdp.privacy.unit import Unit
+from cbdp.trips import Clock
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything a release needs but the trips' rows."""
+
+    config: Config = field(repr=False)
+    trips: str | list[str]  # what `cbdp.count` takes
+    dataset: str
+    columns: Mapping[str, str]  # dimension → column of the trips
+    clock: Clock
+    stops: Stops | None
+    features: FeatureDag
+    mechanism: Mechanism
+    account: Account
+    output: Path
+    request: str  # SHA-256 of all that is public and decides what is released
+
+    @property
+    def universe(self) -> Universe:
+        return self.features.universe
+
+    @property
+    def unit(self) -> Unit:
+        unit: Unit = self.mechanism.unit
+        return unit
+
+    @property
+    def confidence(self) -> float:
+        return self.config.output.confidence
+
+    @property
+    def exports(self) -> tuple[str, ...]:
+        return self.config.output.export
+
+    @property
+    def expected_trips(self) -> int | None:
+        return self.config.data.expected_trips
+
+
+def plan(config: Config) -> Plan:
+    """What a configuration means; what is wrong with it, or with its public inputs, is one line with its place."""
+    trips = schema_of(config)
+    stops = stops_of(config, trips)
+    universe = universe_of(config, stops, trips)
+    check_names(config, universe, trips)
+    check_columns(config, universe, trips)
+    features = features_of(config, universe)
+    mechanism = mechanism_of(config, features, unit_of(config, trips))
+    dataset = dataset_of(config)
+    columns = {name: trips.column(name) for name in universe.dimensions}
+    request = request_of(dataset, columns, trips.clock, mechanism)
+    account = account_of(config, dataset, mechanism, request)
+    return Plan(
+        config,
+        trips.given,
+        dataset,
+        columns,
+        trips.clock,
+        stops,
+        features,
+        mechanism,
+        account,
+        output_of(config, account),
+        request,
+    )

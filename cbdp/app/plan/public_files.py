@@ -1,0 +1,30 @@
+"""Rows of public files: values of dimensions, modes of pairs, weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from cbdp.errors import InputError
+from cbdp.features import places
+from cbdp.parts import did_you_mean
+
+LISTED = 50  # known values up to which one is suggested for an unknown one
+
+
+def rows_with(path: Path, columns: Sequence[str]) -> list[places.Row]:
+    """The rows of a public CSV file that has these columns."""
+    rows = places.table_rows(places.text_of(path), path)
+    for column in columns:
+        if rows and column not in rows[0]:
+            raise InputError(f"{str(path)!r} has no column {column!r}: there are {', '.join(rows[0])}")
+    return rows
+
+
+def code_of(value: str, name: str, known: Mapping[str, int], row: int, file: str) -> int:
+    """The code of a value in a row of a file."""
+    if value not in known:
+        what = name.rpartition(".")[2]
+        cure = did_you_mean(value, list(known)) if len(known) <= LISTED else "correct the file"
+        raise InputError(f"row {row} of {file!r} has the unknown {what} {value!r}: {cure}")
+    return known[value]

@@ -1,0 +1,167 @@
+"""The trips of a plan: their schema and columns, and no row. The one place of planning that knows how trips are opened."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cbdp.app.config import Config, UnitSection
+from cbdp.features import Universe
+from cbdp.parts import did_you_mean
+from cbdp.privacy.unit import Person, Trip, Unit
+from cbdp.trips import sources
+from cbdp.trips.sources import Clock, Source
+
+PLACES = ("origin", "destination")
+Given = str | list[str]  # what `cbdp.count` takes: a path, a pattern, a URL, or several paths
+
+
+@dataclass(frozen=True)
+class TripSchema:
+    """What is known of the trips before any row is read."""
+
+    given: Given
+    columns: Mapping[str, str]  # dimension → column, where the names differ
+    clock: Clock
+    source: Source  # columns and their types
+
+    def column(self, dimension: str) -> str:
+        return self.columns.get(dimension, dimension)
+
+    def numbers(self, dimensions: Sequence[str]) -> bool:
+        """Whether the trips hold numbers for these dimensions."""
+        import pyarrow as pa
+
+        columns = [self.column(name) for name in dimensions]
+        kinds = [self.source.kinds[c] for c in columns if c in self.source.kinds]
+        return bool(kinds) and all(pa.types.is_integer(k) or pa.types.is_floating(k) for k in kinds)
+
+
+def schema_of(config: Config) -> TripSchema:
+    given, clock = _given(config), _clock(config)
+    with config.source.at("data", "trips"):
+        source = opened(given)
+    with config.source.at("data", "time_format"), sources.duck() as engine:
+        sources.check_clock(engine, clock)
+    return TripSchema(given, _columns(config), clock, source)
+
+
+def opened(trips: Given) -> Source:
+    """Trips whose columns are known. Opening reads a schema or a header, and no row."""
+    with sources.duck() as engine, sources.reading("the trips"):
+        return sources.open_source(engine, trips, ())
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a column of this type holds text."""
+    return sources.is_text(sources.plain_kind(kind))
+
+
+def _given(config: Config) -> Given:
+    """Where the trips are, seen from the configuration's folder."""
+    found = [_located(config, written) for written in config.data.trips]
+    for path in found:
+        if found.count(path) > 1:
+            raise config.source.error(
+                ("data", "trips"), f"{path!r} is listed twice: its trips would be counted twice"
+            )
+    if len(found) > 1 and any("://" in written for written in found):
+        raise config.source.error(
+            ("data", "trips"), "data.trips lists a URL beside others: give the URL alone"
+        )
+    return found[0] if len(found) == 1 else found
+
+
+def _located(config: Config, written: str) -> str:
+    """A path from the configuration's folder; a database as its URL says."""
+    scheme, mark, place = written.partition("://")
+    if not mark:
+        return str(config.path(written))
+    if scheme != "duckdb":
+        return written
+    file, _, table = place.rpartition("::")
+    inside = config.path(file.lstrip("/"))
+    return f"duckdb://{inside}::{table}" if file and not Path(file).is_file() else written
+
+
+def dataset_of(config: Config) -> str:
+    """The data set's name, or that of the trips' files or table: it says nothing of the rows, the machine or a password."""
+    names = (w.rpartition("::")[2] if "://" in w else Path(w).name or w for w in config.data.trips)
+    return config.data.id or ", ".join(names)
+
+
+def holidays(config: Config) -> dict[dt.date, str]:
+    return {dt.date.fromisoformat(day): label for day, label in config.data.holidays.items()}
+
+
+def _clock(config: Config) -> Clock:
+    with config.source.at("data", "timezone"):
+        return Clock(config.data.timezone, config.data.time_format, holidays(config))
+
+
+def _columns(config: Config) -> dict[str, str]:
+    """Dimension → column, as written and as follows from it."""
+    found = dict(config.data.columns)
+    found.setdefault("day", found.get("time", "time"))
+    if config.universe.modes and config.universe.modes.column:
+        found["mode"] = config.universe.modes.column
+    return found
+
+
+def check_names(config: Config, universe: Universe, trips: TripSchema) -> None:
+    """Whether what is written in data.columns makes sense."""
+    known = [*universe.dimensions, "person"]
+    for name in config.data.columns:
+        if name not in known:
+            cure = "state universe.time" if name == "time" else did_you_mean(name, known)
+            raise config.source.error(
+                ("data", "columns", name), f"data.columns names {name!r}, which is not a dimension: {cure}"
+            )
+    if len({trips.column(p) for p in PLACES}) == 1 and set(PLACES) <= set(universe.dimensions):
+        raise config.source.error(
+            ("data", "columns", "destination"),
+            "origin and destination are the same column: give each its own",
+        )
+
+
+def check_columns(config: Config, universe: Universe, trips: TripSchema) -> None:
+    """Whether every column is there and of a type that can mean the dimension, by the schema alone."""
+    source = trips.source
+    for name, dimension in universe.dimensions.items():
+        column = trips.column(name)
+        with config.source.at(*_keys(config, name)):
+            sources.check_column(source, column)
+            sources.lookups_of(column, dimension, source.kinds[column], source.typed, trips.clock)
+    if "person" in config.data.columns:
+        with config.source.at("data", "columns", "person"):
+            sources.check_column(source, trips.column("person"))
+    if isinstance(trips.given, list) or "://" not in trips.given:
+        with config.source.at("data", "trips"):
+            source.start([trips.column(name) for name in universe.dimensions])  # compares all files' schemas
+
+
+def _keys(config: Config, name: str) -> tuple[str, ...]:
+    """Where the column of a dimension is written."""
+    if name == "mode" and config.universe.modes and config.universe.modes.column:
+        return ("universe", "modes", "column")
+    written = name if name in config.data.columns or name != "day" else "time"
+    return ("data", "columns", written)
+
+
+def unit_of(config: Config, trips: TripSchema) -> Unit:
+    """What is protected; a person's column must be there."""
+    given = config.privacy.unit
+    if not isinstance(given, UnitSection):
+        return Trip()
+    if given.trip is not None:
+        return Trip(given.trip)
+    assert given.person is not None
+    assert given.max_trips is not None
+    column = config.data.columns.get(given.person, given.person)
+    with config.source.at("privacy", "unit", "person"):
+        sources.check_column(trips.source, column)
+        sources.check_person(column, trips.source.kinds[column])
+    return Person(column, given.max_trips)

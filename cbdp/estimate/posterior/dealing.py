@@ -1,0 +1,83 @@
+"""What is expected of a cell's unnamed types, dealt out as parts of trips to types drawn at random."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.estimate.posterior.lattice import TINY
+from cbdp.estimate.posterior.sparse import LISTED, Expected
+from cbdp.features import FeatureDag
+from cbdp.features.index import among
+from cbdp.privacy.measurement import Measurement
+from cbdp.solvers.problem import bincount
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CROWDED = 16  # a cell is, where one of so many types is taken
+SPARE = 20  # further types drawn where it is not: one of them will not be taken
+JITTER = 1e-2  # by which equal parts of a cell's mass differ: rounding shall not go by the types' order
+
+
+def dealt(features: FeatureDag, found: Expected, mass: Floats, seed: int) -> tuple[Ints, Floats]:
+    """Types other than those found that get each cell's mass, in ascending order, and how much each gets.
+
+    They are as many as trips, or more while these are few. Which ones is drawn evenly from each cell, without listing it.
+    """
+    partition, rng = features.cells.partition, np.random.default_rng(seed)
+    taken, sizes = np.bincount(found.cell, minlength=len(mass)), partition.sizes
+    wanted = np.ceil(mass * max(1.0, LISTED / max(float(mass.sum()), 1.0)))
+    many = np.where(mass > 0, np.clip(wanted, 1, sizes - taken), 0).astype(np.int64)
+    further = np.where(taken * CROWDED > sizes, taken, np.minimum(taken, many // 8 + SPARE))
+    drawn = np.where(many > 0, many + further, 0)
+    inside = np.repeat(np.arange(len(mass)), drawn)
+    index = partition.type_at(inside, _places(sizes, drawn, inside, rng))
+    free = np.flatnonzero(~among(index, found.index))
+    index, inside = index[free], inside[free]
+    kept = _of_each(inside, many, rng)
+    index, inside = index[kept], inside[kept]
+    part = 1 + JITTER * (rng.random(len(index)) - 0.5)
+    part *= (mass / np.maximum(bincount(inside, part, len(mass)), TINY))[inside]
+    order = np.argsort(index)
+    return index[order], part[order]
+
+
+def _of_each(inside: Ints, many: Ints, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Which of the types drawn from each cell are kept: so many of them, at random."""
+    kept = np.ones(len(inside), dtype=bool)
+    spare = np.flatnonzero((np.bincount(inside, minlength=len(many)) > many)[inside])
+    spare = spare[np.lexsort((rng.random(len(spare)), inside[spare]))]
+    kept[spare] = _rank(inside[spare]) < many[inside[spare]]
+    return kept
+
+
+def _places(sizes: Ints, drawn: Ints, inside: Ints, rng: np.random.Generator) -> Ints:
+    """One place in each of as many equal stretches of a cell as types are drawn: none is drawn twice."""
+    stretch = _rank(inside)
+    width, further = np.divmod(sizes, np.maximum(drawn, 1))
+    width, further = width[inside], further[inside]
+    own = width + (stretch < further)
+    within = np.minimum((rng.random(len(inside)) * own).astype(np.int64), own - 1)
+    made: Ints = stretch * width + np.minimum(stretch, further) + within
+    return made
+
+
+def _rank(ordered: Ints) -> Ints:
+    """The place of each among its equals, which stand together."""
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    made: Ints = np.arange(len(ordered)) - np.repeat(starts, np.diff(starts, append=len(ordered)))
+    return made
+
+
+def seed_of(measurements: Sequence[Measurement]) -> int:
+    """A number that follows from the noisy answers: whoever has these can deal again."""
+    told = hashlib.sha256()
+    for m in measurements:
+        told.update(m.feature.encode())
+        for part in (m.values, m.elements, m.floor):
+            told.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
+    return int.from_bytes(told.digest()[:16], "big")

@@ -1,0 +1,78 @@
+"""Projection: the consistent non-negative counts closest to the noisy ones, as in the papers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cbdp.errors import SolverError
+from cbdp.estimate.base import Estimator, Program
+from cbdp.estimate.compiler import compile as compiled
+from cbdp.estimate.estimate import Estimate, certified
+from cbdp.estimate.floors import MARGIN, first_floors, merged_floors
+from cbdp.features import FeatureDag
+from cbdp.privacy.measurement import Measurement, Revealing
+from cbdp.solvers.problem import Problem
+from cbdp.solvers.solution import Solution
+
+ROUNDS = 50
+PATIENCE = 6  # rounds in which a solver may fail for want of leaves
+
+
+@dataclass(frozen=True)
+class Projection(Estimator):
+    """The quadratic program on the noisy counts alone."""
+
+    name: ClassVar[str] = "projection"
+    about: ClassVar[str] = "the closest consistent non-negative counts, as in the CBDP paper"
+
+    def estimate(
+        self, features: FeatureDag, measurements: Sequence[Measurement], program: Program
+    ) -> Estimate:
+        problem = compiled(features, measurements, program.weights)
+        warm = None if program.warm_start is None else program.warm_start.solution
+        solution = program.solver.solve(problem, warm)
+        return certified(features, problem, solution, program.solver, program.tolerance)
+
+    def estimate_above(
+        self, features: FeatureDag, tables: Sequence[Measurement], leaves: Revealing, program: Program
+    ) -> Estimate:
+        """As `estimate`, asking for noisy counts of trip types only as far down as they can matter.
+
+        A count that does not exceed its cell's shift is 0 in the answer, whatever it is (x_u = max(0, c_u − s_k)). So floors
+        are set somewhat below where the shifts are expected to be, and lowered where a shift ends below its floor. The
+        certificate is that of the problem with all trip types.
+        """
+        scale, margin, warm = float(leaves.noise.scale), MARGIN, None
+        leaves.lower(first_floors(features, tables, leaves))
+        for rounds in range(ROUNDS):
+            problem = compiled(features, [*tables, leaves.measurement()], program.weights)
+            before = leaves.floor
+            try:
+                solution = program.solver.solve(problem, warm)
+            except SolverError:
+                if rounds == PATIENCE:
+                    raise
+                margin = 2 * margin  # perhaps exact counts cannot be met by the few leaves that are known
+                leaves.lower(np.floor(leaves.floor - margin * scale).astype(np.int64))
+                continue
+            shift = _shifts(problem, solution)
+            low = shift < leaves.floor
+            if not low.any():
+                break
+            # where no leaf is known the shift says little: go down by a few scales at a time
+            margin, warm = 2 * margin, solution
+            lower = np.maximum(shift - margin * scale, leaves.floor - margin * scale)
+            leaves.lower(merged_floors(np.where(low, lower, leaves.floor), features, leaves))
+            if np.array_equal(leaves.floor, before):
+                break  # what is published is all there is
+        return certified(features, problem, solution, program.solver, program.tolerance)
+
+
+def _shifts(problem: Problem, solution: Solution) -> np.ndarray:
+    """By cell, in trips."""
+    found = problem.shifts(solution.prices) if solution.shift is None else solution.shift
+    return np.asarray(found / problem.weight)

@@ -1,0 +1,42 @@
+"""OpenDP's sampler as an independent source of the same noise."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.measuring.tables import CHUNK
+
+Ints = NDArray[np.int64]
+
+
+def sample(scale: Fraction, n: int) -> Ints:
+    """Draw from OpenDP's sampler, which takes its scale as a float: the exact one or the next float above it."""
+    dp = _import_opendp()
+    near = float(scale)
+    above = near if Fraction(near) >= scale else math.nextafter(near, math.inf)
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    noise = dp.m.make_laplace(*space, scale=above)
+    parts = [noise([0] * min(CHUNK, n - start)) for start in range(0, n, CHUNK)]
+    return np.concatenate([np.empty(0, dtype=np.int64), *(np.array(part, dtype=np.int64) for part in parts)])
+
+
+def _import_opendp() -> Any:
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        raise InputError("the noise backend 'opendp' is not installed: pip install 'cbdp[opendp]'") from None
+    version = importlib.metadata.version("opendp")
+    if tuple(map(int, re.findall(r"\d+", version)[:3])) < (0, 14, 2):
+        raise InputError(
+            f"opendp {version} samples wrongly at some scales; 0.14.2 is the first that does not: pip install 'cbdp[opendp]'"
+        )
+    dp.enable_features("contrib")
+    return dp

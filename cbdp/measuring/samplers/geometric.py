@@ -1,0 +1,170 @@
+"""Two-sided geometric noise, P(z) ∝ exp(−|z|/b) on the integers, sampled exactly.
+
+Why the samples have exactly this law, given uniform random bits:
+
+1. *Table.* A uniform real U in [0, 1) is revealed word by word. A table cuts [0, 1) at irrational thresholds; the piece
+   that holds U is the outcome. The first word decides unless it equals the first word of some threshold; then further
+   words are drawn and compared with further certified digits of the threshold (`cbdp.measuring.thresholds`) until they differ.
+   Nothing is ever rounded, so the word size changes the speed and never the law.
+2. *Beyond.* A geometric G, P(G ≥ g) = r^g, is memoryless: given G ≥ K, the law of G − K is that of G. A table may
+   therefore stop at any K: whoever lands beyond it draws again from the same table and adds K.
+3. *Digits.* r^(hM + l) = (r^M)^h · r^l, so in G = hM + l with 0 ≤ l < M the two parts are independent; h is geometric with
+   r^M, and l is again a product of independent base-4096 digits, each with its own truncated table. Tables stay small
+   at every scale. (Any other base would do: gaps between hits use a smaller one.)
+4. *Sign.* With r = exp(−1/b), P(Z ≥ 0) = 1/(1+r) and, given that, Z is geometric; given Z < 0, so is −1 − Z. One table
+   draws the sign together with the leading digit; Z is then g or −1 − g = ~g.
+
+A magnitude that would reach 2^62 is returned as 2^62: a function of the exact sample alone, so privacy is untouched, and
+at the largest scale allowed its probability is below exp(−4600).
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from cbdp.errors import InputError
+from cbdp.privacy.entropy import Entropy, SystemEntropy
+from cbdp.measuring.samplers.base import Ints, Sampler, as_band, as_bound, as_size, positions
+from cbdp.measuring.tables import Digits, Table
+from cbdp.measuring.thresholds import Enclosure, Power, Thresholds, exp_power, real_power
+from cbdp.privacy.laws.geometric import Geometric
+from cbdp.privacy.numbers import exact_fraction
+
+MAX_SCALE = 10**15
+GAP_RADIX = 128  # every floor has its own law of gaps, so its tables must be soon built
+
+
+@dataclass(frozen=True)
+class GeometricSampler(Sampler):
+    """Draws of scale b = sensitivity / ε. `word_bits` is how many bits are compared at first: it changes the speed and not the law.
+
+    >>> GeometricSampler(Fraction(1)).sample(3).dtype
+    dtype('int64')
+    """
+
+    scale: Fraction
+    word_bits: int = field(default=64, compare=False, repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", checked_scale(self.scale))
+        if self.word_bits not in {8, 16, 32, 64}:
+            raise InputError(f"word_bits must be 8, 16, 32 or 64, not {self.word_bits!r}")
+
+    @property
+    def law(self) -> Geometric:
+        return Geometric(self.scale)
+
+    def sample(self, n: int, entropy: Entropy | None = None) -> Ints:
+        """Draw n independent values, from the operating system's entropy unless told otherwise."""
+        return _signed(self.scale, self.word_bits).draw(as_size(n), entropy or SystemEntropy())
+
+    def sample_excess(self, n: int, tau: int, entropy: Entropy | None = None) -> Ints:
+        """Draw n independent values given that each exceeds tau."""
+        return self._sample_between(n, as_bound(tau), None, entropy)
+
+    def sample_band(self, n: int, lo: int, hi: int, entropy: Entropy | None = None) -> Ints:
+        """Draw n independent values given lo < Z ≤ hi for each."""
+        return self._sample_between(n, *as_band(lo, hi), entropy)
+
+    def sample_skips(self, N: int, tau: int, entropy: Entropy | None = None) -> Ints:
+        """Draw which of N positions have Z > tau: sorted, at a cost of the hits and not of N ≤ 2^63 − 1."""
+        return self._sample_hits(N, as_bound(tau), None, entropy)
+
+    def sample_band_hits(self, N: int, lo: int, hi: int, entropy: Entropy | None = None) -> Ints:
+        """Draw which of N positions, each known to have Z ≤ hi, have lo < Z: sorted, as `sample_skips`."""
+        return self._sample_hits(N, *as_band(lo, hi), entropy)
+
+    def _sample_between(self, n: int, lo: int, hi: int | None, entropy: Entropy | None) -> Ints:
+        n = as_size(n)
+        source = entropy or SystemEntropy()
+        if lo >= -1:
+            return lo + 1 + self._magnitude(None if hi is None else hi - lo).draw(n, source)
+        if hi is not None and hi < 0:
+            return hi - self._magnitude(hi - lo).draw(n, source)
+        negative = _side(self.scale, self.word_bits, lo, hi).draw(n, source).astype(bool)
+        out = np.empty(n, dtype=np.int64)
+        below = int(negative.sum())
+        out[negative] = ~self._magnitude(-1 - lo).draw(below, source)
+        out[~negative] = self._magnitude(None if hi is None else hi + 1).draw(n - below, source)
+        return out
+
+    def _magnitude(self, width: int | None) -> Digits:
+        return _one_sided(self.scale, self.word_bits, width)
+
+    def _sample_hits(self, N: int, lo: int, hi: int | None, entropy: Entropy | None) -> Ints:
+        N = as_size(N)
+        source = entropy or SystemEntropy()
+        rate = self._miss_rate(lo, hi)
+        gaps = _gaps(self.scale, self.word_bits, lo, hi, 1 / rate if rate > 0 else math.inf)
+        return positions(gaps, N, -math.expm1(-rate), source)
+
+    def _miss_rate(self, lo: int, hi: int | None) -> float:
+        """About −ln P(Z ≤ lo | Z ≤ hi): it sizes tables and batches, and may be off."""
+        if hi is not None and hi < 0:
+            return (hi - lo) * (1 / self.law.size)
+        if lo < 0:
+            return -lo * (1 / self.law.size)
+        hit = float(self.law.survival(lo)) - (0.0 if hi is None else float(self.law.survival(hi)))
+        return -math.log1p(-hit)
+
+
+def checked_scale(scale: Any) -> Fraction:
+    """A scale that noise can be drawn with exactly."""
+    if isinstance(scale, bool) or not isinstance(scale, numbers.Rational):
+        raise InputError(
+            f"the noise scale must be an int or a Fraction, not {scale!r}: convert with cbdp.privacy.numbers.exact_fraction"
+        )
+    exact = exact_fraction(Fraction(scale))
+    if not 0 < exact <= MAX_SCALE:
+        raise InputError(f"the noise scale must be above 0 and at most 10^15, not {scale}")
+    return exact
+
+
+@lru_cache(maxsize=256)
+def _signed(scale: Fraction, word_bits: int) -> Digits:
+    return Digits.build(exp_power(1 / scale), float(scale), word_bits, signed=True)
+
+
+@lru_cache(maxsize=256)
+def _one_sided(scale: Fraction, word_bits: int, width: int | None) -> Digits:
+    return Digits.build(exp_power(1 / scale), float(scale), word_bits, width=width)
+
+
+@lru_cache(maxsize=256)
+def _side(scale: Fraction, word_bits: int, lo: int, hi: int | None) -> Table:
+    """A table that says 1 with probability P(Z < 0 | lo < Z ≤ hi), for lo < −1 and hi ≥ 0."""
+    power = exp_power(1 / scale)
+
+    def negative(bits: int) -> Enclosure:
+        below, middle, above = (_weight(power, t, bits) for t in (lo, -1, hi))
+        return (middle - below).share_of(above - below)
+
+    return Table(Thresholds(real_power(negative), 1, 1), word_bits)
+
+
+@lru_cache(maxsize=256)
+def _gaps(scale: Fraction, word_bits: int, lo: int, hi: int | None, gap_scale: float) -> Digits:
+    """The number of positions without a hit before the next: geometric with r = P(Z ≤ lo | Z ≤ hi)."""
+    power = exp_power(1 / scale)
+    if hi is not None and hi < 0:
+        return Digits.build(exp_power((hi - lo) / scale), gap_scale, word_bits, radix=GAP_RADIX)
+
+    def miss(bits: int) -> Enclosure:
+        return _weight(power, lo, bits).share_of(_weight(power, hi, bits))
+
+    return Digits.build(real_power(miss), gap_scale, word_bits, radix=GAP_RADIX)
+
+
+def _weight(power: Power, t: int | None, bits: int) -> Enclosure:
+    """(1 + r) · P(Z ≤ t) for r = exp(−1/b), where None stands for infinity."""
+    if t is not None and t < 0:
+        return power(-t, bits)
+    whole = Enclosure.one(bits) + power(1, bits)
+    return whole if t is None else whole - power(t + 1, bits)

@@ -1,0 +1,57 @@
+"""What a budget is: a way to share ε among the measured features, decided before any data is seen."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from cbdp.errors import InputError
+from cbdp.features import FeatureDag
+from cbdp.privacy.numbers import positive
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is public about the trips: the unit's sensitivity, and about how many there are and how they are spread."""
+
+    sensitivity: Fraction | int = 1
+    trips: float | None = None
+    filled: float | None = None  # share of the trip types that hold any trips
+    law: str = "geometric"  # of the noise
+
+    def __post_init__(self) -> None:
+        if self.trips is not None:
+            positive(self.trips, "trips")
+        if self.filled is not None and positive(self.filled, "filled") > 1:
+            raise InputError(f"filled is {self.filled}, a share of the trip types: give at most 1")
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What ε is to be shared among, and what may be known about it."""
+
+    features: FeatureDag
+    levels: tuple[str, ...]  # the measured features, coarse ones first
+    epsilon: Fraction
+    target: Mapping[str, Any] | None = None  # how much the error of each feature matters
+    facts: Facts = field(default_factory=Facts)
+    enough: Fraction | None = (
+        None  # the most that all tables need, where the estimator learns the rest from the leaves
+    )
+
+
+@dataclass(frozen=True)
+class Budget(ABC):
+    """A named way to share ε. Subclass it, set the class data, implement `split`."""
+
+    name: ClassVar[str]
+    about: ClassVar[str] = ""
+    needs_target: ClassVar[bool] = False
+    proportional: ClassVar[bool] = True  # shares grow in proportion to ε
+
+    @abstractmethod
+    def split(self, asked: Asked) -> dict[str, Fraction]:
+        """Shares for the levels, in their order; they add up to ε exactly."""

@@ -1,0 +1,26 @@
+"""What a data set's privacy has cost so far: an append-only, hash-chained file that is charged before noise is drawn.
+
+The order of a release is: `reserve` (committed to disk), draw, write the files, `released`. A crash at any instant leaves
+ε spent, never noise drawn without a charge. Nothing gives ε back: what is spent is the sum of all that was reserved.
+
+ε is counted in whole units of 10⁻⁹ and δ in units of 10⁻¹⁸. A charge rounds up and the cap rounds down, so the sums are
+exact and err on the side of privacy. Ten charges of 1/10 fit a cap of 1. Three charges of 1/3 do not: each costs
+0.333333334. Reserve 1 at once instead.
+
+The chain shows every change to an entry that another one follows. If the tail is cut off whole, the shorter chain is
+sound in itself: keep the head that a release's manifest states, and ask `contains`.
+
+No entry holds a time: how long a release takes depends on private rows, and heads are published.
+
+`amounts` are what is charged, `chain` checks the entries and adds them up, `store` is the SQLite file that holds them,
+`snapshot` reads it without a trace, `locks` make identical requests wait for each other, `ledger` puts these together.
+"""
+
+from __future__ import annotations
+
+from cbdp.errors import BudgetError
+from cbdp.privacy.ledger.amounts import Amount, Charge, Finished
+from cbdp.privacy.ledger.chain import Entry, LedgerError
+from cbdp.privacy.ledger.ledger import Ledger
+
+__all__ = ["Amount", "BudgetError", "Charge", "Entry", "Finished", "Ledger", "LedgerError"]

@@ -1,0 +1,245 @@
+"""The SQLite file that holds a ledger: created whole, append-only by trigger, written durably."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cbdp.errors import InputError
+from cbdp.privacy.ledger.chain import RESTORE, LedgerError, Row
+
+# INSERT OR REPLACE fires no delete trigger, so the insert trigger itself refuses a number that is taken. For the same
+# reason no other column is UNIQUE: a conflict there would replace an older row silently.
+SCHEMA = {
+    "entry": "CREATE TABLE entry (sequence INTEGER PRIMARY KEY, previous TEXT NOT NULL, entry TEXT NOT NULL, hash TEXT NOT NULL)",
+    "append": "CREATE TRIGGER append BEFORE INSERT ON entry "
+    "WHEN NEW.sequence IS NOT (SELECT COALESCE(MAX(sequence), 0) + 1 FROM entry) OR NEW.previous IS NOT "
+    "COALESCE((SELECT hash FROM entry ORDER BY sequence DESC LIMIT 1), printf('%064d', 0)) "
+    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END",
+    "no_update": "CREATE TRIGGER no_update BEFORE UPDATE ON entry "
+    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END",
+    "no_delete": "CREATE TRIGGER no_delete BEFORE DELETE ON entry "
+    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END",
+}
+
+_APPLICATION = 0x63626470  # "cbdp", in the header of the file
+_VERSION = 1
+_CANNOT_SYNC = {errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EISDIR}
+
+
+@dataclass(frozen=True)
+class Store:
+    """An open ledger file, or the copy of one in memory."""
+
+    path: Path
+    connection: sqlite3.Connection
+    writable: bool
+
+    def __post_init__(self) -> None:
+        self.connection.text_factory = _lenient
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def started(self) -> bool:
+        """True for a ledger, False for an empty file; anything else is an error."""
+        with clear_errors(self.path):
+            return _is_ledger(self.connection, self.path)
+
+    def must_be_started(self) -> None:
+        if not self.started():
+            raise InputError(
+                f"the file {self.path} is empty, there is no ledger in it: to start one, open it with a cap and create=True"
+            )
+
+    def rows(self, since: int = 0) -> list[Row]:
+        """Rows in order; if some were seen before, from the last of them on."""
+        with clear_errors(self.path):
+            rows = self.connection.execute(
+                "SELECT sequence, previous, entry, hash FROM entry WHERE sequence >= ? ORDER BY sequence",
+                (since or -(2**63),),
+            ).fetchall()
+        if since and (not rows or rows[0][0] != since):
+            raise LedgerError(
+                f"entry {since} of the ledger {self.path} was removed while it was open; {RESTORE}"
+            )
+        return rows
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One transaction that nobody else writes in."""
+        self.must_be_writable()
+        with clear_errors(self.path), _transaction(self.connection):
+            yield
+
+    def append(self, row: Row) -> None:
+        self.connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?)", row)
+
+    def must_be_writable(self) -> None:
+        if not self.writable:
+            raise InputError(f"the ledger {self.path} is open for reading only: use Ledger.open to charge it")
+
+    def damage(self) -> str | None:
+        """What SQLite finds wrong with the file, if anything; a changed schema is an error at once."""
+        with clear_errors(self.path):
+            _check_schema(self.connection, self.path)
+            [(found,), *_] = self.connection.execute("PRAGMA integrity_check(1)").fetchall()
+        return None if found == "ok" else str(found)
+
+
+def connect(file: Path, *, create: bool, timeout: float) -> Store:
+    with clear_errors(file):
+        connection = sqlite3.connect(
+            f"{file.as_uri()}?mode={'rwc' if create else 'rw'}",
+            uri=True,
+            timeout=timeout,
+            isolation_level=None,
+        )
+    return Store(file, connection, writable=True)
+
+
+def prepare(store: Store, first: Row | None, timeout: float) -> None:
+    """Make the file ready to be charged; an empty one becomes a ledger with this first entry."""
+    connection = store.connection
+    if first is None:
+        store.must_be_started()
+    with clear_errors(store.path):
+        if first is not None and not _is_ledger(connection, store.path):
+            connection.execute("PRAGMA synchronous=EXTRA")
+            _create(store, first)
+            sync_folder(store.path.parent)
+        _use_wal(connection, store.path, timeout)
+        for pragma in ("synchronous=FULL", "fullfsync=ON", "checkpoint_fullfsync=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        # SQLite opens a read-only file without a word: find out by a write of nothing, not at the first charge.
+        connection.execute("DELETE FROM entry WHERE FALSE")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names of a folder's files durable, where the system lets a folder be synchronised."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    return _code(error) == sqlite3.SQLITE_BUSY
+
+
+@contextmanager
+def clear_errors(path: Path) -> Iterator[None]:
+    """Turn the errors of SQLite and of the system into one line that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"the ledger {path} cannot be used: {error.strerror}") from None
+    except UnicodeError:  # SQLite quotes damaged text in its message, which Python then cannot read
+        raise LedgerError(f"the file of the ledger {path} is damaged; {RESTORE}") from None
+    except sqlite3.Error as error:
+        raise _in_clear(error, path) from None
+
+
+def _in_clear(error: sqlite3.Error, path: Path) -> LedgerError | InputError:
+    code = _code(error)
+    if code == sqlite3.SQLITE_CORRUPT:
+        return LedgerError(f"the file of the ledger {path} is damaged: {error}; {RESTORE}")
+    permissions = "check the permissions of the file and of its folder"
+    advice = {
+        sqlite3.SQLITE_NOTADB: f"{path} is not a ledger: it is not an SQLite file",
+        sqlite3.SQLITE_BUSY: f"the ledger {path} is in use by another process: try again, or set a longer timeout",
+        sqlite3.SQLITE_READONLY: f"the ledger {path} cannot be written: {permissions}",
+        sqlite3.SQLITE_CANTOPEN: f"the ledger {path} cannot be opened: {permissions}",
+    }
+    return InputError(advice.get(code, f"the ledger {path} cannot be used: {error}"))
+
+
+def _code(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _lenient(raw: bytes) -> str:
+    """Text that was tampered with may not be UTF-8; the chain is to say so, not the decoder."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _create(store: Store, first: Row) -> None:
+    """Tables, marks and first entry in one transaction: a crash leaves an empty file or a whole ledger."""
+    connection = store.connection
+    with _transaction(connection):
+        if _is_ledger(connection, store.path):
+            return  # another process was faster
+        for statement in SCHEMA.values():
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id={_APPLICATION}")
+        connection.execute(f"PRAGMA user_version={_VERSION}")
+        store.append(first)
+
+
+def _is_ledger(connection: sqlite3.Connection, path: Path) -> bool:
+    [(application, version, things)] = connection.execute(
+        "SELECT a.application_id, v.user_version, (SELECT COUNT(*) FROM sqlite_master) "
+        "FROM pragma_application_id AS a, pragma_user_version AS v"
+    ).fetchall()
+    if application == 0 and version == 0 and things == 0:
+        return False
+    if application != _APPLICATION:
+        raise InputError(f"{path} is not a ledger: it is the SQLite file of another program")
+    if version > _VERSION:
+        raise InputError(
+            f"the ledger {path} has format {version}, this version of cbdp reads format {_VERSION}: update cbdp"
+        )
+    return True
+
+
+def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    found = dict(
+        connection.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type NOT IN ('table', 'index') OR name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        ).fetchall()
+    )
+    for name in [*SCHEMA, *found]:
+        if found.get(name) != SCHEMA.get(name):
+            state = "is missing" if name not in found else "is not as it was created"
+            raise LedgerError(f"the ledger {path} is broken: {name!r} of its schema {state}; {RESTORE}")
+
+
+def _use_wal(connection: sqlite3.Connection, path: Path, timeout: float) -> None:
+    """Switch to write-ahead logging. SQLite does not wait for others here, so we do."""
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            [(mode,)] = connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+            continue
+        if mode != "wal":
+            raise InputError(
+                f"the ledger {path} is on a disk that cannot keep a write-ahead log: move it to a local disk"
+            )
+        return

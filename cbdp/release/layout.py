@@ -1,0 +1,298 @@
+"""What goes where: every file of a release as columns of tables, and what the manifest says about it.
+
+Memory follows the trips and the features, not the universe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.features import SINGLETON, Attribute, FeatureDag
+from cbdp.features.index import merged
+from cbdp.features.places import Stops
+from cbdp.privacy.measurement import Measurement
+from cbdp.release import manifest
+from cbdp.release.labels import Ints, column, kind_of, picked
+from cbdp.release.release import Release
+from cbdp.release.stated import exact
+from cbdp.release.universe_files import Names, Sheet, chunks, universe_sheets
+
+TRIPS, FLOORS, PLACES = "trips.parquet", "floors", "universe/places.parquet"
+PRIOR = "universe/prior.parquet"
+# no attribute may be so named
+NUMBERS = ("noisy", "scale", "variance", "estimate", "count", "low", "high", "floor")
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """A column: a number for every element, or for those in `index` (ascending); others have none, or `missing`."""
+
+    values: NDArray[Any]
+    index: Ints | None = None
+    missing: int | None = None
+
+    def at(self, here: Ints | slice) -> pa.Array:
+        if self.index is None:
+            return pa.array(self.values[here])
+        wanted = np.arange(here.start, here.stop) if isinstance(here, slice) else here
+        place = np.searchsorted(self.index, wanted)
+        found = np.zeros(len(wanted), dtype=bool)
+        inside = place < len(self.index)
+        found[inside] = self.index[place[inside]] == wanted[inside]
+        values = np.zeros(len(wanted), dtype=self.values.dtype)
+        values[found] = self.values[place[found]]
+        if self.missing is not None:
+            return pa.array(np.where(found, values, self.missing))
+        return pa.array(values, mask=~found)
+
+
+Columns = Mapping[str, _Numbers]
+NOTHING = _Numbers(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+NOTHING_REAL = _Numbers(np.zeros(0), np.zeros(0, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    sections: dict[str, Any]
+    sheets: list[Sheet]
+
+
+def check(features: FeatureDag) -> None:
+    """Refuse features that could not be written, before anything is spent: labels or names that files do not hold."""
+    universe = features.universe
+    for name, attribute in universe.attributes.items():
+        if name in NUMBERS:
+            raise InputError(
+                f"{name!r} names a dimension or attribute, but files have a column {name!r}: rename it"
+            )
+        column(attribute.labels)
+    for name in (*universe.attributes, *features.features):
+        if kind_of([name]) != "text":
+            raise InputError(f"the name {name!r} is not text that files can hold: rename it")
+
+
+def layout(release: Release) -> Layout:
+    """Every file of a release and what the manifest says about it."""
+    universe, sheets = universe_sheets(release.features.universe)
+    sheets.append(Sheet(TRIPS, partial(_trip_tables, release)))
+    sections: dict[str, Any] = {
+        "universe": universe,
+        "trips": {"file": TRIPS, "types": len(release.index), "total": release.total},
+        "places": None,
+    }
+    if release.places is not None:
+        sheets.append(Sheet(PLACES, partial(_place_tables, release.places)))
+        zones = release.places.zone is not None
+        sections["places"] = {"file": PLACES, "ids": kind_of(release.places.ids), "zones": zones}
+    prior = release.prior
+    if prior is not None:
+        columns = {"weight": _Numbers(prior)}
+        sheets.append(Sheet(PRIOR, partial(_feature_tables, release.features, SINGLETON, None, columns)))
+        sections["prior"] = {"file": PRIOR}
+    return _add_features(release, sections, sheets)
+
+
+def _add_features(release: Release, sections: dict[str, Any], sheets: list[Sheet]) -> Layout:
+    """The features' tables. A measurement stands in its feature's table, or in one of its own if it is of other elements."""
+    dag, levels = release.features, release.levels or release.features
+    beside = _beside(release, levels)
+    name, own_name = Names("features", taken=[FLOORS]), Names("measurements")
+    features: dict[str, dict[str, Any]] = {}
+    for n in dag.features:
+        rows = _rows(release, n, beside.get(n))
+        columns = _measured(beside.get(n)) | _published(release, n)
+        features[n] = _feature(release, n, rows, name(n))
+        sheets.append(Sheet(features[n]["file"], partial(_feature_tables, dag, n, rows, columns)))
+    measurements: list[dict[str, Any]] = []
+    for m in release.measurements:
+        where = features.get(m.feature, {})
+        if beside.get(m.feature) is not m:
+            rows = _elements(m) if m.feature == SINGLETON else None
+            where = {"file": own_name(m.feature), "rows": "all" if rows is None else "listed"}
+            sheets.append(
+                Sheet(where["file"], partial(_feature_tables, levels, m.feature, rows, _measured(m)))
+            )
+        floor = None
+        if m.floor is not None:
+            first = all(made["floors"] is None for made in measurements)
+            floor = f"features/{FLOORS}.parquet" if first else name(FLOORS)
+            sheets.append(Sheet(floor, partial(_cell_tables, levels, {"floor": _Numbers(m.floor)})))
+        measurements.append(_measurement(m, floor) | {key: where[key] for key in ("file", "rows")})
+    sections["features"], sections["measurements"] = list(features.values()), measurements
+    chain = [{"name": n, "by": list(f.by)} for n, f in levels.features.items()]
+    sections["levels"] = None if levels is dag else chain
+    return Layout(sections, sheets)
+
+
+def _beside(release: Release, levels: FeatureDag) -> dict[str, Measurement]:
+    """The measurements whose elements are those of the feature of their name; the first of each."""
+    found: dict[str, Measurement] = {}
+    for m in release.measurements:
+        if m.feature not in levels:
+            raise InputError(f"a measurement of {m.feature!r}, which is none of {', '.join(levels.features)}")
+        own = release.features.features.get(m.feature)
+        if own is not None and own.by == levels.features[m.feature].by:
+            found.setdefault(m.feature, m)
+    return found
+
+
+def _feature(release: Release, name: str, rows: Ints | None, path: str) -> dict[str, Any]:
+    epsilon, delta = manifest.spent_on(release, name)
+    return {
+        "name": name,
+        "by": list(release.features.features[name].by),
+        "size": release.features.size(name),
+        "epsilon": exact(epsilon),
+        "delta": exact(delta),
+        "noise": manifest.noise_of(release, name),
+        "published": "table" if name in release.tables else "trips",
+        "rows": "all" if rows is None else "listed",
+        "file": path,
+    }
+
+
+def _measurement(m: Measurement, floor: str | None) -> dict[str, Any]:
+    several = m.variance is not None and len(m.variance) > 0 and manifest.variance_of(m) is None
+    return {
+        "feature": m.feature,
+        "epsilon": exact(m.epsilon),
+        "law": m.law if m.scale is not None else None,
+        "scale": exact(m.scale),
+        "variance": "by element" if several else manifest.variance_of(m),
+        "elements": "all" if m.elements is None else "listed",
+        "floors": floor,
+    }
+
+
+def _elements(m: Measurement) -> Ints | None:
+    return None if m.elements is None else np.sort(m.elements)
+
+
+def _measured(m: Measurement | None) -> dict[str, _Numbers]:
+    """The columns of a measurement; those of none are empty."""
+    if m is None:
+        return {"noisy": NOTHING, "scale": NOTHING_REAL}
+    order = slice(None) if m.elements is None else np.argsort(m.elements, kind="stable")
+    index = None if m.elements is None else m.elements[order]
+    columns = {"noisy": _Numbers(m.values[order], index), "scale": NOTHING_REAL}
+    if m.scale is not None:
+        columns["scale"] = _Numbers(np.full(len(m.values), float(m.scale)), index)
+    if m.variance is not None and manifest.variance_of(m) is None:
+        columns["variance"] = _Numbers(np.asarray(m.variance)[order], index)
+    return columns
+
+
+def _published(release: Release, name: str) -> dict[str, _Numbers]:
+    """The columns of the estimate, the published counts and their intervals."""
+    estimate, interval = release.estimate, release.intervals.get(name)
+    real = NOTHING_REAL
+    if estimate is not None and name == SINGLETON:
+        real = _Numbers(estimate.solution.leaves, estimate.index)
+    elif estimate is not None:
+        real = _Numbers(estimate.counts(name))
+    if name == SINGLETON and name not in release.tables:
+        whole = _Numbers(release.value, release.index, 0)
+    else:
+        whole = _Numbers(release.counts(name))
+    low, high = NOTHING, NOTHING
+    if interval is not None:
+        low, high = _Numbers(interval.low), _Numbers(interval.high)
+    return {"estimate": real, "count": whole, "low": low, "high": high}
+
+
+def _rows(release: Release, name: str, measured: Measurement | None) -> Ints | None:
+    """The elements that have a row; None: all. Of `singleton`, those about which anything was published."""
+    if name != SINGLETON:
+        return None
+    estimate = release.estimate
+    full = (
+        (measured is not None and measured.elements is None)
+        or (estimate is not None and estimate.index is None)
+        or name in release.intervals
+    )
+    if full:
+        return None
+    listed = [release.index]
+    if measured is not None and measured.elements is not None:
+        listed.append(np.sort(measured.elements))
+    if estimate is not None and estimate.index is not None:
+        listed.append(estimate.index)
+    if name in release.tables:
+        listed.append(np.flatnonzero(release.tables[name]).astype(np.int64))
+    return merged(*listed)
+
+
+def _keys(dag: FeatureDag, name: str) -> Callable[[Ints | slice], dict[str, pa.Array]]:
+    """What names the elements of a feature: a function from elements to columns of labels."""
+    if name == SINGLETON:
+        columns = {n: column(d.values) for n, d in dag.universe.dimensions.items()}
+        return lambda here: dict(
+            zip(columns, map(picked, columns.values(), dag.universe.unrank_codes(_listed(here))), strict=True)
+        )
+    partition = dag.partition(name)
+    return _label_columns(partition.attributes, partition.label_codes())
+
+
+def _label_columns(
+    attributes: Sequence[Attribute], codes: Sequence[Ints]
+) -> Callable[[Ints | slice], dict[str, pa.Array]]:
+    labels = {a.name: column(a.labels) for a in attributes}
+    return lambda here: {n: picked(v, c[here]) for (n, v), c in zip(labels.items(), codes, strict=True)}
+
+
+def _listed(here: Ints | slice) -> Ints:
+    return np.arange(here.start, here.stop, dtype=np.int64) if isinstance(here, slice) else here
+
+
+def _feature_tables(dag: FeatureDag, name: str, rows: Ints | None, columns: Columns) -> Iterator[pa.Table]:
+    keys = _keys(dag, name)
+    for part in chunks(dag.size(name) if rows is None else len(rows)):
+        here: Ints | slice = part if rows is None else rows[part]
+        yield pa.table(keys(here) | {n: numbers.at(here) for n, numbers in columns.items()})
+
+
+def _cell_tables(dag: FeatureDag, columns: Columns) -> Iterator[pa.Table]:
+    cells = dag.cells.partition
+    keys = _label_columns(cells.attributes, cells.label_codes())
+    for part in chunks(cells.size):
+        yield pa.table(keys(part) | {n: numbers.at(part) for n, numbers in columns.items()})
+
+
+def _trip_tables(release: Release) -> Iterator[pa.Table]:
+    keys = _keys(release.features, SINGLETON)
+    for part in chunks(len(release.index)):
+        yield pa.table(keys(release.index[part]) | {"count": pa.array(release.value[part])})
+
+
+def _place_tables(places: Stops) -> list[pa.Table]:
+    columns = {
+        "id": column(places.ids),
+        "name": pa.array(places.names, pa.string()),
+        "lat": pa.array(places.lat, pa.float64()),
+        "lon": pa.array(places.lon, pa.float64()),
+    }
+    zone = {} if places.zone is None else {"zone": pa.array(places.zone, pa.string())}
+    return [pa.table(columns | zone)]
+
+
+def tables(release: Release) -> Iterator[tuple[str, Iterator[pa.Table]]]:
+    """The trips and each feature's table by the name of its file without the ending, in pieces."""
+    made = layout(release)
+    wanted = [made.sections["trips"]["file"], *(f["file"] for f in made.sections["features"])]
+    for sheet in made.sheets:
+        if sheet.path in wanted:
+            yield sheet.path.removesuffix(".parquet"), iter(sheet.tables())
+
+
+def manifest_of(release: Release) -> dict[str, Any]:
+    """The manifest of a release; where it was not saved, without the hashes of its files."""
+    files = dict(release.stored.files) if release.stored else {}
+    return {**manifest.describe(release), **layout(release).sections, "files": files}

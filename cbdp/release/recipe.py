@@ -1,0 +1,79 @@
+"""How a release was made: everything that `finish` needs beside the measurements, as plain JSON."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cbdp.errors import InputError
+from cbdp.privacy.laws import Law
+
+
+@dataclass(frozen=True)
+class TableNoise:
+    """The noise of a table that is published as it was measured: its law, and below which count nothing is shown."""
+
+    law: Law
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """The mechanism by name and all its settings. Manifest, request, intervals and audit go by it."""
+
+    mechanism: str
+    settings: Mapping[str, Any] = field(default_factory=dict)  # JSON
+    tables: Mapping[str, TableNoise] = field(
+        default_factory=dict
+    )  # of tables published as they were measured
+
+    def json(self) -> dict[str, Any]:
+        return {"mechanism": self.mechanism, "settings": dict(self.settings)}
+
+    @property
+    def estimator(self) -> str | None:
+        """How counts were estimated, where they were."""
+        return self._text("estimator")
+
+    @property
+    def rounding(self) -> str | None:
+        """How whole trips were chosen, where the mechanism says."""
+        return self._text("rounding")
+
+    def _text(self, name: str) -> str | None:
+        found = self.settings.get(name)
+        return found if isinstance(found, str) else None
+
+
+def plain(value: Any) -> Any:
+    """A setting as JSON: fractions as text, arrays by their size and hash, objects by their name."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else str(value)
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value, dtype="<f8").tobytes()).hexdigest()
+        return {"numbers": value.size, "sha256": digest}
+    if isinstance(value, Sequence):
+        return [plain(inner) for inner in value]
+    return str(getattr(value, "name", type(value).__name__))
+
+
+def given(stated: Any) -> Any:
+    """The setting that `plain` wrote, as far as it can be had back: arrays are stated by their hash only."""
+    if isinstance(stated, Mapping):
+        if set(stated) == {"numbers", "sha256"}:
+            raise InputError("a setting is stated by its hash only: it cannot be used again")
+        return {name: given(inner) for name, inner in stated.items()}
+    if isinstance(stated, list):
+        return [given(inner) for inner in stated]
+    return float(stated) if stated in ("inf", "-inf", "nan") else stated

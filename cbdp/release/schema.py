@@ -1,0 +1,59 @@
+"""A manifest as text, its schema, and manifests of earlier versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from cbdp.errors import InputError
+from cbdp.privacy.laws import recognised
+from cbdp.release.stated import number
+
+RENAMED = {"trips": "expected_trips", "filled": "expected_filled"}  # settings of version 1
+
+
+def dumps(manifest: Mapping[str, Any]) -> bytes:
+    """The manifest as the bytes of its file: the same content gives the same bytes."""
+    text = json.dumps(manifest, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+    return (text + "\n").encode()
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of manifests."""
+    found: dict[str, Any] = json.loads(
+        files("cbdp.release").joinpath("manifest.schema.json").read_text("utf-8")
+    )
+    return found
+
+
+def check(manifest: Any, what: str) -> None:
+    """Refuse what the schema does not allow."""
+    from importlib import import_module
+
+    try:
+        jsonschema = import_module("jsonschema")
+    except ImportError:
+        raise InputError("checking a manifest needs jsonschema: pip install jsonschema") from None
+    validator = jsonschema.Draft202012Validator(schema())
+    wrong = jsonschema.exceptions.best_match(validator.iter_errors(manifest))
+    if wrong is not None:
+        place = "/".join(map(str, wrong.absolute_path)) or "its top"
+        raise InputError(f"{what} does not match its schema at {place}: {wrong.message[:200]}")
+
+
+def upgraded(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest of version 1 as version 2 states it: the mechanism is a recipe, and measurements name their law."""
+    made = {name: part for name, part in manifest.items() if name != "mechanism"}
+    settings = {RENAMED.get(n, n): v for n, v in manifest["mechanism"]["settings"].items()}
+    made["recipe"] = {"mechanism": manifest["mechanism"]["name"], "settings": settings}
+    made["measurements"] = [{**m, "law": _law(m)} for m in manifest["measurements"]]
+    made["version"] = 2
+    return made
+
+
+def _law(measurement: Mapping[str, Any]) -> str | None:
+    scale, variance = number(measurement["scale"]), measurement["variance"]
+    found = None if scale is None else recognised(scale, variance if isinstance(variance, float) else None)
+    return None if found is None else found.name

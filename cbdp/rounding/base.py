@@ -1,0 +1,49 @@
+"""The one base of all roundings: a frozen value whose fields are its settings."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from cbdp.features import FeatureDag
+from cbdp.rounding.bounds import Floats, Ints
+from cbdp.rounding.whole import Rounded, round_trips, rounded_again
+
+BudgetName = str | Mapping[str, Any] | None  # how ε was split: by the name of a rule, by hand, or not known
+
+
+@dataclass(frozen=True)
+class Rounding(ABC):
+    """A way from an estimate to whole trips. Subclass it, set the class data, implement `prepared`; fields are settings.
+
+    Whoever does not round by `round_trips` overrides `whole`, and `again` with it.
+    """
+
+    name: ClassVar[str]
+    about: ClassVar[str] = ""
+    needs_expected: ClassVar[bool] = (
+        False  # only for estimates that are expected values: they say how likely a type is used
+    )
+
+    @abstractmethod
+    def prepared(
+        self, features: FeatureDag, index: Ints, value: Floats, budget: BudgetName
+    ) -> tuple[Ints, Floats]:
+        """The real counts that are then rounded: trip types in ascending order, and a count for each."""
+
+    def whole(self, features: FeatureDag, index: Ints, value: Floats, budget: BudgetName = None) -> Rounded:
+        """Whole trips from the estimate of each trip type."""
+        return round_trips(features, *self.prepared(features, index, value, budget))
+
+    def again(
+        self,
+        features: FeatureDag,
+        index: Ints,
+        value: Floats,
+        trips: tuple[Ints, Ints],
+        budget: BudgetName = None,
+    ) -> tuple[Ints, Ints] | None:
+        """What the trips must be, given the count that these trips have in each cell; None if no rounding has these counts."""
+        return rounded_again(features, *self.prepared(features, index, value, budget), trips)

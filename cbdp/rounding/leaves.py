@@ -1,0 +1,45 @@
+"""The leaves' whole counts once it is known which cells go up, and the final check of every count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cbdp.errors import SolverError
+from cbdp.rounding.bounds import Bools, Ints, Sets, sums_by
+from cbdp.rounding.cheapest import cheapest
+
+
+def leaf_counts(sets: Sets, up: Bools) -> Ints:
+    """In each cell the leaves with the largest fractions go up, as many as its count asks for."""
+    fractional = np.flatnonzero(sets.leaves.free)
+    quota = sets.cells.low + up - sums_by(sets.cell, sets.leaves.low)
+    whole = sets.leaves.low.copy()
+    whole[fractional] += cheapest(sets.cell[fractional], -sets.part[fractional], quota)
+    return whole
+
+
+def violations(sets: Sets, whole: Ints, exact: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """Every count of the answer against its bounds, in whole numbers; nothing is taken on trust.
+
+    For each feature that is not kept: how many of its elements are off, and by how many trips the worst is.
+    """
+    counts = sums_by(sets.cell, whole)
+    if (counts < sets.cells.low).any() or (counts > sets.cells.high).any():
+        raise SolverError(
+            "the trips of a cell were not rounded down or up: "
+            "report this as a bug, with the estimate if it may be shown"
+        )
+    off, worst = {}, {}
+    for name, held in sets.element.items():
+        own, count = sets.elements[name], sums_by(held, counts)
+        beyond = np.maximum(np.maximum(own.low - count, count - own.high), 0)
+        if beyond.any() and name in exact:
+            raise SolverError(
+                f"counts of feature {name!r} were not rounded down or up: "
+                "report this as a bug, with the estimate if it may be shown"
+            )
+        if beyond.any():
+            off[name], worst[name] = int(np.count_nonzero(beyond)), int(beyond.max())
+    return off, worst

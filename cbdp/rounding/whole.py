@@ -1,0 +1,139 @@
+"""Whole trips from a real estimate, so that every count at every level is its real value rounded down or up.
+
+*What is asked.* With x_u the real counts of the trip types, choose whole r_u so that the count of every element of every
+feature, `singleton` and `total` among them, is the floor or the ceiling of its real value. The same is asked of every
+cell (the atoms of the common refinement). That is more than the features ask, and meant: without it least squares
+would strip the cells whose fractions are small and swell the others, so that a table by two crossing features (zone by
+mode) would drift although both its margins are right. "Nearest" is nearest among the roundings that keep cells.
+When one feature refines all others but `singleton`, its elements are the cells, and nothing is asked in addition.
+
+*How it is done*, one module for each step:
+
+1. `bounds`: sums of real values at every level, and the whole numbers that each may become;
+2. `problem`: the price of each cell's going up, so that cells can be chosen before their leaves;
+3. `families`: which features can be kept exact together;
+4. `tree` if no sets cross, else `program`: the best choice of cells;
+5. `leaves`: the best leaves of each cell, and a check of every count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cbdp.errors import InputError
+from cbdp.features import FeatureDag
+from cbdp.rounding.bounds import Bools, Floats, Ints, sets_of, sums_by
+from cbdp.rounding.families import crossing_pairs, exact_features
+from cbdp.rounding.leaves import leaf_counts, violations
+from cbdp.rounding.problem import Problem, problem_of
+from cbdp.rounding.program import cells_by_program, least_violation, vertex
+from cbdp.rounding.tree import cells_by_tree
+
+LARGEST = 2.0**62
+
+
+@dataclass(frozen=True, eq=False)
+class Rounded:
+    """Whole trips by type, and which features' counts are not the floor or ceiling of their real values."""
+
+    index: Ints = field(repr=False)  # trip types with at least one trip, ascending
+    value: Ints = field(repr=False)
+    violation: Mapping[str, int] = field(default_factory=dict)  # feature → how many of its elements are off
+    excess: Mapping[str, int] = field(default_factory=dict)  # feature → by how many trips the worst is off
+
+
+def round_trips(features: FeatureDag, index: Ints, value: Floats) -> Rounded:
+    """The whole trips nearest to real ones by type, every feature's counts rounded down or up.
+
+    `index` lists trip types in ascending order, `value` their counts; all other types are 0.
+
+    >>> import cbdp
+    >>> dag = cbdp.FeatureDag(cbdp.Universe(origin=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by="time")])
+    >>> rounded = round_trips(dag, np.arange(4), np.array([0.4, 2.7, 0.6, 0.3]))
+    >>> rounded.index.tolist(), rounded.value.tolist(), rounded.violation
+    ([1, 2], [3, 1], {})
+    """
+    index, value = _checked(features, index, value)
+    if not len(index):
+        return Rounded(index, np.zeros(0, dtype=np.int64))
+    sets = sets_of(features, index, value)
+    problem = problem_of(sets)
+    up = np.zeros(len(sets.cells.low), dtype=bool)
+    exact = problem.names
+    if len(problem.cost):
+        up[problem.cell], exact = _choose_cells(problem)
+    whole = leaf_counts(sets, up)
+    kept = np.flatnonzero(whole)
+    return Rounded(index[kept], whole[kept], *violations(sets, whole, exact))
+
+
+def rounded_again(
+    features: FeatureDag, index: Ints, value: Floats, trips: tuple[Ints, Ints]
+) -> tuple[Ints, Ints] | None:
+    """The nearest whole trips by type with the same count in every cell as these trips; None if no rounding has these counts.
+
+    Where several choices of cells are equally good, the solver decides among them; given the cells, the leaves follow.
+    """
+    index, value = _checked(features, index, value)
+    partition, universe = features.cells.partition, features.universe
+    own, theirs = (partition.element_of(universe.unrank_codes(at)) for at in (index, trips[0]))
+    used, first = np.unique(own, return_index=True)
+    if not np.isin(theirs, used).all():
+        return None
+    if not len(index):
+        return index, np.zeros(0, dtype=np.int64)
+    sets = sets_of(features, index, value)
+    number = sets.cell[first][np.searchsorted(used, theirs)]
+    counts = sums_by(number, trips[1], len(sets.cells.low))
+    if (counts < sets.cells.low).any() or (counts > sets.cells.high).any():
+        return None
+    whole = leaf_counts(sets, counts > sets.cells.low)
+    kept = np.flatnonzero(whole)
+    return index[kept], whole[kept]
+
+
+def _choose_cells(problem: Problem) -> tuple[Bools, tuple[str, ...]]:
+    """Which cells go up, and the features that are exact by construction."""
+    crossing = crossing_pairs(problem)
+    rows = exact_features(problem, crossing)
+    if len(rows) == len(problem.names):
+        return (cells_by_program if len(crossing) else cells_by_tree)(problem), problem.names
+    exact = problem.only(rows)
+    up = vertex(problem)  # may be whole all the same
+    if up is None:
+        up = least_violation(problem, ~np.isin(problem.feature_of(), rows))
+    return (cells_by_program(exact) if up is None else up), exact.names
+
+
+def _checked(features: FeatureDag, index: Any, value: Any) -> tuple[Ints, Floats]:
+    place, real = np.asarray(index), np.asarray(value, dtype=np.float64)
+    if place.ndim != 1 or real.shape != place.shape:
+        raise InputError(
+            f"index has shape {place.shape} and value has shape {real.shape}: give two lists of the same length"
+        )
+    if len(place) and not np.issubdtype(place.dtype, np.integer):
+        raise InputError(f"index is of type {place.dtype}: give the positions of trip types as whole numbers")
+    place = place.astype(np.int64)
+    _check_places(place, features.universe.size)
+    wrong = ~(real >= 0) | ~np.isfinite(real)
+    if wrong.any():
+        raise InputError(f"value {real[wrong][0]} is not a count: give finite numbers of at least 0")
+    if real.sum() >= LARGEST:
+        raise InputError(f"the values add up to {real.sum():.3g}: their sum must stay below 2^62")
+    return place, real
+
+
+def _check_places(place: Ints, size: int) -> None:
+    falls = np.flatnonzero(np.diff(place) <= 0)
+    if len(falls):
+        before, after = place[falls[0]], place[falls[0] + 1]
+        raise InputError(f"index has {after} after {before}: sort it in ascending order, without repeats")
+    outside = place[(place < 0) | (place >= size)]
+    if len(outside):
+        raise InputError(
+            f"index {outside[0]} is outside the universe: give positions of trip types within 0 … {size - 1}"
+        )

@@ -1,0 +1,66 @@
+"""The request of a plan: one hash for what is the same release, another for what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from small_city import plan_of
+
+
+def test_identical_requests_have_one_hash(city: Path) -> None:
+    """Spelling, place, confidence and exports do not matter: to change them must not cost ε again."""
+    request = plan_of(city).request
+    every = 'measured = ["singleton", "mode", "zone", "time", "total"]'
+    shares = "budget = { total = 0.15, time = 0.15, zone = 0.15, mode = 0.15, singleton = 0.4 }"
+    for changes in (
+        [("epsilon = 1.0", 'epsilon = "2/2"')],
+        [("cap = 2.0", f"cap = 2.0\n{shares}")],
+        [("cap = 2.0", 'cap = 2.0\nbudget = "balanced"')],
+        [('"release"', '"elsewhere"\nconfidence = 0.5\nexport = ["csv"]')],
+        [("expected_trips = 60000", "")],
+        [('name = "constraint-based"', f'preset = "best"\nestimator = "posterior"\n{every}')],
+    ):
+        assert plan_of(city, *changes).request == request
+    paper = plan_of(city, ('name = "constraint-based"', 'preset = "paper"')).request
+    spelt = 'weights = "size"\nestimator = "projection"\n' + every
+    assert (
+        plan_of(
+            city, ("cap = 2.0", 'cap = 2.0\nbudget = "uniform"'), ('name = "constraint-based"', spelt)
+        ).request
+        == paper
+    )
+    assert paper != request
+
+
+def test_requests_that_differ_have_other_hashes(city: Path) -> None:
+    """Whatever changes what is released changes the hash."""
+    for name, last in (("even", 1), ("uneven", 2)):
+        rows = [f"S{n},{last if n == 5 else 1}" for n in range(6)]
+        (city / f"{name}.csv").write_text("\n".join(["stop,weight", *rows]) + "\n")
+    hashes = {plan_of(city).request}
+    changes: list[tuple[str, str]] = [
+        ("epsilon = 1.0", "epsilon = 1.5"),
+        ('id = "city"', 'id = "town"'),
+        ('every = "1h"', 'every = "2h"'),
+        ("[2, 4]", "[2, 3]"),
+        ("zones = {", "origin_is_destination = false\nzones = {"),
+        ('{ column = "zone" }', "{ clusters = 2 }"),
+        ("[privacy]", '[[feature]]\nname = "o"\nby = "origin"\n[privacy]'),
+        ("cap = 2.0", 'cap = 2.0\nbudget = "geometric"'),
+        ("cap = 2.0", 'cap = 2.0\nbudget = "leaves"'),
+        ("cap = 2.0", "cap = 2.0\ntarget = { zone = 1, singleton = 1 }"),
+        ("cap = 2.0", "cap = 2.0\ntarget = { zone = 9, singleton = 1 }"),
+        ('"constraint-based"', '"constraint-based"\npreset = "paper"'),
+        ('"constraint-based"', '"constraint-based"\nestimator = "projection"'),
+        ('"constraint-based"', '"constraint-based"\nprior = "even.csv"'),
+        ('"constraint-based"', '"constraint-based"\nprior = "uneven.csv"'),
+        ("cap = 2.0", 'cap = 2.0\nunit = { trip = "replace" }'),
+        ("cap = 2.0", 'cap = 2.0\nunit = { person = "card", max_trips = 1 }'),
+        ('"constraint-based"', '"constraint-based"\nweights = "uniform"'),
+        ('"constraint-based"', '"hierarchical"'),
+        ("expected_trips = 60000", 'timezone = "America/Detroit"'),
+        ('origin = "from_stop", destination = "to_stop"', 'origin = "to_stop", destination = "from_stop"'),
+    ]
+    for change in changes:
+        hashes.add(plan_of(city, change).request)
+    assert len(hashes) == 1 + len(changes)

@@ -1,0 +1,187 @@
+"""`cbdp check`: what a plan would release, told before anything is spent."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_city import plan_of
+
+from cbdp.app import explain
+from cbdp.errors import InputError
+from cbdp.privacy.allocation import named
+from cbdp.privacy.budget import Facts
+from cbdp.privacy.budget.errors import expected_errors, model
+
+
+def _tail(scale: float, k: int) -> float:
+    """P(|Z| > k) of two-sided geometric noise, summed term by term."""
+    z = np.arange(-4000, 4001)
+    weight = np.exp(-np.abs(z) / scale)
+    return float(weight[np.abs(z) > k].sum() / weight.sum())
+
+
+def test_noise_by_table_is_that_of_its_law(city: Path) -> None:
+    """Scale is Δ/ε_i, the half width the least that holds often enough, the relative noise a part of the mean count."""
+    plan = plan_of(
+        city,
+        ("cap = 2.0", 'cap = 2.0\nunit = { person = "card", max_trips = 3 }'),
+        ('"constraint-based"', '"constraint-based"\npreset = "paper"'),
+    )
+    told = explain.explain(plan)
+    assert [n.feature for n in told.noise] == ["total", "time", "mode", "zone", "singleton"]
+    for n in told.noise:
+        assert n.scale == 3 / n.epsilon == 15
+        assert _tail(15, n.half_width) <= 0.1 < _tail(15, n.half_width - 1)
+        assert n.expected == Fraction(60000, n.elements)
+        assert n.relative == pytest.approx(n.half_width * n.elements / 60000)
+
+
+@pytest.mark.parametrize(
+    ("feature", "relative"), [("zone", "1/100"), ("singleton", "1/10"), ("total", "1e-5")]
+)
+def test_epsilon_for_a_wanted_precision_is_the_least(city: Path, feature: str, relative: str) -> None:
+    """At the ε found the noise is within the part asked for, and at one unit of its last digit less it is not."""
+    plan = plan_of(city, ("cap = 2.0", 'cap = 2.0\nbudget = "geometric"'))
+    found = explain.epsilon_for(plan, feature, relative, 0.9)
+    allowed = int(Fraction(relative) * 60000 / plan.features.size(feature))
+    share = float(next(n.epsilon for n in explain.noise(plan) if n.feature == feature))
+    step = 10.0 ** (np.floor(np.log10(float(found))) - 2)
+    assert _tail(1 / (share * float(found)), allowed) <= 0.1
+    assert _tail(1 / (share * (float(found) - step)), allowed) > 0.1
+    assert f"{float(found):.3g}" == f"{float(found):.10g}"  # three digits, no more
+
+
+def test_epsilon_for_asks_for_what_it_needs(city: Path) -> None:
+    """A misspelt feature and an unknown number of trips are told."""
+    with pytest.raises(InputError, match="'zones' is not measured: did you mean 'zone'"):
+        explain.epsilon_for(plan_of(city), "zones", 0.1)
+    plan = plan_of(city, ("expected_trips = 60000", ""))
+    with pytest.raises(InputError, match=r"data\.expected_trips"):
+        explain.epsilon_for(plan, "zone", 0.1)
+    assert explain.epsilon_for(plan, "zone", 0.1, expected_trips=60000) > 0
+
+
+def test_epsilon_for_a_budget_that_gives_tables_enough(city: Path) -> None:
+    """With "leaves" the tables' part stops growing: a leaf's ε is found, and of a table it is said that none meets the wish."""
+    plan = plan_of(city, ("cap = 2.0", 'cap = 2.0\nbudget = "leaves"'))
+    found = explain.epsilon_for(plan, "singleton", "1/200", 0.9)
+    allowed = int(Fraction(1, 200) * 60000 / plan.features.size("singleton"))
+    assert _tail(1 / (float(found) - 0.02), allowed) <= 0.1
+    with pytest.raises(InputError, match=r"does not get within 0\.01 % by any ε: use budget 'balanced'"):
+        explain.epsilon_for(plan, "zone", "1/10000", 0.9)
+
+
+def test_the_answer_states_what_it_rests_on(city: Path) -> None:
+    """A wish in per cent is answered in one sentence, with the confidence and the law it is worked out by."""
+    said = explain.answer(plan_of(city), "zone", "10 %")
+    found = explain.epsilon_for(plan_of(city), "zone", "1/10")
+    assert f"ε of the whole release must be at least {float(found):g}" in said
+    assert "within 10 % (375 of 3,750 trips on average)" in said
+    assert "90 % confidence" in said
+    assert "before post-processing" in said
+    with pytest.raises(InputError, match="'ten'"):
+        explain.answer(plan_of(city), "zone", "ten")
+
+
+def test_wishes_are_answered_together_or_not_at_all(city: Path) -> None:
+    """Each wish of the command line has its sentence; one that is wrong is refused with its value."""
+    plan = plan_of(city)
+    assert explain.answers(plan, ["zone=5", "total=1"]) == [
+        explain.answer(plan, "zone", "5"),
+        explain.answer(plan, "total", "1"),
+    ]
+    for wrong, said in (("zone=abc", "'abc'"), ("zone", "like zone=5"), ("zones=5", "did you mean 'zone'")):
+        with pytest.raises(InputError, match=said):
+            explain.answers(plan, ["zone=5", wrong])
+
+
+def test_the_text_says_what_matters(city: Path) -> None:
+    """Size, DAG twice, ε by feature, account, files and the reassurance at the end."""
+    paper = ('"constraint-based"', '"constraint-based"\npreset = "paper"')
+    told = explain.explain(plan_of(city, paper, ('"release"', '"release"\nexport = ["omx"]')))
+    for part in (
+        "6 origin × 6 destination × 4 time: 144 trip types",
+        "at most a factor e^1 = 2.72",
+        "5 features × 1/5, same data: 1",
+        "graph TD",
+        "cap 2, spent 0, this release 1, left after it 1",
+        "features/zone.parquet",
+        "and beside it release-omx",
+        "Nothing was spent, nothing was written, and no row of the trips was read.",
+    ):
+        assert part in " ".join(told.text.split())
+    assert told.tree in "\n".join(line[2:] for line in told.text.split("\n"))
+    assert told.warnings == ()
+
+
+def test_noisy_tables_are_warned_of(city: Path) -> None:
+    """Above the stated bound there is a warning with the ε that would be needed; without trips there is none."""
+    few = ("expected_trips = 60000", "expected_trips = 1200")
+    told = explain.explain(plan_of(city, few))
+    [warning] = told.warnings
+    assert warning.startswith("singleton: expected relative noise 72 % is above the bound of 50 %")
+    needed = explain.epsilon_for(plan_of(city, few), "singleton", 0.5)
+    assert f"ε would have to be {float(needed):g}," in warning
+    assert explain.explain(plan_of(city, few, ('"release"', '"release"\nnoise_bound = 0.8'))).warnings == ()
+    silent = explain.explain(plan_of(city, ("expected_trips = 60000", "")))
+    assert silent.warnings == ()
+    assert "Relative noise is not known" in silent.text
+    assert all(n.relative is None for n in silent.noise)
+
+
+def test_choices_of_a_budget_are_shown_with_their_errors(city: Path) -> None:
+    """By the model each table's error is told for each budget; what serves a table makes it better than what does not."""
+    told = explain.explain(plan_of(city))
+    assert list(told.choices) == ["balanced", "leaves", "tables", "uniform"]
+    made = told.choices
+    assert made["leaves"]["singleton"] < made["balanced"]["singleton"] < made["tables"]["singleton"]
+    assert made["tables"]["total"] < made["balanced"]["total"] < made["leaves"]["total"]
+    facts = Facts(1, 60000)
+    split = named(["total", "time", "mode", "zone", "singleton"], Fraction(1), "tables")
+    assert made["tables"] == pytest.approx(expected_errors(plan_of(city).features, split, facts))
+    lines = [line.split() for line in told.text.split("\n")]
+    shown = {line[0]: line[-5:] for line in lines if line and line[0] in made}
+    order = list(plan_of(city).features.features)
+    for name, errors in made.items():
+        assert shown[name] == [f"{errors[f]:,.3g}" for f in order]
+    assert explain.explain(plan_of(city, ('"constraint-based"', '"laplace"'))).choices == {}
+
+
+def test_a_target_is_the_best_choice_for_itself(city: Path) -> None:
+    """Configured by a target, ε is shared so that its loss is below that of every named budget; `check` states the target."""
+    plan = plan_of(city, ("cap = 2.0", "cap = 2.0\ntarget = { zone = 2, singleton = 1 }"))
+    told = explain.explain(plan)
+    assert next(iter(told.choices)) == "optimal"
+    assert "worked out for the target zone 2, singleton 1" in told.text
+    alone = model(plan.features, ["singleton"], Fraction(1), Facts(1, 60000)).alone()
+    best = dict(zip(plan.features.features, alone, strict=True))
+    loss = {
+        name: sum(w * errors[f] ** 2 / best[f] for f, w in (("zone", 2), ("singleton", 1)))
+        for name, errors in told.choices.items()
+    }
+    assert loss["optimal"] == min(loss.values())
+    share = next(n.epsilon for n in told.noise if n.feature == "zone")
+    assert explain.epsilon_for(plan, "zone", "1/100") < explain.epsilon_for(plan_of(city), "zone", "1/100")
+    assert share > Fraction(3, 20)
+
+
+def test_a_cap_that_was_not_stated_is_warned_of(city: Path) -> None:
+    """The ledger would take ε as its cap, also where ε is no round number."""
+    plan = plan_of(city, ("cap = 2.0\n", ""), ("epsilon = 1.0", 'epsilon = "1/3"'))
+    assert plan.account.after.nano == 0
+    assert any("cap of 0.333333334" in w for w in explain.explain(plan).warnings)
+
+
+def test_mechanisms_are_explained_as_they_are(city: Path) -> None:
+    """A mechanism that promises nothing says so; one that measures once has noise on trip types only."""
+    skipped = explain.explain(plan_of(city, ('"constraint-based"', '"threshold-laplace"')))
+    assert any("not differentially private" in w for w in skipped.warnings)
+    once = explain.explain(plan_of(city, ('"constraint-based"', '"laplace"')))
+    assert [n.feature for n in once.noise] == ["singleton"]
+    assert once.unmeasured == ("total", "time", "zone", "mode")
+    tree = explain.explain(plan_of(city, ('"constraint-based"', '"hierarchical"')))
+    assert sum(n.epsilon for n in tree.noise) == 1
+    assert {n.feature for n in tree.noise} == {"time", "zone", "mode", "singleton"}

@@ -1,0 +1,30 @@
+"""What the README and the links say of the folders is true."""
+
+from __future__ import annotations
+
+import pytest
+from house.graph import MAY_IMPORT, ROOT
+from house.tree import BEGIN, END, block, printed, tree
+
+
+def test_the_readme_shows_the_folders_as_they_are() -> None:
+    """The layout section equals what `make layout` prints."""
+    shown = printed((ROOT / "README.md").read_text("utf-8"))
+    if shown is None:
+        pytest.skip(f"README.md has no layout section yet: put {BEGIN} and {END} where it belongs")
+    assert shown == block(), "README.md is behind: replace its layout section by what `make layout` prints"
+
+
+def test_the_tree_shows_every_folder_with_a_line_about_it() -> None:
+    """In the order that data flows."""
+    heads = [line.removeprefix("├── ").split("/ ") for line in tree().splitlines() if line.startswith("├── ")]
+    assert {name for name, _ in heads} == set(MAY_IMPORT)
+    assert all(about.strip() for _, about in heads)
+
+
+def test_links_are_relative_and_lead_to_the_real_folders() -> None:
+    """`cbdp/features` and `cbdp/solvers` are committed as relative links."""
+    for name in ("features", "solvers"):
+        link = ROOT / "cbdp" / name
+        assert link.is_symlink()
+        assert str(link.readlink()) == f"../{name}"

@@ -1,0 +1,65 @@
+"""The layout section of the README: the folders of the package in the order that data flows, as they are.
+
+`PYTHONPATH=tests python -m house.tree` prints it; it belongs between the markers in README.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from pathlib import Path
+
+from house.graph import FOUNDATION, ON_THE_WALL, PRIVATE, PUBLIC, RIGHT, ROOT
+
+BEGIN, END = "<!-- layout: make layout -->", "<!-- /layout -->"
+SIDES = {
+    "public facts and promises; no data": PUBLIC,
+    "PRIVATE: may see trips": PRIVATE,
+    "right of the wall: sees measurements and never a trip; imports nothing PRIVATE, through any chain": RIGHT,
+    "on the wall: may import both sides; nothing above imports these": ON_THE_WALL,
+}
+WIDTH = 118
+INDENT = 18
+
+
+def tree(root: Path = ROOT) -> str:
+    """Every folder with its line, and below it what it holds."""
+    lines = [f"{'cbdp/':{INDENT}}{', '.join(FOUNDATION)}: what every folder may import"]
+    for side, folders in SIDES.items():
+        lines += [f"── {side} {'─' * (WIDTH - len(side) - 4)}"]
+        for name in folders:
+            lines += _folder(root / "cbdp" / name)
+    return "\n".join(lines)
+
+
+def _folder(folder: Path) -> list[str]:
+    about = (ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or "").splitlines()
+    held = sorted(
+        inner.stem if inner.is_file() else f"{inner.name}/"
+        for inner in folder.iterdir()
+        if (inner.suffix == ".py" and inner.stem != "__init__")
+        or (inner.is_dir() and inner.name != "__pycache__")
+    )
+    head = textwrap.wrap(about[0] if about else "", WIDTH - INDENT)
+    body = textwrap.wrap(" ".join(held), WIDTH - INDENT - 2, break_on_hyphens=False)
+    name = f"├── {folder.name}/"
+    return [
+        *(f"{name if not n else '│':{INDENT}}{line}" for n, line in enumerate(head)),
+        *(f"{'│':{INDENT}}  {line}" for line in body),
+    ]
+
+
+def block(root: Path = ROOT) -> str:
+    """What stands between the markers."""
+    return f"\n```\n{tree(root)}\n```\n"
+
+
+def printed(readme: str) -> str | None:
+    """What a README has between the markers, or None where it has none."""
+    if BEGIN not in readme or END not in readme:
+        return None
+    return readme.partition(BEGIN)[2].partition(END)[0]
+
+
+if __name__ == "__main__":
+    print(f"{BEGIN}{block()}{END}")

@@ -1,0 +1,186 @@
+"""Trips gathered on few types of each cell: tables stay, and what is named is likelier to be real."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import Case, cases
+
+import cbdp
+from cbdp.audit import solved
+from cbdp.datasets import ann_arbor
+from cbdp.errors import InputError
+from cbdp.mechanisms import ConstraintBased
+from cbdp.rounding.few import GATHERING, gathered, price_of
+
+ESTIMATES = st.one_of(st.just(0.0), st.floats(0.001, 0.9), st.floats(1.0, 40.0))
+
+
+def _one_cell(many: int) -> cbdp.FeatureDag:
+    return cbdp.FeatureDag(cbdp.Universe(stop=range(many)), [])
+
+
+def _cost(estimate: np.ndarray, counts: np.ndarray, price: float) -> float:
+    named = counts > 0
+    return float(((counts - estimate) ** 2).sum() + price * np.maximum(0, 1 - estimate[named]).sum())
+
+
+@given(st.lists(ESTIMATES, min_size=1, max_size=7), st.sampled_from([0.0, 1.0, GATHERING.price, 1000.0]))
+@settings(max_examples=300, deadline=None)
+def test_no_choice_of_types_is_cheaper(values: list[float], price: float) -> None:
+    """Of all numbers of types, the likeliest first, that can share a cell's trips with one each at least, none costs less."""
+    estimate = np.array(values)
+    index = np.flatnonzero(estimate)
+    at, count = gathered(_one_cell(len(values)), index, estimate[index], price)
+    made = np.zeros(len(values))
+    made[at] = count
+    assert made.sum() == pytest.approx(estimate.sum())
+    best = np.inf
+    for k in range(1, len(index) + 1):
+        held = np.argsort(-estimate)[:k]
+        tried = np.zeros(len(values))
+        tried[held] = estimate[held] + (estimate.sum() - estimate[held].sum()) / k
+        if k == 1 or tried[held].min() >= 1:
+            best = min(best, _cost(estimate, tried, price))
+    if len(index):
+        assert _cost(estimate, made, price) <= best + 1e-6
+    assert len(at) <= 1 or count.min() >= 1 - 1e-6
+
+
+@given(cases(), st.integers(0, 2**32 - 1))
+@settings(deadline=None)
+def test_every_table_is_kept(case: Case, seed: int) -> None:
+    """Cells keep their sums, so features do; only types with trips get more, and no named one has less than it had."""
+    rng = np.random.default_rng(seed)
+    size = case.dag().universe.size
+    estimate = rng.gamma(0.3, 3.0, size) * (rng.random(size) < 0.7)
+    index = np.flatnonzero(estimate)
+    at, count = gathered(case.dag(), index, estimate[index])
+    made = np.zeros(size)
+    made[at] = count
+    cells = case.dag().cell_of_leaf
+    assert np.bincount(cells, made) == pytest.approx(np.bincount(cells, estimate))
+    assert (np.diff(at) > 0).all()
+    assert (made[at] >= estimate[at] - 1e-9).all()
+    assert (estimate[at] > 0).all()
+
+
+def test_a_higher_price_names_fewer() -> None:
+    """The dearer a wrongly named type, the fewer types are named; at no price, as many as there are whole trips."""
+    rng = np.random.default_rng(5)
+    estimate = rng.gamma(0.2, 2.0, 400)
+    named = [
+        len(gathered(_one_cell(400), np.arange(400), estimate, price)[0]) for price in (0, 1, 4, 16, 64, 1e6)
+    ]
+    assert named == sorted(named, reverse=True)
+    assert named[0] > named[-1] >= 1
+
+
+def test_the_price_follows_what_epsilon_was_spent_on() -> None:
+    """Single types weigh more where ε was spent on them; a budget given by hand, or none, has the usual price."""
+    assert price_of("leaves") == 16
+    assert [price_of(budget) for budget in ("balanced", {"leaves": 1}, None)] == [64] * 3
+
+
+# On demand of two kinds, made here, on which no constant was chosen.
+
+Demand = tuple[cbdp.FeatureDag, np.ndarray]
+
+
+def _gravity(place: np.ndarray, pull: np.ndarray, zone: np.ndarray, far: list[float], reach: float) -> Demand:
+    """Trips among stops that fall off with distance, at four times; modes go by distance. About 0.5 trips a type."""
+    apart = np.sqrt(((place[:, None] - place) ** 2).sum(axis=-1))
+    stops = cbdp.Dimension(range(len(place)), zone=zone.tolist())
+    universe = cbdp.Universe(origin=stops, destination=stops, time=range(4)).without_equal(
+        "origin", "destination"
+    )
+    flow = pull[:, None] * pull * np.exp(-apart / reach)
+    types = [universe.unrank(i) for i in range(universe.size)]
+    mean = np.array([flow[o, d] * (0.4, 0.2, 0.15, 0.25)[t] for o, d, t in types])
+    counts = np.random.default_rng(16).poisson(0.5 * len(types) * mean / mean.sum())
+    return cbdp.features.odmts(universe, modes=np.digitize(apart, far)), counts
+
+
+@cache
+def _demand(kind: str) -> Demand:
+    rng = np.random.default_rng(15)
+    if kind == "polycentric":  # five towns of nine stops in a square of 20 km
+        zone = np.arange(45) % 5
+        place = rng.uniform(0, 20, (5, 2))[zone] + rng.normal(0, 2, (45, 2))
+        return _gravity(place, rng.exponential(1, 45), zone, [3, 8], reach=4)
+    along = 0.5 * np.arange(60)  # a corridor of 30 km with three places that people go to
+    pull = 0.2 + sum(np.exp(-((along - at) ** 2) / 2) for at in (4, 15, 25))
+    return _gravity(np.column_stack([along, 0 * along]), pull, np.arange(60) // 6, [6], reach=5)
+
+
+@cache
+def _told(kind: str, **asked: str) -> tuple[float, float, float]:
+    """Types named that nobody used, true trips covered and error per type at ε = 1, means over three releases."""
+    features, truth = _demand(kind)
+    found = []
+    for seed in range(3):
+        whole = ConstraintBased(features, "1", **asked).simulate(truth, seed).counts("singleton")
+        false, covered = ((whole > 0) & (truth == 0)).sum(), np.minimum(whole, truth).sum()
+        found.append((false, covered, np.sqrt(np.mean((whole - truth) ** 2))))
+    false, covered, error = np.mean(found, axis=0)
+    return float(false), float(covered), float(error)
+
+
+@pytest.mark.parametrize("kind", ["polycentric", "corridor"])
+@pytest.mark.parametrize("budget", ["leaves", "balanced"])
+def test_few_names_fewer_types_that_nobody_used(kind: str, budget: str) -> None:
+    """Less than half as many as nearest, for less than a fifth of the true trips that nearest covers; better than the paper."""
+    few, nearest = _told(kind, budget=budget), _told(kind, budget=budget, rounding="nearest")
+    paper = _told(kind, preset="paper")
+    assert few[0] < 0.5 * nearest[0]
+    assert few[1] > 0.8 * nearest[1]
+    assert few[1] > paper[1]
+    assert few[2] < paper[2]
+
+
+# In a release.
+
+
+def test_which_trips_are_published_is_stated_and_checked() -> None:
+    """The manifest says how trips were rounded; tables are their estimates rounded either way; a wrong word is refused."""
+    city = ann_arbor(seed=0, hours=("08:00", "09:00"))
+    for rounding in ("few", "nearest"):
+        made = ConstraintBased(city.features(), "1", rounding=rounding)
+        release = made.simulate(city.counts(), seed=1)
+        assert release.manifest["mechanism"]["settings"]["rounding"] == rounding
+        assert release.manifest["rounding"] == {"exact": True, "violations": {}}
+        for name in ("time", "zone", "mode", "total"):
+            assert np.abs(release.counts(name) - release.estimate.counts(name)).max() < 1  # type: ignore[union-attr]
+    assert ConstraintBased(city.features(), "1").rounding == "few"
+    assert ConstraintBased(city.features(), "1", preset="paper").rounding == "nearest"
+    with pytest.raises(InputError, match=r"unknown rounding 'most': use 'nearest' or 'few'"):
+        ConstraintBased(city.features(), "1", rounding="most")
+    with pytest.raises(InputError, match="rounding 'few' with estimator 'projection'"):
+        ConstraintBased(city.features(), "1", preset="paper", rounding="few")
+
+
+@pytest.mark.parametrize("budget", ["balanced", "leaves"])
+@pytest.mark.parametrize("rounding", ["few", "nearest"])
+def test_a_trip_moved_within_its_cell_is_found(rounding: str, budget: str) -> None:
+    """No table changes when a trip moves between types of one cell; an audit makes the trips again and names the type."""
+    city = ann_arbor(seed=0, hours=("08:00", "09:00"))
+    made = ConstraintBased(city.features(), "1", budget=budget, rounding=rounding)
+    release = made.simulate(city.counts(), seed=1)
+    assert [f.verdict for f in solved.attack(release, release.manifest)] == ["clear", "clear"]
+    counts, cells = release.counts("singleton"), city.features().cell_of_leaf
+    here = int(np.argmax(counts))
+    there = int(np.flatnonzero((cells == cells[here]) & (counts == 0))[0])
+    counts[here] -= 1
+    counts[there] += 1
+    index = np.flatnonzero(counts)
+    changed = replace(release, index=index, value=counts[index])
+    found = solved.attack(changed, changed.manifest)
+    wrong = [f.title for f in found if f.verdict == "contradicts"]
+    words = [" · ".join(map(str, city.universe.unrank(type_))) for type_ in (here, there)]
+    assert len(wrong) == 1
+    assert any(name in wrong[0] for name in words)
