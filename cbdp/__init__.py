@@ -37,7 +37,7 @@ _HOME = {
     "ThresholdLaplace": "cbdp.mechanisms",
     "Release": "cbdp.release",
     "load": "cbdp.mechanisms",
-    "export": "cbdp.release",
+    "export": "cbdp.release.export",
     "audit_release": "cbdp.app.audit",
     "epsilon_lower_bound": "cbdp.app.audit",
 }
@@ -76,7 +76,8 @@ if TYPE_CHECKING:
     from cbdp.privacy.ledger import Ledger
     from cbdp.privacy.measurement import Measurement
     from cbdp.privacy.unit import Person, Trip
-    from cbdp.release import Release, export
+    from cbdp.release import Release
+    from cbdp.release.export import export
     from cbdp.trips import Clock, Counts, count
 
 

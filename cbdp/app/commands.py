@@ -63,10 +63,24 @@ def check(argv: Sequence[str]) -> int:
     from cbdp.app.explain import answers, explain
     from cbdp.app.plan import plan
 
+    for wish in options.within:
+        _check_wish(wish)
     planned = plan(read(options.config))
     said = answers(planned, options.within)
     print("\n".join([str(explain(planned)), *said]))
     return 0
+
+
+def _check_wish(wish: str) -> None:
+    from cbdp.privacy.numbers import positive
+
+    feature, _, percent = wish.partition("=")
+    try:
+        positive(percent.replace("%", "").strip())
+    except InputError:
+        feature = ""
+    if not feature:
+        raise InputError(f"--within takes FEATURE=PERCENT, for example zone=5, not {wish!r}")
 
 
 def release(argv: Sequence[str]) -> int:
@@ -92,6 +106,7 @@ def report(argv: Sequence[str]) -> int:
     )
     options = parser.parse_args(argv)
     from cbdp.app.internal import build_internal
+    from cbdp.app.new_file import check_new, write_new
     from cbdp.release import load
     from cbdp.report import build
     from cbdp.report.markup import INTERNAL
@@ -99,15 +114,9 @@ def report(argv: Sequence[str]) -> int:
     given = load(options.release)
     if options.internal and not options.out:
         raise InputError("an internal report shows private counts: say with --out where it may be written")
-    page = build_internal(given, _truth(options.internal)) if options.internal else build(given)
     path = Path(options.out or _beside(options.release))
-    try:
-        with path.open("x", encoding="utf-8") as out:
-            out.write(page)
-    except OSError as wrong:
-        raise InputError(
-            f"{str(path)!r} cannot be written ({wrong.strerror}): choose another place with --out"
-        ) from None
+    check_new(path, internal=bool(options.internal))
+    write_new(path, build_internal(given, _truth(options.internal)) if options.internal else build(given))
     print(f"{INTERNAL}\n{path}" if options.internal else path)
     return 0
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cbdp.app.config.choices import budgets, formats
 from cbdp.app.guessing import Guess, guess
+from cbdp.app.new_file import write_new
 from cbdp.errors import InputError
 
 GENERIC = {"trips", "trip", "data", "rides", "journeys", "records", "table"}
@@ -20,17 +21,7 @@ def write(
     """Write a configuration for these files; one that is there is left alone."""
     file = Path(path)
     text = starter(trips, stops, file.absolute().parent)
-    try:
-        with file.open("x", encoding="utf-8") as out:
-            out.write(text)
-    except FileExistsError:
-        raise InputError(
-            f"{str(file)!r} exists already and is not overwritten: choose another name"
-        ) from None
-    except OSError as wrong:
-        raise InputError(
-            f"{str(file)!r} cannot be written ({wrong.strerror}): choose another place"
-        ) from None
+    write_new(file, text)
     return file
 
 

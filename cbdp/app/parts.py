@@ -1,4 +1,4 @@
-"""Every kind of part that others may add, in the order of the data flow, and what `cbdp parts` says of each part."""
+"""Every kind of part that others may add, and what `cbdp parts` says of each part."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class PartKind:
 
 
 KINDS: Mapping[str, PartKind] = {
-    "budgets": PartKind("cbdp.privacy.budget:BUDGETS"),
-    "laws": PartKind("cbdp.privacy.laws:LAWS"),
-    "mechanisms": PartKind("cbdp.mechanisms:MECHANISMS"),
-    "estimators": PartKind("cbdp.estimate:ESTIMATORS"),
     "solvers": PartKind(
         "cbdp.solvers:SOLVERS",
         {"exact counts": "exact_values", "warm start": "warm", "trip types": "largest"},
     ),
+    "mechanisms": PartKind("cbdp.mechanisms:MECHANISMS"),
+    "estimators": PartKind("cbdp.estimate:ESTIMATORS"),
     "roundings": PartKind("cbdp.rounding:ROUNDINGS"),
+    "budgets": PartKind("cbdp.privacy.budget:BUDGETS"),
+    "laws": PartKind("cbdp.privacy.laws:LAWS"),
     "formats": PartKind("cbdp.release.export:FORMATS"),
     "designers": PartKind("cbdp.transit:DESIGNERS"),
     "sizers": PartKind("cbdp.transit:SIZERS"),
@@ -66,7 +66,9 @@ def rows(kind: str) -> list[tuple[str, ...]]:
             made.append((name, package, "no", *("" for _ in shown), broken))
             continue
         here = _installed(part)
-        about = _about(part) if here else f"{_about(part)} — {part.install}"
+        about = (
+            _about(part) if here else f"{_about(part)} — {getattr(part, 'install', 'its package is missing')}"
+        )
         capabilities = (_told(getattr(part, attribute, None)) for attribute in shown.values())
         made.append((name, package, "yes" if here else "no", *capabilities, about))
     return made

@@ -26,9 +26,9 @@ import numpy as np
 from cbdp.errors import InputError, SolverError
 from cbdp.privacy.ledger import Charge, Ledger
 from cbdp.progress import in_quarters, watched
-from cbdp.release.saving import PARTIAL, Saved, leftovers
 from cbdp.release.layout import check
 from cbdp.release.loading import load
+from cbdp.release.saving import PARTIAL, Saved, leftovers
 from cbdp.trips.count import Counts, count
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedRelease:
     """Where a release is, and whether this run made it."""
 
     path: Path
     fresh: bool
 
 
-def publish(plan: Plan, say: Say = lambda _: None) -> Published:
+def publish(plan: Plan, say: Say = lambda _: None) -> PublishedRelease:
     """Count, charge, measure, solve, round, write: or find the release that an identical request has made before."""
     claim = plan.mechanism.claim()
     if not claim.holds:
@@ -64,7 +64,7 @@ def publish(plan: Plan, say: Say = lambda _: None) -> Published:
     return done
 
 
-def _found(plan: Plan) -> Published | None:
+def _found(plan: Plan) -> PublishedRelease | None:
     """The release that an identical request has made before."""
     if not Ledger.started(plan.account.path):
         return None
@@ -72,7 +72,7 @@ def _found(plan: Plan) -> Published | None:
         return _earlier(ledger, plan)
 
 
-def _made(plan: Plan, say: Say) -> Published:
+def _made(plan: Plan, say: Say) -> PublishedRelease:
     """Everything that can fail is done before the ledger is asked, or created."""
     counts = _count(plan, say)
     _rehearse(plan, say)
@@ -89,7 +89,7 @@ def _made(plan: Plan, say: Say) -> Published:
         release = _measure(plan, counts, say)
         saved = _write(plan, release, charge, say)
         ledger.released(charge, saved.sha256, plan.output)
-    return Published(plan.output, fresh=True)
+    return PublishedRelease(plan.output, fresh=True)
 
 
 @contextmanager
@@ -108,12 +108,12 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(place)
 
 
-def _earlier(ledger: Ledger, plan: Plan) -> Published | None:
+def _earlier(ledger: Ledger, plan: Plan) -> PublishedRelease | None:
     """The release of an identical request, finished or only to be noted; leftovers of runs that died are removed."""
     done = ledger.finished(plan.request)
     if done is not None:
         _check_stored(Path(done.path), done.sha256)
-        return Published(Path(done.path), fresh=False)
+        return PublishedRelease(Path(done.path), fresh=False)
     heads = {charge.head: charge for charge in ledger.unfinished(plan.request)}
     if plan.output.exists():
         charge = heads.get(_head(plan.output) or "")
@@ -122,7 +122,7 @@ def _earlier(ledger: Ledger, plan: Plan) -> Published | None:
                 f"the output folder {str(plan.output)!r} exists already: choose another, or move it away"
             )
         ledger.released(charge, _digest(plan.output), plan.output)
-        return Published(plan.output, fresh=False)
+        return PublishedRelease(plan.output, fresh=False)
     for dead in leftovers(plan.output):
         shutil.rmtree(dead, ignore_errors=True)
     return None
@@ -168,20 +168,15 @@ def _rehearse(plan: Plan, say: Say) -> None:
 def _measure(plan: Plan, counts: Counts, say: Say) -> Release:
     with _stage(say, "measuring, solving and rounding"), watched(in_quarters(say)):
         release = replace(plan.mechanism.release(counts), places=plan.stops)
-    with _stage(say, "simulating intervals from the release"):
+    with _stage(say, "simulating intervals from the release"), watched(in_quarters(say)):
         try:
-            return release.with_intervals(plan.confidence, progress=_runs(say))
+            return release.with_intervals(plan.confidence)
         except (
             InputError,
             SolverError,
         ) as why:  # ε is spent: a release without intervals is better than none
             say(f"there are no intervals: {why}")
             return release
-
-
-def _runs(say: Say) -> Callable[[int, int], None]:
-    show = in_quarters(say)
-    return lambda done, many: show("runs", done / many)
 
 
 def _write(plan: Plan, release: Release, charge: Charge, say: Say) -> Saved:
@@ -193,7 +188,7 @@ def _write(plan: Plan, release: Release, charge: Charge, say: Say) -> Saved:
         return release.save(plan.output, ledger_head=charge.head, extra={"report.html": page})
 
 
-def _export(plan: Plan, done: Published, say: Say) -> None:
+def _export(plan: Plan, done: PublishedRelease, say: Say) -> None:
     """The formats asked for, beside the release; those that are there already are left alone."""
     from cbdp.release.export import export
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.audit.finding import Finding
-from cbdp.audit.laws import law_of
-from cbdp.audit.tables import Noise, Published, Sum, Table, joint_codes
+from cbdp.audit.laws import sum_law
+from cbdp.audit.tables import CountTable, PublishedTables, Sum, joint_codes
+from cbdp.privacy.laws import Law
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,7 +31,7 @@ class Disagreement:
     chance: float  # for all comparisons together
 
 
-def attack(published: Published) -> list[Finding]:
+def attack(published: PublishedTables) -> list[Finding]:
     """What is wrong with the tables taken together, and with each on its own; one clear finding if nothing is."""
     compared = list(_comparisons(published))
     findings = list(_disagreements(compared))
@@ -42,7 +43,7 @@ def attack(published: Published) -> list[Finding]:
     return [
         Finding(
             CHECK, "clear", "The tables agree within their declared noise",
-            f"{sum(len(c.off) for c in compared)} sums and pairs were compared; cells, counts and order are in order.",
+            f"{sum(len(c.off) for c in compared)} sums and pairs were compared; cells, counts and the order of rows are sound.",
             figures={"comparisons": sum(len(c.off) for c in compared), "tables": len(published.tables)},
         )
     ]  # fmt: skip
@@ -55,7 +56,7 @@ def attack(published: Published) -> list[Finding]:
 class _Comparison:
     """Differences that should be 0 up to noise, each with its chance and the name of its cell."""
 
-    first: Table
+    first: CountTable
     rows: Ints
     against: str
     off: Floats
@@ -63,7 +64,7 @@ class _Comparison:
     exact: bool
 
 
-def disagreements(published: Published) -> list[Disagreement]:
+def disagreements(published: PublishedTables) -> list[Disagreement]:
     """Every comparison that noise does not explain, at a risk of 1e-6 for all together; the worst first."""
     found = list(_comparisons(published))
     many = max(1, sum(len(c.off) for c in found))
@@ -88,27 +89,27 @@ def _disagreements(found: list[_Comparison]) -> Iterator[Finding]:
         more = f" and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
         least = float(c.chance[worst[0]]) * many
         why = (
-            "They are said to agree exactly."
+            "They are claimed to agree exactly."
             if c.exact
-            else f"By declared noise: probability {least:.1g} at most."
+            else f"With the declared noise this has a probability of at most {least:.1g}."
         )
         yield Finding(
             CHECK, "contradicts", f"{c.first.name!r} disagrees with {c.against} in {len(wrong)} of {len(c.off)} counts",
             f"{named}{more}. {why}",
-            "Counts that noise does not explain were changed, or the noise is not what is declared.",
+            "Counts that the noise does not explain were changed, or the noise is not the declared one.",
             "Publish the tables as they were made, with the law and scale of their noise.",
             {"disagree": len(wrong), "compared": len(c.off), "largest": float(np.abs(c.off[wrong]).max()), "chance": least},
         )  # fmt: skip
 
 
-def _comparisons(published: Published) -> Iterator[_Comparison]:
+def _comparisons(published: PublishedTables) -> Iterator[_Comparison]:
     for p in published.equal:
         one, other = published[p.first], published[p.second]
         if one.noise is not None and other.noise is not None:
             both = one.shown[p.first_rows] & other.shown[p.second_rows]
             rows = p.first_rows[both]
             off = one.counts[rows] - other.counts[p.second_rows[both]]
-            chance = law_of([(one.noise, 1.0, 1), (other.noise, 1.0, 1)]).tail(off)
+            chance = sum_law([(one.noise, 1.0, 1), (other.noise, 1.0, 1)]).tail(off)
             yield _Comparison(one, rows, f"its equal in {other.name!r}", off, chance, False)
     for s in published.relations:
         compared = _sum(published[s.total], published[s.part], s)
@@ -116,7 +117,7 @@ def _comparisons(published: Published) -> Iterator[_Comparison]:
             yield compared
 
 
-def _sum(total: Table, part: Table, s: Sum) -> _Comparison | None:
+def _sum(total: CountTable, part: CountTable, s: Sum) -> _Comparison | None:
     """A total less its shown parts. Hidden parts are at least 0, and each is at most the threshold but for its noise."""
     at = np.asarray(s.rows)
     inside = at >= 0
@@ -141,21 +142,21 @@ def _sum(total: Table, part: Table, s: Sum) -> _Comparison | None:
     return _Comparison(total, rows, against, off, chance, False)
 
 
-def _chance(off: Floats, noise: Noise, part: Table, shown: int, hidden: int) -> Floats:
+def _chance(off: Floats, noise: Law, part: CountTable, shown: int, hidden: int) -> Floats:
     """The chance of so large a difference: two-sided if all parts are shown, else on the sides that are bounded."""
     assert part.noise is not None
-    law = law_of([(noise, 1.0, 1), (part.noise, 1.0, shown)])
+    law = sum_law([(noise, 1.0, 1), (part.noise, 1.0, shown)])
     if part.closed and not hidden:
         return law.tail(off)
     below = np.where(off < 0, law.tail(off) / 2, 1.0)
     if not part.closed or part.threshold is None:
         return below
     over = off - hidden * part.threshold
-    wide = law_of([(noise, 1.0, 1), (part.noise, 1.0, shown + hidden)])
+    wide = sum_law([(noise, 1.0, 1), (part.noise, 1.0, shown + hidden)])
     return np.minimum(below, np.where(over > 0, np.minimum(1.0, wide.tail(over)), 1.0))
 
 
-def _outside(published: Published) -> Iterator[Finding]:
+def _outside(published: PublishedTables) -> Iterator[Finding]:
     """Parts that belong to no row of a total that lists all."""
     for s in published.relations:
         total, part = published[s.total], published[s.part]
@@ -164,7 +165,7 @@ def _outside(published: Published) -> Iterator[Finding]:
             yield Finding(
                 CHECK, "contradicts", f"{len(lost)} counts of {part.name!r} belong to no row of {total.name!r}",
                 f"The first is {part.label(int(lost[0]))}; {total.name!r} is said to list all cells.",
-                "Types outside the declared universe come from the data: that they exist is news.",
+                "Cells outside the declared universe come from the data: that they are listed reveals something.",
                 "Publish a fixed list of cells that does not depend on the data.", {"outside": len(lost)},
             )  # fmt: skip
 
@@ -172,20 +173,20 @@ def _outside(published: Published) -> Iterator[Finding]:
 # One table
 
 
-def _table(table: Table) -> Iterator[Finding]:
+def _table(table: CountTable) -> Iterator[Finding]:
     yield from _cells(table)
     yield from _numbers(table)
     if order(table) is None:
         yield Finding(
             CHECK, "weakness", f"The rows of {table.name!r} are in no recognisable order",
-            "They follow neither their keys nor their counts. An order in which rows were first met says which came first.",
+            "They follow neither their keys nor their counts. Rows in the order in which they were met say which came first.",
             "If rows stand as they were inserted, the first row of a group tells who was there first, and one trip less "
             "would have moved it.",
             "Sort the rows by their keys before publication.",
         )  # fmt: skip
 
 
-def _cells(table: Table) -> Iterator[Finding]:
+def _cells(table: CountTable) -> Iterator[Finding]:
     if table.keys:
         codes, _ = joint_codes(table.keys, table.keys)
         _, first, many = np.unique(codes, return_index=True, return_counts=True)
@@ -194,19 +195,19 @@ def _cells(table: Table) -> Iterator[Finding]:
             yield Finding(
                 CHECK, "contradicts", f"{len(twice)} cells of {table.name!r} are listed more than once",
                 f"The first is {table.label(int(twice.min()))}.",
-                "Two noisy answers about one count are averaged: each further one costs privacy that was not counted.",
+                "Several noisy answers about one count can be averaged: each costs privacy, and only one was counted.",
                 "Publish every cell once.", {"duplicates": len(twice)},
             )  # fmt: skip
     if table.universe is not None and len(table) > table.universe:
         yield Finding(
             CHECK, "contradicts", f"{table.name!r} lists {len(table)} cells of a universe of {table.universe}",
-            "There are more rows than types that can be counted.",
-            "Types outside the declared universe come from the data: that they exist is news.",
+            "There are more rows than cells that can be counted.",
+            "Cells outside the declared universe come from the data: that they are listed reveals something.",
             "Publish a fixed list of cells that does not depend on the data.", {"cells": len(table)},
         )  # fmt: skip
 
 
-def _numbers(table: Table) -> Iterator[Finding]:
+def _numbers(table: CountTable) -> Iterator[Finding]:
     counts = table.counts
     finite = counts[np.isfinite(counts)]
     broken = np.flatnonzero(np.isfinite(counts) & (counts != np.round(counts)))
@@ -216,7 +217,7 @@ def _numbers(table: Table) -> Iterator[Finding]:
             CHECK, "contradicts" if table.noise is not None else "weakness",
             f"{len(broken)} counts of {table.name!r} are not whole numbers",
             f"{table.label(int(broken[0]))} is {counts[broken[0]]:g}, though noise and counts are whole.",
-            "Digits behind the point can show how a number was made, and from which true count.",
+            "Digits after the decimal point can show how a number was made, and from which true count.",
             "Add whole noise to whole counts, or round before publication.", {"broken": len(broken)},
         )  # fmt: skip
     negative = np.flatnonzero(np.isfinite(counts) & (counts < 0))
@@ -233,19 +234,18 @@ def _numbers(table: Table) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def order(table: Table) -> str | None:
+def order(table: CountTable) -> str | None:
     """How a table's rows are ordered, in words; None if they follow nothing that is public.
 
-    >>> order(Table("t", {"day": ["1", "1", "2"], "stop": ["B", "A", "A"]}, [3, 2, 9]))
+    >>> order(CountTable("t", {"day": ["1", "1", "2"], "stop": ["B", "A", "A"]}, [3, 2, 9]))
     'by day, stop (descending)'
-    >>> order(Table("t", {"stop": ["B", "C", "A", "D"]}, [3, 2, 9, 4])) is None
+    >>> order(CountTable("t", {"stop": ["B", "C", "A", "D"]}, [3, 2, 9, 4])) is None
     True
     """
     if len(table) < 3 or table.canonical:
         return "as listed"
-    listed = np.isfinite(
-        table.counts
-    )  # rows without a count may have been added by whoever describes the table
+    # rows without a count may have been added by whoever describes the table
+    listed = np.isfinite(table.counts)
     counts = table.counts[listed]
     if (np.diff(counts) >= 0).all() or (np.diff(counts) <= 0).all():
         return "by count"

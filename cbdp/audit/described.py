@@ -8,9 +8,9 @@
     file = "time-loc.csv"            # CSV (also .gz) or Parquet
     keys = ["date", "tap", "time", "loc"]    # or { date = "Date", … }: our name = the file's column
     count = "count"
-    noise = { law = "rounded-laplace", scale = 1.4 }   # laplace, discrete-laplace, rounded-laplace
+    noise = { law = "rounded-laplace", scale = 1.4 }   # laplace, discrete-laplace, rounded-laplace; scale 0: exact counts
     threshold = 18                   # smaller counts are not shown
-    zeros = "skipped"                # or "perturbed" (the default): cells in which nobody is get noise
+    zeros = "skipped"                # or "perturbed" (the default): empty cells get noise too
     cells = "listed"                 # every cell has a row; "some": rows may be missing; "product": all combinations of
                                      # the labels are cells; or a file that lists the cells that can be non-zero
     universe = 2304                  # the public number of cells, if known
@@ -26,7 +26,8 @@
     match = { time = "time" }        # the total's key = the part's; all of the total's keys
     exact = false                    # true: the published figures themselves are claimed to add up
 
-With `sums = "none"`, tables with shared key columns are not taken for sums of each other.
+With `sums = "none"`, tables with shared key columns are not taken for sums of each other. A noise law of `cbdp.privacy.laws`,
+or of another package, may be named as it is there.
 """
 
 from __future__ import annotations
@@ -41,8 +42,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.audit.tables import Noise, Pair, Published, Sum, Table, joint_codes, match
+from cbdp.audit.tables import CountTable, Pair, PublishedTables, Sum, joint_codes, match, quoted
 from cbdp.errors import InputError
+from cbdp.parts import did_you_mean
+from cbdp.privacy.laws import LAWS, Law, law_of
 
 Columns = dict[str, NDArray[Any]]
 
@@ -52,9 +55,10 @@ TOP = ("epsilon", "delta", "table", "equal", "sum", "sums")
 OF_TABLE = ("name", "file", "keys", "count", "noise", "threshold", "zeros", "cells", "universe")
 CLOCK = re.compile(r"^(\d{1,2}):(\d{2})$")
 DAY = 24 * 60
+COMMON = {"discrete-laplace": "geometric", "rounded-laplace": "rounded"}  # what laws are called elsewhere
 
 
-def read(folder: str | Path) -> Published:
+def read(folder: str | Path) -> PublishedTables:
     """The tables of a folder as its audit.toml describes them."""
     folder = Path(folder)
     path = folder / NAME
@@ -79,7 +83,7 @@ class _Description:
     def wrong(self, message: str) -> InputError:
         return InputError(f"{self.path}: {message}")
 
-    def published(self, said: Mapping[str, Any]) -> Published:
+    def published(self, said: Mapping[str, Any]) -> PublishedTables:
         self.known(said, TOP, "the description")
         listed = said.get("table", [])
         if not isinstance(listed, list) or not listed:
@@ -88,35 +92,35 @@ class _Description:
         epsilon = None if "epsilon" not in said else self.number(said["epsilon"], "epsilon")
         delta = self.number(said.get("delta", 0), "delta")
         if not 0 <= delta < 1:
-            raise self.wrong(f"delta is {delta:g}, it must be at least 0 and below 1")
+            raise self.wrong(f"delta is {delta:g}: it must be at least 0 and below 1")
         if epsilon is not None and epsilon <= 0:
-            raise self.wrong(f"epsilon is {epsilon:g}, it must be above 0")
+            raise self.wrong(f"epsilon is {epsilon:g}: it must be above 0")
         if said.get("sums", "implied") not in ("implied", "none"):
-            raise self.wrong(f"sums is {said['sums']!r}, use 'implied' or 'none'")
+            raise self.wrong(f"sums is {said['sums']!r}: use 'implied' or 'none'")
         imply = said.get("sums", "implied") == "implied"
         try:
-            base = Published(tables, epsilon, delta)
+            base = PublishedTables(tables, epsilon, delta)
             sums = tuple(self.sum(base, s) for s in said.get("sum", []))
             equal = tuple(self.equal(base, e) for e in said.get("equal", []))
-            return Published(tables, epsilon, delta, equal, sums, imply)
+            return PublishedTables(tables, epsilon, delta, equal, sums, imply)
         except InputError as error:
             raise error if str(error).startswith(str(self.path)) else self.wrong(str(error)) from None
 
     def known(self, said: Any, names: Sequence[str], where: str) -> None:
         if not isinstance(said, Mapping):
-            raise self.wrong(f"{where} is {said!r}, it must be a table of settings")
+            raise self.wrong(f"{where} is {said!r}: it must be a table of settings")
         for name in said:
             if name not in names:
-                raise self.wrong(f"{where} has {name!r}, which is unknown: there are {', '.join(names)}")
+                raise self.wrong(f"{where} has {name!r}, which is not known: there are {', '.join(names)}")
 
     def number(self, given: Any, what: str) -> float:
         if isinstance(given, bool) or not isinstance(given, int | float) or not np.isfinite(given):
-            raise self.wrong(f"{what} is {given!r}, give a finite number")
+            raise self.wrong(f"{what} is {given!r}: give a finite number")
         return float(given)
 
     # A table
 
-    def table(self, said: Any) -> Table:
+    def table(self, said: Any) -> CountTable:
         self.known(said, OF_TABLE, "a [[table]]")
         for need in ("file", "keys"):
             if need not in said:
@@ -136,12 +140,12 @@ class _Description:
         if universe is not None and (
             isinstance(universe, bool) or not isinstance(universe, int) or universe < 1
         ):
-            raise self.wrong(f"the universe of {name!r} is {universe!r}, give the number of its cells")
+            raise self.wrong(f"the universe of {name!r} is {universe!r}: give the number of its cells")
         zeros = said.get("zeros", "perturbed")
         if zeros not in ("perturbed", "skipped"):
-            raise self.wrong(f"zeros of {name!r} are {zeros!r}, they are 'perturbed' or 'skipped'")
+            raise self.wrong(f"zeros of {name!r} are {zeros!r}: say 'perturbed' or 'skipped'")
         try:
-            made = Table(
+            made = CountTable(
                 name, keys, counts, self.noise(said, name), threshold, zeros == "perturbed", universe
             )
         except InputError as error:
@@ -153,9 +157,9 @@ class _Description:
             return {k: k for k in said}
         if isinstance(said, Mapping) and all(isinstance(k, str) for k in said.values()):
             return dict(said)
-        raise self.wrong(f"keys of {name!r} are {said!r}, give a list of columns, each once")
+        raise self.wrong(f"keys of {name!r} are {said!r}: give a list of columns, each once")
 
-    def noise(self, said: Mapping[str, Any], name: str) -> Noise | None:
+    def noise(self, said: Mapping[str, Any], name: str) -> Law | None:
         if "noise" not in said:
             return None
         self.known(said["noise"], ("law", "scale"), f"the noise of {name!r}")
@@ -163,9 +167,13 @@ class _Description:
             raise self.wrong(
                 f"the noise of {name!r} needs a law and a scale: {{ law = 'laplace', scale = 1.4 }}"
             )
-        return Noise(
-            said["noise"]["law"], self.number(said["noise"]["scale"], f"the noise scale of {name!r}")
-        )
+        law = said["noise"]["law"]
+        known = ["laplace", *COMMON, *LAWS.names()]
+        if law not in known:
+            hint = did_you_mean(str(law), list(dict.fromkeys(known)))
+            raise self.wrong(f"unknown law of noise {law!r} of {name!r}: {hint}")
+        scale = self.number(said["noise"]["scale"], f"the noise scale of {name!r}")
+        return law_of(COMMON.get(law, law), scale)
 
     def load(self, file: str, names: Sequence[str], what: str) -> Columns:
         """Some columns of a file in the folder, as they are: CSV as text."""
@@ -198,13 +206,13 @@ class _Description:
                 made[row] = np.nan if value is None or value == "" else float(value)
             except (TypeError, ValueError):
                 raise self.wrong(
-                    f"{file!r}: column {name!r}, row {row + 1} is {value!r}, which is no count"
+                    f"{file!r}: column {name!r}, row {row + 1} is {value!r}, which is not a number"
                 ) from None
         return made
 
     # Its cells
 
-    def completed(self, table: Table, cells: Any, columns: Mapping[str, str]) -> Table:
+    def completed(self, table: CountTable, cells: Any, columns: Mapping[str, str]) -> CountTable:
         """The table with a row for every cell that can be non-zero, as far as the description says."""
         if cells in ("listed", "some"):
             return replace(table, closed=cells == "listed")
@@ -212,18 +220,18 @@ class _Description:
             return _with(table, self.product(table))
         if not isinstance(cells, str) or not (self.folder / cells).is_file():
             raise self.wrong(
-                f"cells of {table.name!r} are {cells!r}, use 'listed', 'some', 'product' or a file in {self.folder}"
+                f"cells of {table.name!r} are {cells!r}: use 'listed', 'some', 'product' or a file in {self.folder}"
             )
         loaded = self.load(cells, list(columns.values()), table.name)
         listed = {own: _text(loaded[column]) for own, column in columns.items()}
         outside = np.flatnonzero((match(listed, dict(table.keys)) < 0) & table.shown)
         if len(outside):
             raise self.wrong(
-                f"{table.label(int(outside[0]))} has a count, but is not among the cells of {cells!r}"
+                f"{table.label(int(outside[0]))} has a count and is not among the cells of {cells!r}: add it"
             )
         return _with(table, listed)
 
-    def product(self, table: Table) -> Columns:
+    def product(self, table: CountTable) -> Columns:
         labels = {name: np.unique(column) for name, column in table.keys.items()}
         size = int(np.prod([len(v) for v in labels.values()], dtype=float))
         if size > MOST:
@@ -233,7 +241,7 @@ class _Description:
 
     # Relations
 
-    def sum(self, published: Published, said: Any) -> Sum:
+    def sum(self, published: PublishedTables, said: Any) -> Sum:
         self.known(said, ("total", "part", "match", "exact"), "a [[sum]]")
         for need in ("total", "part"):
             if need not in said:
@@ -242,12 +250,12 @@ class _Description:
         pairs = said.get("match", {name: name for name in total.keys})
         if set(pairs) != set(total.keys):
             raise self.wrong(
-                f"{total.name!r} as a sum of {part.name!r}: match all of the total's keys, {_listed(total.keys)}"
+                f"{total.name!r} as a sum of {part.name!r}: match all of the total's keys, {quoted(total.keys)}"
             )
         for name in pairs.values():
             if name not in part.keys:
                 raise self.wrong(
-                    f"{total.name!r} as a sum of {part.name!r}: the part has no key {name!r}, it has {_listed(part.keys)}"
+                    f"{total.name!r} as a sum of {part.name!r}: the part has no key {name!r}, it has {quoted(part.keys)}"
                 )
         inner = {name: part.keys[own] for name, own in pairs.items()}
         rows = match(total.keys, inner) if inner else np.zeros(len(part), dtype=np.int64)
@@ -257,7 +265,7 @@ class _Description:
             )
         return Sum(total.name, part.name, rows, bool(said.get("exact", False)))
 
-    def equal(self, published: Published, said: Any) -> Pair:
+    def equal(self, published: PublishedTables, said: Any) -> Pair:
         self.known(said, ("first", "second", "shift"), "an [[equal]]")
         sides = []
         for need in ("first", "second"):
@@ -281,12 +289,14 @@ class _Description:
         found = at >= 0
         return Pair(one.name, here[found], other.name, there[at[found]])
 
-    def side(self, published: Published, said: Mapping[str, Any]) -> tuple[Table, NDArray[np.int64]]:
+    def side(
+        self, published: PublishedTables, said: Mapping[str, Any]
+    ) -> tuple[CountTable, NDArray[np.int64]]:
         table = published[str(said.get("table"))]
         keep = np.ones(len(table), dtype=bool)
         for name, value in said.get("where", {}).items():
             if name not in table.keys:
-                raise self.wrong(f"table {table.name!r} has no key {name!r}: it has {_listed(table.keys)}")
+                raise self.wrong(f"table {table.name!r} has no key {name!r}: it has {quoted(table.keys)}")
             keep &= table.keys[name] == str(value)
         if not keep.any():
             raise self.wrong(f"no row of {table.name!r} is where {dict(said.get('where', {}))}")
@@ -307,11 +317,11 @@ class _Description:
             return f"{float(label) + by:g}"
         except ValueError:
             raise self.wrong(
-                f"{label!r} of {name!r} is neither a time of day nor a number, it cannot be shifted"
+                f"{label!r} of {name!r} is neither a time of day nor a number: it cannot be shifted"
             ) from None
 
 
-def _with(table: Table, cells: Columns) -> Table:
+def _with(table: CountTable, cells: Columns) -> CountTable:
     """The table's rows as they are, then a hidden row for each of these cells that it does not list."""
     if not table.keys:
         return table
@@ -329,7 +339,3 @@ def _with(table: Table, cells: Columns) -> Table:
 
 def _text(column: NDArray[Any]) -> NDArray[Any]:
     return np.array(["" if v is None else str(v) for v in column], dtype=str)
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(map(repr, names)) or "none"

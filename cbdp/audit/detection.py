@@ -1,7 +1,7 @@
-"""Detection: where zeros are not noised, a published count proves that somebody was there.
+"""Detection: where counts of zero get no noise, a published count proves that somebody was there.
 
 A group of g people, alone at a count, is published when g plus the noise reaches the threshold. Without them the count is
-never published. That event has probability P(L ≥ threshold − g) with them and 0 without, so no ε covers it: for one person
+never published. That event has probability P(Z ≥ threshold − g) with them and 0 without, so no ε covers it: for one person
 its probability is a lower bound on δ.
 """
 
@@ -15,21 +15,22 @@ import numpy as np
 from scipy.stats import binom
 
 from cbdp.audit.finding import Finding
-from cbdp.audit.laws import at_zero, survival
-from cbdp.audit.tables import Noise, Published, Table
+from cbdp.audit.tables import CountTable, PublishedTables
+from cbdp.privacy.laws import Law
 
 CHECK = "detection"
 GROUPS = (1, 5, 12)
 RISK = 1e-6
 
 
-def detected(noise: Noise, threshold: float, group: int = 1) -> float:
+def detected(noise: Law, threshold: float, group: int = 1) -> float:
     """The probability that a group which is alone at a count is published, and so detected for certain.
 
-    >>> round(detected(Noise("laplace", 1.4), 18) * 1e6, 2), round(detected(Noise("laplace", 1.4), 18, 12), 4)
+    >>> from cbdp.privacy.laws import law_of
+    >>> round(detected(law_of("laplace", 1.4), 18) * 1e6, 2), round(detected(law_of("laplace", 1.4), 18, 12), 4)
     (2.66, 0.0069)
     """
-    return survival(noise, threshold - group)
+    return noise.reaches(threshold - group)
 
 
 def assessed(scale: float, threshold: float, group: int = 1) -> float:
@@ -51,13 +52,13 @@ class Threshold:
     chance: float
 
 
-def find_threshold(table: Table) -> Threshold | None:
+def find_threshold(table: CountTable) -> Threshold | None:
     """The threshold that the published counts betray; None where nothing suggests one.
 
     If smaller counts were at least as common as larger ones, each count below twice the least would have been at least
     the least with probability m/(2m − 1) at most.
 
-    >>> table = Table("t", {"k": range(60)}, [18 + i % 17 for i in range(60)])
+    >>> table = CountTable("t", {"k": range(60)}, [18 + i % 17 for i in range(60)])
     >>> find_threshold(table).least
     18.0
     """
@@ -72,7 +73,7 @@ def find_threshold(table: Table) -> Threshold | None:
     return Threshold(least, int((counts == least).sum()), near, chance)
 
 
-def attack(published: Published, groups: Sequence[int] = GROUPS) -> list[Finding]:
+def attack(published: PublishedTables, groups: Sequence[int] = GROUPS) -> list[Finding]:
     """The chances of certain detection, and the δ they force; tables that skip zeros against what is said of them."""
     findings = [f for table in published.tables for f in _thresholds(table)]
     findings += [f for table in published.tables for f in _zeros(table)]
@@ -85,15 +86,15 @@ def attack(published: Published, groups: Sequence[int] = GROUPS) -> list[Finding
     if not skipping:
         findings.append(
             Finding(
-                CHECK, "clear", "No table skips zeros", "Cells in which nobody was are noised like all others: no published "
-                "count proves that somebody was there, and the noise needs no δ.",
+                CHECK, "clear", "No table skips zeros", "Empty cells get noise like all others: no published count proves "
+                "that somebody was there, and the noise needs no δ.",
             )
         )  # fmt: skip
     return findings
 
 
-def forced(tables: Sequence[Table], group: int = 1) -> float | None:
-    """The chance that a group alone in all of these tables shows in at least one; None if no noise is known."""
+def forced(tables: Sequence[CountTable], group: int = 1) -> float | None:
+    """The chance that a group which is alone in all of these tables shows in at least one; None if no noise is known."""
     known = [(t.noise, _least(t)) for t in tables if t.noise is not None]
     if not known:
         return None
@@ -101,7 +102,7 @@ def forced(tables: Sequence[Table], group: int = 1) -> float | None:
     return -math.expm1(missed)
 
 
-def _least(table: Table) -> float:
+def _least(table: CountTable) -> float:
     """The least count that can be published: the threshold, the one found, or 1."""
     if table.threshold is not None:
         return max(table.threshold, 1.0)
@@ -109,15 +110,15 @@ def _least(table: Table) -> float:
     return found.least if found else 1.0
 
 
-def _detection(published: Published, tables: Sequence[Table], groups: Sequence[int]) -> Finding:
+def _detection(published: PublishedTables, tables: Sequence[CountTable], groups: Sequence[int]) -> Finding:
     names = ", ".join(repr(t.name) for t in tables[:4]) + (
         f" and {len(tables) - 4} more" if len(tables) > 4 else ""
     )
     delta = forced(tables)
     if delta is None:
         return Finding(
-            CHECK, "weakness", f"Zeros are skipped in {names}", "A published count proves that somebody was there. The noise is "
-            "not declared, so the chance of that is not known from the tables alone.", _HOW, _CURE,
+            CHECK, "weakness", f"Zeros are skipped in {names}", "A published count proves that somebody was there. How likely "
+            "that is cannot be told from the tables alone, because the noise is not declared.", _HOW, _CURE,
         )  # fmt: skip
     chances = {g: forced(tables, g) or 0.0 for g in groups}
     each = "; ".join(f"{g} {'person' if g == 1 else 'people'}: {p:.2g}" for g, p in chances.items())
@@ -125,47 +126,42 @@ def _detection(published: Published, tables: Sequence[Table], groups: Sequence[i
     figures |= {f"group_{g}": p for g, p in chances.items()}
     single = [t for t in tables if t.noise is not None and t.noise.scale]
     if single:
-        figures["assessed_delta"] = max(assessed(t.noise.scale, _least(t)) for t in single if t.noise)
-    told = f"Chance that a group which is alone there is detected for certain: {each}. Any (ε, δ) needs δ ≥ {delta:.2g}"
+        figures["assessed_delta"] = max(assessed(float(t.noise.scale), _least(t)) for t in single if t.noise)
+    told = f"The chance that a group is detected beyond doubt if nobody else is there: {each}. Any (ε, δ) needs δ ≥ {delta:.2g}"
     if published.epsilon is not None and delta > published.delta * (1 + 1e-9):
         claim = f"(ε, δ = {published.delta:.2g})" if published.delta else "pure ε-differential privacy"
         return Finding(
             CHECK, "contradicts", f"Skipping zeros in {names} needs a larger δ than claimed",
-            f"{told}; claimed is {claim}.", _HOW, _CURE, figures,
+            f"{told}; the claim is {claim}.", _HOW, _CURE, figures,
         )  # fmt: skip
     covered = (
-        f"; declared is {published.delta:.2g}." if published.epsilon is not None else "; none is claimed."
+        f"; the declared δ is {published.delta:.2g}."
+        if published.epsilon is not None
+        else "; none is claimed."
     )
-    return Finding(
-        CHECK,
-        "weakness",
-        f"Zeros are skipped in {names}: a count proves presence",
-        told + covered,
-        _HOW,
-        _CURE,
-        figures,
-    )
+    title = f"Zeros are skipped in {names}: a count proves that somebody was there"
+    return Finding(CHECK, "weakness", title, told + covered, _HOW, _CURE, figures)
 
 
 _HOW = (
     "Find a place and time that only one person or group can have used. If a count is published there, they were there: "
-    "without them it could not have been."
+    "without them there would be none."
 )
-_CURE = "Noise zero counts like all others (then suppression is mere post-processing), or declare the δ that skipping them costs."
+_CURE = "Add noise to counts of zero as to all others (suppression then costs nothing), or declare the δ that skipping them costs."
 
 
-def _thresholds(table: Table) -> list[Finding]:
-    """A threshold that the counts betray and nothing declares, and counts that a declared one should have hidden."""
+def _thresholds(table: CountTable) -> list[Finding]:
+    """A threshold that the counts give away and nothing declares, and counts that a declared one should have hidden."""
     if table.threshold is None:
         found = find_threshold(table)
         if found is None:
             return []
         return [
             Finding(
-                CHECK, "weakness", f"Counts below {found.least:g} are not shown in {table.name!r}, which is not declared",
-                f"The least count is {found.least:g} ({found.at} times); {found.near} counts are below twice that, and none "
-                f"is smaller: by chance that has a probability {_small(found.chance)}.",
-                "A missing count says that it is small.", "Publish the threshold.",
+                CHECK, "weakness", f"{table.name!r} shows no counts below {found.least:g}, and declares no threshold",
+                f"The smallest count is {found.least:g} (it occurs {found.at} times); {found.near} counts are below twice "
+                f"that, and none is smaller. The probability of this by chance is {_small(found.chance)}.",
+                "A missing count is known to be small.", "Publish the threshold.",
                 {"threshold": found.least, "at_threshold": found.at, "near": found.near},
             )
         ]  # fmt: skip
@@ -177,34 +173,37 @@ def _thresholds(table: Table) -> list[Finding]:
         Finding(
             CHECK, "contradicts", f"{len(wrong)} counts of {table.name!r} are below its threshold",
             f"The threshold is {table.threshold:g}; {table.label(int(wrong[0]))} is {counts[wrong[0]]:g}.",
-            "Small counts are shown that are said to be hidden.", "Suppress them, or declare the threshold that was used.",
+            "Small counts are shown although they are said to be hidden.", "Suppress them, or declare the threshold that was used.",
             {"below": len(wrong), "threshold": float(table.threshold)},
         )
     ]  # fmt: skip
 
 
 def _small(chance: float) -> str:
-    return "below 1e-300" if chance < 1e-300 else f"of about {chance:.1g}"
+    return "below 1e-300" if chance < 1e-300 else f"about {chance:.1g}"
 
 
-def _zeros(table: Table) -> list[Finding]:
-    """Tables that say they noise zeros, and do not: too many counts are exactly 0, or too few cells are shown."""
+def _zeros(table: CountTable) -> list[Finding]:
+    """Tables that claim noise on zeros and have none: too many counts are exactly 0, or too few cells are shown."""
     if not table.shows_zeros or table.noise is None or not table.noise.scale or not len(table):
         return []
     cells = max(table.universe or 0, len(table))
     if table.threshold is None:
-        seen, expected = int((table.counts == 0).sum()), at_zero(table.noise)
+        seen, expected = (
+            int((table.counts == 0).sum()),
+            float(table.noise.pmf(0)) if table.noise.whole else 0.0,
+        )
         chance = float(binom.sf(seen - 1, len(table), expected))
-        what = f"{seen} of {len(table)} counts are exactly 0; noise leaves at most a share of {expected:.3g} there"
+        what = f"{seen} of {len(table)} counts are exactly 0; with the declared noise the expected share is at most {expected:.3g}"
     else:
         seen, expected = int(table.shown.sum()), detected(table.noise, table.threshold, 0)
         chance = float(binom.cdf(seen, cells, expected))
-        what = f"{seen} of {cells} cells are shown; noise alone shows a share of {expected:.3g}"
+        what = f"{seen} of {cells} cells are shown; the noise alone would show a share of {expected:.3g}"
     if chance > RISK:
         return []
     return [
         Finding(
-            CHECK, "contradicts", f"Zeros of {table.name!r} are not noised, though they are said to be",
-            f"{what}. By chance: {_small(chance)}.", _HOW, _CURE, {"chance": chance, "seen": seen},
+            CHECK, "contradicts", f"Zeros of {table.name!r} have no noise, though the release says that they do",
+            f"{what}. The probability of this by chance is {_small(chance)}.", _HOW, _CURE, {"chance": chance, "seen": seen},
         )
     ]  # fmt: skip

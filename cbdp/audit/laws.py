@@ -1,4 +1,4 @@
-"""The exact laws of noise and of weighted sums of independent noises: tails, quantiles, likelihoods.
+"""The exact laws of weighted sums of independent noises: tails, quantiles, likelihoods.
 
 A sum Σ w_i L_i has the product of the characteristic functions for its own. With whole noise and whole weights the sum is a
 whole number, and a discrete Fourier transform returns its probabilities (what lies beyond the window is below 10⁻¹⁷).
@@ -18,11 +18,11 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.audit.tables import Noise
 from cbdp.errors import InputError
+from cbdp.privacy.laws import Law
 
 Floats = NDArray[np.float64]
-Term = tuple[Noise, float, int]  # noise, weight, how many such
+Term = tuple[Law, float, int]  # noise, weight, how many such
 
 EXACT = (
     1e-12  # probabilities above it are read off a transform, smaller ones bounded by Chernoff's inequality
@@ -35,103 +35,16 @@ GONE = -80.0  # the log of a transform that no longer matters
 WIDER = 6.0  # deviations of the jitter: a Gaussian leaves them with probability 2e-9
 
 
-# One noise
-
-
-def ratio(noise: Noise) -> float:
-    """exp(−1/scale), the ratio of neighbouring probabilities of whole noise."""
-    return math.exp(-1.0 / noise.scale) if noise.scale > 0.001 else 0.0
-
-
-def variance(noise: Noise) -> float:
-    """The variance of one noise."""
-    r = ratio(noise)
-    if noise.law == "laplace":
-        return 2 * noise.scale**2
-    if r == 0:
-        return 0.0
-    if noise.law == "discrete-laplace":
-        return 2 * r / (1 - r) ** 2
-    return math.sqrt(r) * (1 + r) / (1 - r) ** 2
-
-
-def survival(noise: Noise, t: float) -> float:
-    """P(L ≥ t).
-
-    >>> round(survival(Noise("laplace", 1.4), 17) * 1e6, 2)
-    2.66
-    """
-    if noise.law != "laplace":
-        t = math.ceil(t - 1e-9)
-    if t <= 0:
-        return (
-            1.0 - (survival(noise, 1 - t) if noise.whole else survival(noise, -t)) if t < 0 else _half(noise)
-        )
-    if noise.scale == 0:
-        return 0.0
-    if noise.law == "laplace":
-        return 0.5 * math.exp(-t / noise.scale)
-    if noise.law == "rounded-laplace":
-        return 0.5 * math.exp(-(t - 0.5) / noise.scale)
-    r = ratio(noise)
-    return float(math.exp(-t / noise.scale) / (1 + r)) if r else 0.0
-
-
-def _half(noise: Noise) -> float:
-    """P(L ≥ 0)."""
-    return 1.0 - survival(noise, 1) if noise.whole else (0.5 if noise.scale else 1.0)
-
-
-def at_zero(noise: Noise) -> float:
-    """P(L = 0), the likeliest value of whole noise."""
-    return 1.0 - 2 * survival(noise, 1) if noise.whole else float(noise.scale == 0)
-
-
-def transform(noise: Noise, t: Floats) -> Floats:
-    """The characteristic function, which is real because noise is symmetric."""
-    if noise.law == "laplace":
-        return np.asarray(1.0 / (1.0 + (noise.scale * t) ** 2))
-    r = ratio(noise)
-    below = (1 - r) ** 2 + 4 * r * np.sin(t / 2) ** 2  # 1 − 2r cos t + r², without cancellation
-    if noise.law == "discrete-laplace":
-        return np.asarray((1 - r) ** 2 / below)
-    if r == 0:
-        return np.ones_like(t)
-    inner = 1 - math.sqrt(r)
-    return np.asarray(inner + (1 - r) / math.sqrt(r) * (r * np.cos(t) - r * r) / below)
-
-
-def log_moment(noise: Noise, s: Floats) -> Floats:
-    """ln E exp(s L) for |s| below 1/scale; infinite beyond."""
-    if noise.scale == 0:
-        return np.zeros_like(s)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if noise.law == "laplace":
-            found = -np.log1p(-((noise.scale * s) ** 2))
-        else:
-            r = ratio(noise)
-            below = (1 - r) ** 2 - 4 * r * np.sinh(s / 2) ** 2
-            if noise.law == "discrete-laplace":
-                found = np.log((1 - r) ** 2 / below)
-            else:
-                root = math.sqrt(r) if r else 1.0
-                found = np.log(1 - root + (1 - r) / root * (r * np.cosh(s) - r * r) / below)
-    return np.where(np.abs(s) * noise.scale < 1, found, np.inf)
-
-
-# Sums of noises
-
-
 @dataclass(frozen=True)
 class SumLaw:
-    """The law of Σ w L over terms (noise, weight, how many); symmetric about 0. Build it with `law_of`."""
+    """The law of Σ w L over terms (noise, weight, how many); symmetric about 0. Build it with `sum_law`."""
 
     terms: tuple[Term, ...]
 
     @cached_property
     def variance(self) -> float:
         """The variance of the sum."""
-        return float(sum(n * w * w * variance(noise) for noise, w, n in self.terms))
+        return float(sum(n * w * w * noise.variance() for noise, w, n in self.terms))
 
     @property
     def deviation(self) -> float:
@@ -146,7 +59,9 @@ class SumLaw:
     @cached_property
     def _grid(self) -> tuple[float, Floats, float]:
         """Step, probabilities of 0, 1, 2, … steps, and how far the truth may be from them."""
-        reach = 8 * self.deviation + 45 * max((abs(w) * noise.scale for noise, w, _ in self.terms), default=0)
+        reach = 8 * self.deviation + 45 * max(
+            (abs(w) * float(noise.scale) for noise, w, _ in self.terms), default=0
+        )
         if self.variance == 0:
             return 1.0, np.array([1.0, 0.0]), 0.0
         step = 1.0 if self.whole else self.deviation * JITTER[len(self.terms) > FEW] / 3
@@ -161,9 +76,9 @@ class SumLaw:
         """The product of the transforms, the widest terms first: frequencies that these have put out are left alone."""
         log, sign = np.zeros(len(frequency)), np.ones(len(frequency))
         alive = np.arange(len(frequency))
-        widest = sorted(self.terms, key=lambda term: -term[2] * term[1] ** 2 * variance(term[0]))
+        widest = sorted(self.terms, key=lambda term: -term[2] * term[1] ** 2 * term[0].variance())
         for number, (noise, w, n) in enumerate(widest):
-            value = transform(noise, w * frequency[alive])
+            value = noise.transform(w * frequency[alive])
             if n % 2:
                 sign[alive] = np.where(value < 0, -sign[alive], sign[alive])
             log[alive] += n * np.log(np.maximum(np.abs(value), 1e-300))
@@ -178,7 +93,7 @@ class SumLaw:
             listed = list(group)
             for start in range(0, len(listed), 256):
                 w, n = np.array([(w, n) for _, w, n in listed[start : start + 256]]).T
-                found += n @ log_moment(noise, np.outer(w, s))
+                found += n @ noise.log_moment(np.outer(w, s))
         return found
 
     @cached_property
@@ -206,7 +121,7 @@ class SumLaw:
     @cached_property
     def _tilts(self) -> tuple[Floats, Floats]:
         """A grid of s, and ln E exp(s S) on it."""
-        largest = max(abs(w) * noise.scale for noise, w, _ in self.terms)
+        largest = max(abs(w) * float(noise.scale) for noise, w, _ in self.terms)
         s = (1 - np.geomspace(1e-6, 1, 150, endpoint=False)) / largest
         return s, self._log_moments(s)
 
@@ -220,7 +135,8 @@ class SumLaw:
     def half_width(self, alpha: float) -> float:
         """The smallest h (in steps of the grid) with P(|S| > h) ≤ alpha.
 
-        >>> law_of([(Noise("laplace", 1.4), 1.0, 3)]).half_width(0.05) > 1.96 * 3.3
+        >>> from cbdp.privacy.laws import law_of
+        >>> sum_law([(law_of("laplace", 1.4), 1.0, 3)]).half_width(0.05) > 1.96 * 3.3
         True
         """
         if not 0 < alpha < 1:
@@ -244,9 +160,11 @@ class SumLaw:
         """The log of the probability (of whole sums) or of the density at x; far out by a saddle point."""
         step, mass, slack = self._grid
         size = np.abs(x)
-        if slack and len(self.terms) == 1 and self.terms[0][0].law == "laplace":
+        if slack and len(self.terms) == 1:
             noise, w, n = self.terms[0]
-            return _equal_laplace(size, abs(w) * noise.scale, n)
+            closed = noise.times(abs(w)).log_pmf_of_sum(n, size)
+            if closed is not None:
+                return closed
         at = np.interp(size / step, np.arange(len(mass)), mass, right=0.0) / step
         floor = (EXACT if self.whole else 1e-6 * mass[0]) / step
         far = np.flatnonzero(at < floor)
@@ -256,7 +174,7 @@ class SumLaw:
         return found
 
     def _saddle(self, x: Floats) -> Floats:
-        largest = max(abs(w) * noise.scale for noise, w, _ in self.terms)
+        largest = max(abs(w) * float(noise.scale) for noise, w, _ in self.terms)
         s = (1 - np.geomspace(1e-7, 1, 4000)) / largest
         log = self._log_moments(s)
         s, log = s[::-1], log[::-1]
@@ -266,18 +184,18 @@ class SumLaw:
         return np.interp(at, s, log) - at * x - 0.5 * np.log(2 * np.pi * np.interp(at, s, bend))
 
 
-def law_of(terms: Iterable[Term]) -> SumLaw:
+def sum_law(terms: Iterable[Term]) -> SumLaw:
     """The law of a sum of independent noises; equal terms are put together, signs and order do not matter."""
-    many: Counter[tuple[Noise, float]] = Counter()
+    many: Counter[tuple[Law, float]] = Counter()
     for noise, w, n in terms:
         if w and n and noise.scale:
             many[noise, abs(float(w))] += int(n)
-    ordered = sorted(many.items(), key=lambda item: (item[0][0].law, item[0][0].scale, item[0][1]))
+    ordered = sorted(many.items(), key=lambda item: (item[0][0].name, item[0][0].scale, item[0][1]))
     made = tuple((noise, w, n) for (noise, w), n in ordered)
     return _cached(made) if len(made) <= FEW else SumLaw(made)
 
 
-def terms_of(noise: Noise, weights: Floats) -> list[Term]:
+def terms_of(noise: Law, weights: Floats) -> list[Term]:
     """The terms of one noise with many weights.
 
     Of very many different weights each is rounded up, by half a per cent at most: larger weights only spread the sum.
@@ -293,23 +211,3 @@ def terms_of(noise: Noise, weights: Floats) -> list[Term]:
 @lru_cache(maxsize=128)
 def _cached(terms: tuple[Term, ...]) -> SumLaw:
     return SumLaw(terms)
-
-
-def _equal_laplace(x: Floats, scale: float, n: int) -> Floats:
-    """The log density of the sum of n Laplace noises of one scale: a Bessel function of order n − 1/2."""
-    from scipy.special import gammaln, kve
-
-    u = np.maximum(x / scale, 1e-8)
-    order = n - 0.5
-    with np.errstate(over="ignore"):
-        bessel = np.log(kve(order, u)) - u
-    near = order * math.log(2) + gammaln(order) - math.log(2) - order * np.log(u)  # its limit at 0
-    bessel = np.where(np.isfinite(bessel), bessel, near)
-    return np.asarray(
-        order * np.log(u)
-        + bessel
-        - 0.5 * math.log(math.pi)
-        - gammaln(n)
-        - order * math.log(2)
-        - math.log(scale)
-    )

@@ -1,7 +1,7 @@
-"""What a manifest promises, computed again from what was published: the noise decides ε, not the words.
+"""What a manifest promises, worked out again from what was published: the noise decides ε, not the words.
 
 Noise of scale b on a partition's counts, which one unit changes by at most Δ, costs ε = Δ/b. So the scales alone give what
-was spent, and the tree of compositions says how it adds up; the claim must be just that.
+was spent, and the tree of compositions says how it adds up; the claim must equal that sum.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 
 from cbdp.audit.finding import Finding
 from cbdp.errors import CbdpError
-from cbdp.measuring.samplers.rounded import RoundedSampler
 from cbdp.privacy.claim import Claim
-from cbdp.privacy.measurement import geometric_variance
+from cbdp.privacy.composition import spends_of
+from cbdp.privacy.laws import LAWS, Law, law_of
 from cbdp.privacy.unit import Person, Trip
-from cbdp.release import manifest as said
+from cbdp.release.manifest import ANOTHER, SKIPPED
 from cbdp.release.saving import MANIFEST
+from cbdp.release.stated import claim_of, number
 
-TOO_LITTLE = "Where noise is smaller than the claim needs, an attacker tells a rider's presence with better odds than it allows."
+TOO_LITTLE = "Where noise is smaller than the claim needs, an attacker tells whether a rider is in the data with better odds than it allows."
 CORRECT = "State the ε that the noise buys, or draw noise of the scale that the claim needs and release anew."
-LAWS = (said.GEOMETRIC, said.ROUNDED, said.ANOTHER, "not stated")
 NEAR = 1e-9
 PRICED = 1e-6  # relative slack of a threshold, which is stated as a decimal
 
@@ -30,11 +30,11 @@ PRICED = 1e-6  # relative slack of a threshold, which is stated as a decimal
 def attack(manifest: Mapping[str, Any]) -> list[Finding]:
     """Composition, scales and thresholds of a manifest that matches its schema."""
     try:
-        claim = said.claim_of(manifest["privacy"])
+        claim = claim_of(manifest["privacy"])
         return _attack(manifest, claim)
     except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError) as wrong:
         why = f"A number or a sum in it makes no sense ({type(wrong).__name__}: {wrong})."
-        return [_wrong(f"{MANIFEST}: what it says of privacy cannot be understood", why)]
+        return [_wrong(f"{MANIFEST}: what it says about privacy cannot be understood", why)]
 
 
 def _attack(manifest: Mapping[str, Any], claim: Claim) -> list[Finding]:
@@ -42,11 +42,11 @@ def _attack(manifest: Mapping[str, Any], claim: Claim) -> list[Finding]:
     wrong_sums = [*_composition(manifest, claim), *_thresholds(manifest, claim)]
     findings = [*wrong_scales, *wrong_sums]
     if not wrong_scales:
-        text = f"Each scale is sensitivity {claim.unit.sensitivity} over its share of ε; laws and variances agree."
+        text = f"Each scale is the sensitivity, {claim.unit.sensitivity}, over its share of ε; laws and variances agree."
         findings.append(Finding("noise scales", "clear", "Every noise scale is what its ε needs", text))
     if not wrong_sums:
         found, delta = claim.cost.epsilon, claim.cost.delta
-        text = f"From the scales follows ε = {found}" + (f" and δ = {float(delta):.3g}." if delta else ".")
+        text = f"The scales give ε = {found}" + (f" and δ = {float(delta):.3g}." if delta else ".")
         title = "The noise adds up to the claimed ε" if claim.holds else "The noise adds up to what was spent"
         findings.append(Finding("composition", "clear", title, text, figures={"epsilon": float(found)}))
     return [*findings, *_caveats(manifest, claim)]
@@ -69,17 +69,12 @@ def _equal(a: Any, b: Any) -> bool:
 def _noises(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, Any]]:
     """What was noised: where the manifest says so, the feature, the scale, and the ε stated for it."""
     for m in manifest["measurements"]:
-        yield (
-            f"measurements/{m['feature']}",
-            m["feature"],
-            said.number(m["scale"]),
-            said.number(m["epsilon"]),
-        )
+        yield f"measurements/{m['feature']}", m["feature"], number(m["scale"]), number(m["epsilon"])
     measured = {m["feature"] for m in manifest["measurements"]}
     for f in manifest["features"]:
         if f["published"] == "table" and f["name"] not in measured and f["noise"] is not None:
-            scale = said.number(f["noise"]["scale"])
-            yield f"features/{f['name']}", f["name"], scale, said.number(f["epsilon"])
+            scale = number(f["noise"]["scale"])
+            yield f"features/{f['name']}", f["name"], scale, number(f["epsilon"])
 
 
 def _scales(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
@@ -89,14 +84,14 @@ def _scales(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
             if scale is None and claim.holds:
                 yield _wrong(
                     f"{MANIFEST}: {where} states no scale",
-                    f"{name} was answered, and what noise was added is not stated.",
+                    f"{name} was answered, and the manifest does not say with how much noise.",
                     "noise scales",
                 )
             continue
         if not _equal(scale * epsilon, Fraction(unit)):
             text = (
-                f"{where}: a scale of {scale} with sensitivity {unit} costs ε = {_ratio(unit, scale)}, and "
-                f"{epsilon} is stated."
+                f"{where}: a scale of {scale} with sensitivity {unit} costs ε = {_ratio(unit, scale)}; the manifest states "
+                f"{epsilon}."
             )
             title = f"{MANIFEST}: the scale of {where} does not fit its ε"
             yield _wrong(title, text, "noise scales", scale=float(scale), epsilon=float(epsilon))
@@ -107,43 +102,54 @@ def _ratio(unit: int, scale: Any) -> str:
 
 
 def _laws(manifest: Mapping[str, Any]) -> Iterator[Finding]:
-    """What a feature says of its noise: the scale of its measurement, and the variance of its law."""
-    measured = {m["feature"]: said.number(m["scale"]) for m in manifest["measurements"]}
-    of_levels = manifest["levels"] is not None
+    """What features and measurements say of their noise: its scale, law and variance must fit together."""
+    words = {law.words: law for _, law, _ in LAWS.each() if law is not None}
+    measured = {m["feature"]: number(m["scale"]) for m in manifest["measurements"]}
     for f in manifest["features"]:
-        noise, where = f["noise"], f"features/{f['name']}/noise"
-        expected = measured.get(f["name"])
-        if noise is None or noise["scale"] is None:
-            if expected is not None and not of_levels:
-                text = f"{where} states no scale, measurements/{f['name']} says {expected}."
-                yield _wrong(f"{MANIFEST}: {where} is not its measurement's", text, "noise scales")
-            continue
-        scale = said.number(noise["scale"])
-        if expected is not None and not of_levels and not _equal(scale, expected):
-            text = f"{where} says scale {scale}, measurements/{f['name']} says {expected}."
-            yield _wrong(f"{MANIFEST}: {where} is not its measurement's", text, "noise scales")
-        if noise["law"] not in LAWS:
-            text = f"{where}/law is {noise['law']!r}, which no release of cbdp states."
-            yield _wrong(f"{MANIFEST}: {where}/law is no law that is known", text, "noise scales")
-        variance = _variance(noise["law"], scale)
-        if variance is not None and not _near(noise["variance"], variance):
-            text = f"{where} says variance {noise['variance']}; the law of scale {scale} has {variance:.6g}."
-            yield _wrong(f"{MANIFEST}: {where} states the variance of another scale", text, "noise scales")
+        expected = None if manifest["levels"] is not None else measured.get(f["name"])
+        yield from _feature_noise(f["noise"], f["name"], expected, words)
     for m in manifest["measurements"]:
-        scale, known = said.number(m["scale"]), isinstance(m["variance"], int | float)
-        laws = (said.GEOMETRIC, said.ROUNDED)
-        if scale is not None and known and not any(_near(m["variance"], _variance(w, scale)) for w in laws):
-            where = f"measurements/{m['feature']}/variance"
-            text = f"{where} says {m['variance']}; no law of scale {scale} has that."
-            yield _wrong(f"{MANIFEST}: {where} is that of another scale", text, "noise scales")
+        yield from _measured_noise(m)
 
 
-def _variance(law: str, scale: Any) -> float | None:
-    if law == said.GEOMETRIC:
-        return geometric_variance(float(scale))
-    if law == said.ROUNDED:
-        return RoundedSampler(Fraction(scale)).variance()
-    return None
+def _feature_noise(
+    noise: Mapping[str, Any] | None, name: str, expected: Any, words: Mapping[str, type[Law]]
+) -> Iterator[Finding]:
+    where = f"features/{name}/noise"
+    if noise is None or noise["scale"] is None:
+        if expected is not None:
+            text = f"{where} states no scale, measurements/{name} says {expected}."
+            yield _wrong(f"{MANIFEST}: {where} is not its measurement's", text, "noise scales")
+        return
+    scale = number(noise["scale"])
+    if expected is not None and not _equal(scale, expected):
+        text = f"{where} says scale {scale}, measurements/{name} says {expected}."
+        yield _wrong(f"{MANIFEST}: {where} is not its measurement's", text, "noise scales")
+    law = words.get(noise["law"])
+    if law is not None and not _near(noise["variance"], law(scale).variance()):
+        text = f"{where} says variance {noise['variance']}; the law of scale {scale} has {law(scale).variance():.6g}."
+        yield _wrong(f"{MANIFEST}: {where} states the variance of another scale", text, "noise scales")
+    if law is None and noise["law"] not in (ANOTHER, "not stated"):
+        text = f"{where}/law is {noise['law']!r}, which no release of cbdp states."
+        yield _wrong(f"{MANIFEST}: {where}/law is not a law that is known", text, "noise scales")
+
+
+def _measured_noise(measured: Mapping[str, Any]) -> Iterator[Finding]:
+    scale, stated, where = (
+        number(measured["scale"]),
+        measured["variance"],
+        f"measurements/{measured['feature']}",
+    )
+    if scale is None:
+        return
+    if measured["law"] is None:
+        text = f"{where}/variance says {stated}; no law that is known has it with the scale {scale}."
+        yield _wrong(f"{MANIFEST}: {where}/variance is that of another scale", text, "noise scales")
+        return
+    expected = law_of(measured["law"], scale).variance()
+    if isinstance(stated, int | float) and not _near(stated, expected):
+        text = f"{where}/variance says {stated}; the law {measured['law']!r} of scale {scale} has {expected:.6g}."
+        yield _wrong(f"{MANIFEST}: {where}/variance is that of another scale", text, "noise scales")
 
 
 def _near(stated: float | None, expected: float | None) -> bool:
@@ -158,8 +164,8 @@ def _decimals(stated: Any, where: str) -> Iterator[Finding]:
         return
     if set(stated) == {"exact", "decimal"}:
         if stated["exact"] is not None and float(Fraction(stated["exact"])) != stated["decimal"]:
-            text = f"{where} is {stated['exact']}, and in decimals {stated['decimal']}."
-            yield _wrong(f"{MANIFEST}: {where} states two numbers as one", text, "noise scales")
+            text = f"{where} is {stated['exact']} as a fraction, and {stated['decimal']} as a decimal."
+            yield _wrong(f"{MANIFEST}: {where} states two different numbers as one", text, "noise scales")
         return
     for key, part in stated.items():
         yield from _decimals(part, f"{where}/{key}".lstrip("/"))
@@ -169,35 +175,41 @@ def _decimals(stated: Any, where: str) -> Iterator[Finding]:
 
 
 def _composition(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
-    unit = claim.unit.sensitivity
-    rates: dict[str, Fraction] = {}
-    for _, name, scale, _ in _noises(manifest):
-        if scale is not None and scale > 0:
-            rates[name] = rates.get(name, Fraction(0)) + Fraction(unit) / Fraction(scale)
-    leaves = [part.what for part in said._spends(claim.cost)]
-    unpaid = [name for name in rates if name not in leaves] if set(leaves) & set(rates) else []
+    rates = _rates(manifest, claim.unit.sensitivity)
+    named = {part.what for part in spends_of(claim.cost)}
+    apart = bool(named & set(rates))  # the tree says what each answer cost
+    unpaid = [name for name in rates if name not in named] if apart else []
     for name in unpaid:
         yield _wrong(
             f"{MANIFEST}: {name} was answered and is in no sum of ε",
             f"The answer to {name} costs ε = {rates[name]}, and privacy/spent does not name it.",
             epsilon=float(rates[name]),
         )
-    spent = _spent(manifest["privacy"]["spent"], rates) if set(leaves) & set(rates) else sum(rates.values())
-    if rates and not unpaid and not _equal(Fraction(spent), claim.cost.epsilon):
+    spent = _spent(manifest["privacy"]["spent"], rates) if apart else sum(rates.values(), Fraction(0))
+    if rates and not unpaid and not _equal(spent, claim.cost.epsilon):
         yield _wrong(
             f"{MANIFEST}: privacy/spent is not what the noise costs",
-            f"From the scales follows ε = {spent}; {claim.cost.epsilon} is claimed.",
+            f"The scales give ε = {spent}; {claim.cost.epsilon} is claimed.",
             recomputed=float(spent),
             claimed=float(claim.cost.epsilon),
         )
-    stated = said.number(manifest["privacy"]["epsilon"])
-    if claim.holds and rates and (stated is None or not _equal(stated, Fraction(spent))):
+    stated = number(manifest["privacy"]["epsilon"])
+    if claim.holds and rates and (stated is None or not _equal(stated, spent)):
         yield _wrong(
             f"{MANIFEST}: privacy/epsilon is not what the noise costs",
             f"The release claims ε = {stated}; its noise costs ε = {spent}.",
             recomputed=float(spent),
             claimed="none" if stated is None else float(stated),
         )
+
+
+def _rates(manifest: Mapping[str, Any], sensitivity: int) -> dict[str, Fraction]:
+    """What the noise of each feature costs, by its scale alone."""
+    rates: dict[str, Fraction] = {}
+    for _, name, scale, _ in _noises(manifest):
+        if scale is not None and scale > 0:
+            rates[name] = rates.get(name, Fraction(0)) + Fraction(sensitivity) / Fraction(scale)
+    return rates
 
 
 def _spent(tree: Mapping[str, Any], rates: Mapping[str, Fraction]) -> Fraction:
@@ -209,15 +221,13 @@ def _spent(tree: Mapping[str, Any], rates: Mapping[str, Fraction]) -> Fraction:
 
 
 def _thresholds(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
-    """A table that shows only what reaches a threshold, and skips zeros, needs δ ≥ touched · exp(−(threshold − pile)/b)."""
-    if not claim.holds or manifest["mechanism"]["name"] != "stability-histogram":
-        return
+    """A table that skips zeros and shows only what reaches a threshold needs δ ≥ touched · exp(−(threshold − pile)/b)."""
     unit = claim.unit
-    for f in manifest["features"]:
+    for f in _skipping(manifest) if claim.holds else ():
         noise = f["noise"]
-        if noise is None or noise["threshold"] is None or f["delta"] is None:
+        if noise["threshold"] is None or f["delta"] is None:
             continue
-        scale, delta = float(said.number(noise["scale"])), float(said.number(f["delta"]))
+        scale, delta = float(number(noise["scale"])), float(number(f["delta"]))
         needed = unit.touched * math.exp(-(noise["threshold"] - unit.pile) / scale)
         if needed > delta * (1 + PRICED):
             yield _wrong(
@@ -226,6 +236,11 @@ def _thresholds(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
                 needed=needed,
                 stated=delta,
             )
+
+
+def _skipping(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The features whose tables skip zeros."""
+    return [f for f in manifest["features"] if f["noise"] is not None and f["noise"]["zeros"] == SKIPPED]
 
 
 # What is said openly
@@ -246,23 +261,20 @@ def _caveats(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
             "status",
             "weakness",
             "The release promises no differential privacy",
-            f"{manifest['mechanism']['name']}: {claim.caveat}.",
-            "What nothing forbids may be learnt: see the other findings.",
+            f"{manifest['recipe']['mechanism']}: {claim.caveat}.",
+            "Nothing limits what can be learnt: see the other findings.",
             "Use a mechanism with a guarantee, such as constraint-based.",
         )
-    skips = manifest["mechanism"]["settings"].get("zeros") == "skipped"
-    if claim.holds and skips and claim.cost.delta == 0:
+        return
+    if claim.cost.delta == 0 and _skipping(manifest):
         yield _wrong(
             f"{MANIFEST}: zeros are skipped, and δ is 0",
-            "mechanism/settings/zeros is 'skipped': a published count then proves that somebody was there.",
+            f"features/{_skipping(manifest)[0]['name']}/noise/zeros is {SKIPPED!r}: a published count then proves that "
+            "somebody was there.",
             "status",
         )
-    if isinstance(claim.unit, Trip) and claim.holds:
-        yield Finding(
-            "unit",
-            "clear",
-            "The unit of privacy is one trip",
-            "A person with n trips is protected with n·ε only; the claim says so.",
-        )
-    elif isinstance(claim.unit, Person) and claim.holds:
+    if isinstance(claim.unit, Trip):
+        text = "A person with n trips is protected with n·ε only; the claim says so."
+        yield Finding("unit", "clear", "The unit of privacy is one trip", text)
+    elif isinstance(claim.unit, Person):
         yield Finding("unit", "clear", "The unit of privacy is one person", f"{claim.unit}.")

@@ -1,4 +1,4 @@
-"""Scale recovery: two counts of the same people differ by their noise alone, and many such differences give its scale away.
+"""Scale recovery: two counts of the same people differ by their noise alone, and many such differences reveal its scale.
 
 A declared pair (all who board at one end of a ferry line leave at the other) differs by the difference of two noises; a total
 and the sum of its parts by as many noises as there are counts. Their exact laws are fitted by maximum likelihood.
@@ -16,8 +16,9 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import chi2
 
 from cbdp.audit.finding import Finding
-from cbdp.audit.laws import SumLaw, variance
-from cbdp.audit.tables import Noise, Published, Sum, Table
+from cbdp.audit.laws import SumLaw
+from cbdp.audit.tables import CountTable, PublishedTables, Sum
+from cbdp.privacy.laws import Law, law_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,8 +37,8 @@ class Residuals:
 
     what: str
     value: Floats = field(repr=False)
-    one: Noise
-    other: Noise
+    one: Law
+    other: Law
     others: Ints = field(repr=False)
     declared: bool
 
@@ -46,14 +47,10 @@ class Residuals:
 
     def law(self, many: int, times: float) -> SumLaw:
         """The law of a difference when all scales are so many times what they are."""
-        return SumLaw(
-            (
-                (Noise(self.one.law, self.one.scale * times), 1.0, 1),
-                (Noise(self.other.law, self.other.scale * times), 1.0, many),
-            )
-            if self.one != self.other
-            else ((Noise(self.one.law, self.one.scale * times), 1.0, many + 1),)
-        )
+        one, other = self.one.times(times), self.other.times(times)
+        if self.one == self.other:
+            return SumLaw(((one, 1.0, many + 1),))
+        return SumLaw(((one, 1.0, 1), (other, 1.0, many)))
 
     def groups(self) -> list[tuple[int, Floats]]:
         """The differences, apart by how many noises are in them."""
@@ -73,15 +70,15 @@ class Fit:
     declared: float | None
 
 
-def attack(published: Published, *, risk: float = RISK) -> list[Finding]:
+def attack(published: PublishedTables, *, risk: float = RISK) -> list[Finding]:
     """What the differences of counts with equal truth say about the noise, beside what is declared."""
     groups = [g for g in residuals(published) if len(g) >= FEWEST]
     if not groups:
         return [
             Finding(
                 CHECK, "clear", "Too few published counts are known to have the same truth",
-                f"Declared pairs and totals with all their parts shown give no {FEWEST} differences of noise alone, so its "
-                "scale cannot be recovered.",
+                f"Declared pairs, and totals with all their parts shown, give fewer than {FEWEST} differences that are noise "
+                "alone: its scale cannot be recovered.",
             )
         ]  # fmt: skip
     return [_finding(g, fit(g, 1 - risk / len(groups)), fit(g, 0.95)) for g in groups]
@@ -97,14 +94,14 @@ def _finding(group: Residuals, wide: Fit, usual: Fit) -> Finding:
         "differences": len(group),
     }
     told = (
-        f"{len(group)} differences give scale {wide.scale:.3g} (95 %: {usual.low:.3g} to {usual.high:.3g}; "
-        f"beyond doubt: {wide.low:.3g} to {wide.high:.3g}), law {wide.law}."
+        f"{len(group)} differences give a scale of {wide.scale:.3g} (95 %: {usual.low:.3g} to {usual.high:.3g}; "
+        f"beyond doubt: {wide.low:.3g} to {wide.high:.3g}) for the law {wide.law!r}."
     )
-    how = "Subtract counts with equal truth, fit the law of a difference of noises, and know the spread of every other count."
+    how = "Subtract counts with equal truth and fit the law of a difference of noises: this tells how far off every other count is."
     if wide.declared is None:
         return Finding(
             CHECK, "weakness", f"The noise scale of {group.what} is not declared, and can be recovered", told, how,
-            "Publish law and scale: hiding them protects nobody, and users need them.", figures,
+            "Publish the law and the scale: hiding them protects nobody, and users need them.", figures,
         )  # fmt: skip
     figures["declared"] = wide.declared
     if wide.low <= wide.declared <= wide.high:
@@ -122,7 +119,7 @@ def _finding(group: Residuals, wide: Fit, usual: Fit) -> Finding:
 # The differences
 
 
-def residuals(published: Published) -> list[Residuals]:
+def residuals(published: PublishedTables) -> list[Residuals]:
     """All groups of differences whose members are independent of each other."""
     found = [
         _pairs(published[p.first], p.first_rows, published[p.second], p.second_rows) for p in published.equal
@@ -131,7 +128,7 @@ def residuals(published: Published) -> list[Residuals]:
     return [g for g in found if g is not None]
 
 
-def _noises(one: Table, other: Table) -> tuple[Noise, Noise, bool] | None:
+def _noises(one: CountTable, other: CountTable) -> tuple[Law, Law, bool] | None:
     """The noises to fit: those declared, or a common one of scale 1 where nothing is."""
     if one.noise is not None and other.noise is not None:
         return (one.noise, other.noise, True) if one.noise.scale and other.noise.scale else None
@@ -139,11 +136,11 @@ def _noises(one: Table, other: Table) -> tuple[Noise, Noise, bool] | None:
         return None
     shown = np.concatenate([one.counts[one.shown], other.counts[other.shown]])
     whole = bool((shown == np.round(shown)).all())
-    unit = Noise("discrete-laplace" if whole else "laplace", 1.0)
+    unit = law_of("geometric" if whole else "laplace", 1.0)
     return unit, unit, False
 
 
-def _pairs(one: Table, rows: Ints, other: Table, others: Ints) -> Residuals | None:
+def _pairs(one: CountTable, rows: Ints, other: CountTable, others: Ints) -> Residuals | None:
     noises = _noises(one, other)
     if noises is None:
         return None
@@ -158,7 +155,7 @@ def _pairs(one: Table, rows: Ints, other: Table, others: Ints) -> Residuals | No
 
 
 def _away(
-    first: Floats, second: Floats, one: Table, other: Table, noises: tuple[Noise, Noise, bool]
+    first: Floats, second: Floats, one: CountTable, other: CountTable, noises: tuple[Law, Law, bool]
 ) -> NDArray[np.bool_]:
     """Pairs that no threshold selected: their mean, not each count, must be well above it.
 
@@ -168,11 +165,11 @@ def _away(
     if threshold == -math.inf or not len(first):
         return np.ones(len(first), dtype=bool)
     rough = float(np.median(np.abs(first - second))) + 1.0  # about 1.3 scales
-    scale = max(noises[0].scale, noises[1].scale) if noises[2] else rough
+    scale = max(float(noises[0].scale), float(noises[1].scale)) if noises[2] else rough
     return np.asarray((first + second) / 2 >= threshold + FAR * max(scale, rough))
 
 
-def _sums(published: Published, relation: Sum) -> Residuals | None:
+def _sums(published: PublishedTables, relation: Sum) -> Residuals | None:
     total, part = published[relation.total], published[relation.part]
     noises = _noises(total, part)
     if noises is None or not part.closed or not len(total):
@@ -191,8 +188,8 @@ def _sums(published: Published, relation: Sum) -> Residuals | None:
     return Residuals(what, value, noises[0], noises[1], many[use].astype(np.int64), noises[2])
 
 
-def _margin(table: Table, noise: Noise) -> float:
-    return -math.inf if table.threshold is None else table.threshold + FAR * noise.scale
+def _margin(table: CountTable, noise: Law) -> float:
+    return -math.inf if table.threshold is None else table.threshold + FAR * float(noise.scale)
 
 
 # The fit
@@ -204,9 +201,9 @@ def fit(group: Residuals, confidence: float = 0.95) -> Fit:
     low, high = (
         _by_test(group, confidence, times) if len(group) < SMALL else _by_likelihood(group, confidence, times)
     )
-    unit = group.one.scale
+    unit = float(group.one.scale)
     declared = unit if group.declared else None
-    return Fit(group.what, group.one.law, times * unit, low * unit, high * unit, len(group), declared)
+    return Fit(group.what, group.one.name, times * unit, low * unit, high * unit, len(group), declared)
 
 
 def log_likelihood(group: Residuals, times: float) -> float:
@@ -216,7 +213,7 @@ def log_likelihood(group: Residuals, times: float) -> float:
 
 def _rough(group: Residuals) -> float:
     """The multiple by the method of moments."""
-    ones, others = variance(group.one), variance(group.other)
+    ones, others = group.one.variance(), group.other.variance()
     expected = float((ones + group.others * others).sum())
     return max(LEAST * 10, math.sqrt(float((group.value**2).sum()) / expected))
 
@@ -259,7 +256,7 @@ def absolute_tails(group: Residuals, times: float, seen: float) -> tuple[float, 
     whole = all(law.whole for law, _ in laws)
     deviation = math.sqrt(sum(n * law.variance for law, n in laws))
     mean = sum(n * law.deviation for law, n in laws)  # the mean of |D| is below its deviation
-    scale = max(group.one.scale, group.other.scale) * times
+    scale = max(float(group.one.scale), float(group.other.scale)) * times
     step = 1.0 if whole else deviation / 500
     reach = max(seen, mean) + 8 * deviation + 45 * scale + 2 * step
     size = 2 ** math.ceil(math.log2(2 * reach / step + 2))
@@ -274,7 +271,9 @@ def absolute_tails(group: Residuals, times: float, seen: float) -> tuple[float, 
 
 def _absolute(law: SumLaw, step: float, size: int) -> Floats:
     """The probabilities of |D| on a grid of so many steps."""
-    reach = min(size - 1, math.ceil((8 * law.deviation + 45 * max(n.scale for n, _, _ in law.terms)) / step))
+    reach = min(
+        size - 1, math.ceil((8 * law.deviation + 45 * max(float(n.scale) for n, _, _ in law.terms)) / step)
+    )
     at = np.arange(reach + 1, dtype=np.float64) * step
     mass = np.exp(law.log_mass(at)) * step
     mass[1:] *= 2

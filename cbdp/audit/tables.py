@@ -2,75 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
-from cbdp.estimate.engine import LISTED
-from cbdp.features import SINGLETON, FeatureDag
 from cbdp.features.partition import connected
-from cbdp.privacy.measurement import Measurement, geometric_variance
-from cbdp.release.manifest import ROUNDED, noise_of, number
-from cbdp.release.release import Release
+from cbdp.privacy.laws import Law
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Law = Literal["laplace", "discrete-laplace", "rounded-laplace"]
-LAWS: tuple[Law, ...] = ("laplace", "discrete-laplace", "rounded-laplace")
-
-MEASURED = (
-    " (measured)"  # after a feature's name: its noisy answers, where those are published beside the counts
-)
-
-
-@dataclass(frozen=True)
-class Noise:
-    """What a release declares about a table's noise: its law and its scale.
-
-    `laplace` is continuous; `rounded-laplace` is that rounded to whole numbers; `discrete-laplace` is two-sided geometric.
-    Scale 0 is no noise: the count is exact.
-    """
-
-    law: Law
-    scale: float
-
-    def __post_init__(self) -> None:
-        if self.law not in LAWS:
-            raise InputError(f"unknown law of noise {self.law!r}: use {', '.join(LAWS)}")
-        if not (np.isfinite(self.scale) and self.scale >= 0):
-            raise InputError(f"the noise scale is {self.scale!r}: give a finite number of at least 0")
-
-    @property
-    def whole(self) -> bool:
-        """Whether the noise is a whole number."""
-        return self.law != "laplace"
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class CountTable:
     """One published table of counts: a row per cell, named by its keys.
 
-    Counts below `threshold` are not shown: such a row, or one whose count is not a number, is a hidden cell. In a `closed`
-    table every cell that can be non-zero has a row; otherwise cells may be missing altogether. `shows_zeros` says that
-    cells in which nobody is are noised like all others.
+    `noise` is the law that is declared; of scale 0, counts are exact. Counts below `threshold` are not shown: such a row,
+    or one whose count is not a number, is a hidden cell. In a `closed` table every cell that can be non-zero has a row;
+    otherwise cells may be missing altogether. `shows_zeros` says that empty cells get noise like all others.
     """
 
     name: str
     keys: Mapping[str, NDArray[Any]] = field(repr=False)
     counts: Floats = field(repr=False)
-    noise: Noise | None = None
+    noise: Law | None = None
     threshold: float | None = None
     shows_zeros: bool = True
     universe: int | None = None
     closed: bool = True
     canonical: bool = False  # rows are known to follow a public list
     derived: bool = (
-        False  # made of other published figures: differences of its counts show no noise of their own
+        False  # made of other published figures, so differences of counts show no noise of its own
     )
 
     def __post_init__(self) -> None:
@@ -106,7 +73,7 @@ class Table:
     def label(self, row: int) -> str:
         """A cell in words.
 
-        >>> Table("by time", {"tap": ["on"], "time": ["06:45"]}, [88]).label(0)
+        >>> CountTable("by time", {"tap": ["on"], "time": ["06:45"]}, [88]).label(0)
         'by time: tap on, time 06:45'
         """
         words = ", ".join(f"{name} {column[row]}" for name, column in self.keys.items())
@@ -116,7 +83,7 @@ class Table:
         """The row of each cell given by its keys; −1 where there is none, and the first where there are several."""
         if set(cells) != set(self.keys):
             raise InputError(
-                f"table {self.name!r} has the keys {_listed(self.keys)}, not {_listed(cells)}: name them all"
+                f"table {self.name!r} has the keys {quoted(self.keys)}, not {quoted(cells)}: name them all"
             )
         return match(self.keys, {name: np.asarray(cells[name]) for name in self.keys})
 
@@ -135,8 +102,8 @@ class Pair:
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.int64))
         if self.first_rows.shape != self.second_rows.shape:
             raise InputError(
-                f"pairs of {self.first!r} and {self.second!r}: {len(self.first_rows)} cells against "
-                f"{len(self.second_rows)}, give one for one"
+                f"pairs of {self.first!r} and {self.second!r} have {len(self.first_rows)} and "
+                f"{len(self.second_rows)} cells: give as many of one as of the other"
             )
         if not self.second:
             object.__setattr__(self, "second", self.first)
@@ -156,13 +123,13 @@ class Sum:
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class PublishedTables:
     """All that an attacker holds: tables, what the release claims, and which of its counts are related.
 
     Where no sums are declared, a table whose key columns are among those of another is taken for a sum of it.
     """
 
-    tables: tuple[Table, ...]
+    tables: tuple[CountTable, ...]
     epsilon: float | None = None
     delta: float = 0.0
     equal: tuple[Pair, ...] = ()
@@ -188,7 +155,7 @@ class Published:
                 if len(at) and not (at.min() >= 0 and at.max() < len(self[name])):
                     raise InputError(f"a pair names a row that table {name!r} does not have")
 
-    def __getitem__(self, name: str) -> Table:
+    def __getitem__(self, name: str) -> CountTable:
         for table in self.tables:
             if table.name == name:
                 return table
@@ -202,7 +169,7 @@ class Published:
         return implied_sums(self.tables)
 
     @cached_property
-    def families(self) -> list[list[Table]]:
+    def families(self) -> list[list[CountTable]]:
         """Tables of the same people, grouped: those that sums or pairs tie together."""
         place = {t.name: i for i, t in enumerate(self.tables)}
         ties = [{place[s.total], place[s.part]} for s in self.relations]
@@ -212,7 +179,7 @@ class Published:
         return [[self.tables[i] for i in group if i < count] for group in groups]
 
 
-def knowing(published: Published, table: str, possible: NDArray[np.bool_]) -> Published:
+def knowing(published: PublishedTables, table: str, possible: NDArray[np.bool_]) -> PublishedTables:
     """What is left to find for an attacker who knows which cells of a table can be non-zero, say from a timetable.
 
     Cells that cannot are dropped, unless they have a published count; the others are all there is, so the table is closed.
@@ -241,7 +208,7 @@ def knowing(published: Published, table: str, possible: NDArray[np.bool_]) -> Pu
     return replace(published, tables=tables, sums=tuple(sums), equal=tuple(pairs))
 
 
-def implied_sums(tables: Sequence[Table]) -> tuple[Sum, ...]:
+def implied_sums(tables: Sequence[CountTable]) -> tuple[Sum, ...]:
     """A sum for each two tables of which one has some of the other's key columns, and none besides."""
     found = []
     for total in tables:
@@ -284,130 +251,6 @@ def _stacked(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([one.astype(str), other.astype(str)])
 
 
-def _listed(names: Any) -> str:
+def quoted(names: Iterable[str]) -> str:
+    """Names in quotation marks, for messages."""
     return ", ".join(map(repr, names)) or "none"
-
-
-# Our own releases
-
-
-def from_release(release: Release) -> Published:
-    """What a release of ours publishes: every feature's counts, and the noisy measurements where it has any."""
-    features = release.features
-    names = list(release.tables) or [n for n in features.features if features.size(n) <= LISTED]
-    tables = [_published(release, name) for name in names]
-    sums = _sums(features, names, "", exact=not release.tables)
-    tree = release.levels or features
-    measured = [m for m in release.measurements if m.floor is None]
-    # A feature may be measured twice: each measurement has its own name, and sums hold for the first of them.
-    tables = _unique([*tables, *(_measured(tree, m) for m in measured)])
-    whole = [m.feature for m in measured if m.elements is None]
-    sums += _sums(tree, list(dict.fromkeys(whole)), MEASURED, exact=False)
-    claim = release.claim
-    epsilon = float(claim.cost.epsilon) if claim.holds else None
-    delta = float(claim.cost.delta) if claim.holds else 0.0
-    return Published(tuple(tables), epsilon, delta, (), tuple(sums))
-
-
-def _published(release: Release, name: str) -> Table:
-    """A feature's published counts. Counts that were post-processed have no noise law of their own."""
-    features = release.features
-    declared = noise_of(release, name) if name in release.tables else None
-    noise = threshold = None
-    if declared is not None and declared["scale"] is not None:
-        law: Law = "rounded-laplace" if declared["law"] == ROUNDED else "discrete-laplace"
-        noise, threshold = Noise(law, float(number(declared["scale"]))), declared["threshold"]
-    return Table(
-        name,
-        _keys(features, name),
-        np.asarray(release.counts(name), dtype=np.float64),
-        noise,
-        threshold,
-        name not in release.tables or not _skips_zeros(release),
-        features.size(name),
-        canonical=True,
-        derived=name not in release.tables,
-    )
-
-
-def _skips_zeros(release: Release) -> bool:
-    if release.mechanism == "stability-histogram":
-        return True
-    said = (
-        release.manifest["mechanism"]["settings"]
-        if release.stored is None
-        else release.stored["mechanism"]["settings"]
-    )
-    return bool(said.get("zeros") == "skipped")
-
-
-def _keys(features: FeatureDag, name: str) -> dict[str, NDArray[Any]]:
-    if name == SINGLETON:
-        universe = features.universe
-        codes = universe.unrank_codes(np.arange(universe.size, dtype=np.int64))
-        pairs = zip(universe.dimensions.items(), codes, strict=True)
-        return {n: _labels(d.values)[c] for (n, d), c in pairs}
-    partition = features.partition(name)
-    return {
-        a.name: _labels(a.labels)[c]
-        for a, c in zip(partition.attributes, partition.label_codes(), strict=True)
-    }
-
-
-def _labels(values: Sequence[Hashable]) -> NDArray[Any]:
-    """Labels as an array of text, so that they can be sorted and compared whatever they are."""
-    return np.array([str(v) for v in values])
-
-
-def _measured(tree: FeatureDag, m: Measurement) -> Table:
-    keys = _keys(tree, m.feature)
-    if m.elements is not None:
-        keys = {name: column[m.elements] for name, column in keys.items()}
-    values = np.asarray(m.values, dtype=np.float64)
-    size = tree.size(m.feature)
-    return Table(
-        m.feature + MEASURED,
-        keys,
-        values,
-        _noise(m),
-        None,
-        True,
-        size,
-        closed=m.elements is None,
-        canonical=True,
-    )
-
-
-def _noise(m: Measurement) -> Noise | None:
-    """The law of a measurement's noise, known by its scale and variance together."""
-    from cbdp.measuring.samplers.rounded import RoundedSampler
-    from cbdp.privacy.numbers import exact_fraction
-
-    if m.scale is None or m.variance is None or not len(m.variance):
-        return None
-    scale, variance = float(m.scale), float(m.variance[0])
-    if np.isclose(variance, geometric_variance(scale), rtol=1e-9, atol=0):
-        return Noise("discrete-laplace", scale)
-    if np.isclose(variance, RoundedSampler(exact_fraction(m.scale)).variance(), rtol=1e-9, atol=0):
-        return Noise("rounded-laplace", scale)
-    return None
-
-
-def _unique(tables: Sequence[Table]) -> list[Table]:
-    seen: dict[str, int] = {}
-    made = []
-    for table in tables:
-        seen[table.name] = seen.get(table.name, 0) + 1
-        again = seen[table.name]
-        made.append(table if again == 1 else replace(table, name=f"{table.name} {again}"))
-    return made
-
-
-def _sums(features: FeatureDag, names: Sequence[str], suffix: str, *, exact: bool) -> list[Sum]:
-    """The sums among some features' tables: from each to the next coarser ones."""
-    return [
-        Sum(coarse + suffix, fine + suffix, features.map_elements(fine, coarse), exact)
-        for fine in names
-        for coarse in names
-        if fine != coarse and features.size(fine) > features.size(coarse) and features.refines(fine, coarse)
-    ]

@@ -52,11 +52,27 @@ def measure(
     given = shares(features, epsilon, budget, only)
     large = features.universe.size > DENSE if sparse is None else sparse
     laws = {name: LAWS.get(law).costing(e, counts.unit.sensitivity) for name, e in given.items()}
+    if backend != "cbdp":
+        _check_backend(backend, law, entropy, large and SINGLETON in given)
     if large and SINGLETON in given:
         return _above(counts, features, given, laws, source)
     return [
         noisy(name, counts.of(features, name), laws[name], e, source, backend) for name, e in given.items()
     ]
+
+
+def _check_backend(backend: str, law: str, entropy: Entropy | None, large: bool) -> None:
+    """Refuse what another source of noise cannot do, rather than do something else."""
+    if backend != "opendp":
+        raise InputError(f"unknown noise backend {backend!r}: choose 'cbdp' or 'opendp'")
+    if law != "geometric":
+        raise InputError(f"backend 'opendp' draws geometric noise only, not {law!r}: leave `law` out")
+    if entropy is not None:
+        raise InputError("OpenDP draws from its own entropy: leave `entropy` out with backend='opendp'")
+    if large:
+        raise InputError(
+            "OpenDP draws noise for every trip type: say sparse=False if all of them fit in memory, or leave `backend` out"
+        )
 
 
 def noisy(
@@ -67,10 +83,8 @@ def noisy(
         from cbdp.measuring import opendp
 
         noise = opendp.sample(Fraction(law.scale), len(truth))
-    elif backend == "cbdp":
-        noise = sampler_of(law).sample(len(truth), entropy)
     else:
-        raise InputError(f"unknown noise backend {backend!r}: choose 'cbdp' or 'opendp'")
+        noise = sampler_of(law).sample(len(truth), entropy)
     return Measurement(name, truth + noise, scale=law.scale, epsilon=epsilon, law=law.name)
 
 

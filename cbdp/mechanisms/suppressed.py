@@ -63,7 +63,8 @@ class Suppressed(Mechanism):
 
     def own_tables(self) -> Mapping[str, TableNoise]:
         return {
-            name: TableNoise(self.noise_of(name), self.threshold_of(name)) for name in self.published_tables
+            name: TableNoise(self.noise_of(name), self.threshold_of(name), self.skips_zeros)
+            for name in self.published_tables
         }
 
     def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from cbdp.lazy import lazily
 
 if TYPE_CHECKING:
-    from cbdp.release.export import export
     from cbdp.release.loading import load
     from cbdp.release.release import Release
 
@@ -13,9 +12,8 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "Release": "cbdp.release.release",
-        "export": "cbdp.release.export",
         "load": "cbdp.release.loading",
     },
 )
 
-__all__ = ["Release", "export", "load"]
+__all__ = ["Release", "load"]

@@ -21,7 +21,7 @@ from cbdp.privacy.laws import LAWS, law_of
 from cbdp.privacy.measurement import Measurement
 from cbdp.release.labels import Ints, labels_of
 from cbdp.release.layout import TRIPS, manifest_of
-from cbdp.release.manifest import FORMAT, VERSION
+from cbdp.release.manifest import FORMAT, SKIPPED, VERSION
 from cbdp.release.recipe import Recipe, TableNoise
 from cbdp.release.release import Release, Stored
 from cbdp.release.saving import MANIFEST, fingerprint
@@ -34,12 +34,12 @@ from cbdp.solvers.solution import Solution
 def load(folder: str | Path, verify: bool = True) -> Release:
     """A release as it was saved. `verify` checks the manifest against its schema, and all files against it."""
     place = Path(folder)
-    manifest = _read_manifest(place)
+    manifest = read_manifest(place)
     if verify:
         check(manifest, f"{str(place / MANIFEST)!r}")
         _verify(place, manifest["files"])
     try:
-        release = _read_release(place, manifest)
+        release = read_release(place, manifest)
         if verify:
             _same(manifest, manifest_of(release))
         return release  # noqa: TRY300 - what is read inside is what may fail
@@ -58,7 +58,8 @@ def _same(stated: Mapping[str, Any], found: Mapping[str, Any]) -> None:
             raise InputError(f"what its manifest says of {key!r} is not what its files say")
 
 
-def _read_manifest(place: Path) -> dict[str, Any]:
+def read_manifest(place: Path) -> dict[str, Any]:
+    """The manifest of a folder as this version states it, not checked; one of an earlier version is upgraded."""
     if not place.is_dir():
         raise InputError(f"there is no folder {str(place)!r} with a release")
     try:
@@ -93,7 +94,8 @@ def _verify(place: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
         raise InputError(f"the file {name!r} does not belong to the release {str(place)!r}: remove it")
 
 
-def _read_release(place: Path, manifest: Mapping[str, Any]) -> Release:
+def read_release(place: Path, manifest: Mapping[str, Any]) -> Release:
+    """The release that the files of a folder hold, where they are as its manifest says; hashes are not looked at."""
     universe = read_universe(place, manifest["universe"])
     between = [f for f in manifest["features"] if f["name"] not in (SINGLETON, TOTAL)]
     dag = FeatureDag(universe, [Feature(f["name"], by=f["by"]) for f in between])
@@ -132,12 +134,13 @@ def _read_release(place: Path, manifest: Mapping[str, Any]) -> Release:
 def _read_recipe(manifest: Mapping[str, Any]) -> Recipe:
     """The recipe; of tables published as they were measured, the manifest states the noise beside them."""
     stated, own = manifest["recipe"], {}
+    measured = {m["feature"] for m in manifest["measurements"]}
     laws = {LAWS.get(name).words: name for name in LAWS.table}
     for f in manifest["features"]:
         noise = f["noise"]
-        if f["published"] == "table" and noise is not None:
+        if f["published"] == "table" and f["name"] not in measured and noise is not None:
             law = law_of(laws.get(noise["law"], "geometric"), number(noise["scale"]))
-            own[f["name"]] = TableNoise(law, noise["threshold"])
+            own[f["name"]] = TableNoise(law, noise["threshold"], noise["zeros"] == SKIPPED)
     return Recipe(stated["mechanism"], stated["settings"], own)
 
 

@@ -25,6 +25,7 @@ from cbdp.solvers.solution import Certificate
 FORMAT, VERSION = "cbdp-release", 2
 SIMULATION = "simulation, not a release"
 ANOTHER = "another law, of this variance"
+PERTURBED, SKIPPED = "perturbed", "skipped"  # what counts of zero got: noise like all others, or none
 SIMULATED = "by simulation from the published trips, accounting for noise, post-processing and rounding; no privacy is spent"
 
 
@@ -81,6 +82,7 @@ def noise_of(release: Release, feature: str) -> dict[str, Any] | None:
                 "scale": exact(m.scale),
                 "variance": variance_of(m),
                 "threshold": None,
+                "zeros": PERTURBED,
             }
     own = release.recipe.tables.get(feature)
     if own is None or feature not in release.tables:
@@ -90,6 +92,7 @@ def noise_of(release: Release, feature: str) -> dict[str, Any] | None:
         "scale": exact(own.law.scale),
         "variance": own.law.variance(),
         "threshold": None if own.threshold is None else float(own.threshold),
+        "zeros": SKIPPED if own.skips_zeros else PERTURBED,
     }
 
 
@@ -114,7 +117,7 @@ def _estimate(release: Release) -> dict[str, Any] | None:
     solution = release.estimate.solution
     c = solution.certificate
     return {
-        "estimator": release.recipe.estimator,
+        "estimator": release.recipe.estimator or "projection",
         "weights": release.recipe.settings.get("weights"),
         "solver": solution.solver,
         "iterations": int(solution.iterations),

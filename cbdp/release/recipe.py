@@ -20,6 +20,7 @@ class TableNoise:
 
     law: Law
     threshold: float | None = None
+    skips_zeros: bool = False  # counts of zero got no noise, and never show
 
 
 @dataclass(frozen=True, eq=False)

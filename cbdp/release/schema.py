@@ -44,11 +44,15 @@ def check(manifest: Any, what: str) -> None:
 
 
 def upgraded(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest of version 1 as version 2 states it: the mechanism is a recipe, and measurements name their law."""
+    """A manifest of version 1 as version 2 states it.
+
+    The mechanism is a recipe, measurements name their law, and features say whether counts of zero got noise.
+    """
     made = {name: part for name, part in manifest.items() if name != "mechanism"}
     settings = {RENAMED.get(n, n): v for n, v in manifest["mechanism"]["settings"].items()}
     made["recipe"] = {"mechanism": manifest["mechanism"]["name"], "settings": settings}
     made["measurements"] = [{**m, "law": _law(m)} for m in manifest["measurements"]]
+    made["features"] = [{**f, "noise": _noise(f["noise"], settings)} for f in manifest["features"]]
     made["version"] = 2
     return made
 
@@ -57,3 +61,11 @@ def _law(measurement: Mapping[str, Any]) -> str | None:
     scale, variance = number(measurement["scale"]), measurement["variance"]
     found = None if scale is None else recognised(scale, variance if isinstance(variance, float) else None)
     return None if found is None else found.name
+
+
+def _noise(stated: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What suppressed small counts skipped zeros, unless its settings said otherwise."""
+    if stated is None:
+        return None
+    zeros = "perturbed" if stated["threshold"] is None else settings.get("zeros", "skipped")
+    return {**stated, "zeros": zeros}

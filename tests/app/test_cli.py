@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +15,10 @@ from cbdp import __version__
 from cbdp.app import cli
 
 ROOT = Path(__file__).parents[2]
+Captured = pytest.CaptureFixture[str]
 
 
-def test_demo_runs_the_whole_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo_runs_the_whole_job(tmp_path: Path, capsys: Captured) -> None:
     """`cbdp demo` goes from the city's files to a release and its report, and compares mechanisms with the truth."""
     out = tmp_path / "demo"
     assert cli.main(["demo", "--out", str(out)]) == 0
@@ -29,12 +32,36 @@ def test_demo_runs_the_whole_job(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "<svg" in report.read_text(encoding="utf-8")
 
 
-def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_quick_demo_is_the_same_job_on_two_hours(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder is its own, so that it does not meet the ledger of the whole day."""
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["demo", "--quick"]) == 0
+    shown = capsys.readouterr().out
+    assert "67,600 trip types" in " ".join(shown.split())
+    truth = next(line for line in shown.splitlines() if line.startswith("(the truth)"))
+    assert truth.split() == ["(the", "truth)", "4,878"]
+    assert [p.name for p in tmp_path.iterdir()] == ["cbdp-demo-quick"]
+    assert (tmp_path / "cbdp-demo-quick" / "release-1" / "report.html").is_file()
+
+
+# What goes wrong: one line, a defined exit code, and nothing is written
+
+
+def _one_line(capsys: Captured) -> str:
+    said = capsys.readouterr()
+    assert not said.out
+    assert said.err.startswith("cbdp: ")
+    assert said.err.endswith("\n")
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, capsys: Captured) -> None:
     """An ε that makes no sense is told in one line, and nothing is written."""
     assert cli.main(["demo", "--epsilon", "-1", "--out", str(tmp_path / "demo")]) == 2
-    said = capsys.readouterr()
-    assert said.err == "cbdp: epsilon is -1, it must be above 0\n"
-    assert not said.out
+    assert "epsilon is -1" in _one_line(capsys)
     assert not (tmp_path / "demo").exists()
 
 
@@ -51,43 +78,117 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.Ca
     ids=lambda given: given[0] if isinstance(given, list) else "",
 )
 def test_missing_files_are_one_line_and_exit_code_2(
-    arguments: list[str],
-    says: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    arguments: list[str], says: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Every command names the file that is missing, and creates none."""
     monkeypatch.chdir(tmp_path)
     assert cli.main(arguments) == 2
-    said = capsys.readouterr()
-    assert says in said.err
-    assert said.err.count("\n") == 1
+    assert says in _one_line(capsys)
     assert not list(tmp_path.iterdir())
 
 
-def test_no_command_shows_help(capsys: pytest.CaptureFixture[str]) -> None:
-    """Asked for nothing, it says what there is."""
-    assert cli.main([]) == 2
-    assert "demo" in capsys.readouterr().out
+def _raising(error: BaseException) -> Callable[..., Any]:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return fail
 
 
-def test_solvers_are_listed_in_order(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each with what it can do; ours first."""
-    assert cli.main(["solvers"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[1:7]] == ["newton", "piqp", "osqp", "cvxpy", "highs", "scipy"]
-
-
-def test_a_missing_solver_says_how_to_get_it(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError(28, "No space left on device", "release/trips.parquet"), "release/trips.parquet: No space left on device"),
+        (OSError(5, "Input/output error"), "a file: Input/output error"),
+        (PermissionError("locked\nby somebody"), "a file: locked by somebody"),
+    ],
+    ids=["named", "unnamed", "two lines"],
+)  # fmt: skip
+def test_an_error_of_the_system_is_one_line_and_exit_code_2(
+    error: OSError, says: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not installed is a fact in the list, with the cure, and not an error."""
-    monkeypatch.setattr("cbdp.solvers.piqp.Piqp.package", "no_such_package")
-    assert cli.main(["solvers"]) == 0
-    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("piqp"))
-    assert row.split()[1] == "no"
-    assert "pip install" in row
+    """A full disk or a file that cannot be read is no traceback."""
+    monkeypatch.setattr("cbdp.app.init.write", _raising(error))
+    assert cli.main(["init", "trips.csv"]) == 2
+    assert _one_line(capsys) == f"cbdp: {says}\n"
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: Captured) -> None:
+    """The system's own complaint, with the file that it is about."""
+    (tmp_path / "file").write_text("")
+    assert cli.main(["demo", "--quick", "--out", str(tmp_path / "file" / "demo")]) == 2
+    assert _one_line(capsys) == f"cbdp: {tmp_path / 'file' / 'demo'}: Not a directory\n"
+
+
+def test_an_interruption_is_one_line_and_exit_code_130(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C ends as shells expect it, and says what became of ε."""
+    monkeypatch.setattr("cbdp.app.config.read", _raising(KeyboardInterrupt()))
+    assert cli.main(["release", "cbdp.toml"]) == 130
+    assert "interrupted. ε that was charged stays spent" in _one_line(capsys)
+
+
+@pytest.mark.parametrize("wish", ["zone", "zone=", "=5", "zone=five", "zone=-1"])
+def test_a_wish_that_cannot_be_read_says_how_to_write_it(city: Path, wish: str, capsys: Captured) -> None:
+    """The wrong value, and an example."""
+    assert cli.main(["check", str(city / "cbdp.toml"), "--within", wish]) == 2
+    said = _one_line(capsys)
+    assert repr(wish) in said
+    assert "--within takes FEATURE=PERCENT, for example zone=5" in said
+
+
+def test_a_wish_is_answered(city: Path, capsys: Captured) -> None:
+    """After everything else that `check` says."""
+    assert cli.main(["check", str(city / "cbdp.toml"), "--within", "zone=5"]) == 0
+    assert "For 'zone' to be within 5 %" in capsys.readouterr().out.splitlines()[-1]
+
+
+# Help
+
+
+def test_no_command_shows_help(capsys: Captured) -> None:
+    """Asked for nothing, it says what there is, and what exit codes mean."""
+    assert cli.main([]) == 2
+    shown = capsys.readouterr().out
+    for name in cli.COMMANDS:
+        assert f"\n    {name} " in shown
+    assert "130: interrupted" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_explains_itself(name: str, capsys: Captured) -> None:
+    """`cbdp COMMAND --help` is about this command."""
+    with pytest.raises(SystemExit) as left:
+        cli.main([name, "--help"])
+    assert left.value.code == 0
+    assert f"usage: cbdp {name}" in capsys.readouterr().out
+
+
+def test_an_unknown_command_is_bad_usage(capsys: Captured) -> None:
+    """With the commands that there are."""
+    with pytest.raises(SystemExit) as left:
+        cli.main(["solvers"])
+    assert left.value.code == 2
+    assert "'solvers'" in capsys.readouterr().err
+
+
+def test_formats_in_the_help_are_those_of_the_table(capsys: Captured) -> None:
+    """Nobody retypes them."""
+    from cbdp.app.config.choices import formats
+
+    with pytest.raises(SystemExit):
+        cli.main(["export", "--help"])
+    assert ", ".join(formats().names()) in " ".join(capsys.readouterr().out.split())
+
+
+def test_help_is_light() -> None:
+    """Listing the commands loads nothing that computes."""
+    script = "import sys; from cbdp.app import cli; cli.main([]); print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+# The program
 
 
 def test_the_installed_command_answers() -> None:
@@ -103,6 +204,6 @@ def test_the_wheel_holds_the_linked_folders(tmp_path: Path) -> None:
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    for name in ("cbdp/features/universe.py", "cbdp/solvers/newton.py", "cbdp/engine.py", "cbdp/py.typed"):
-        assert name in names
+    for name in ("features/universe.py", "solvers/newton.py", "app/config/config.schema.json", "py.typed"):
+        assert f"cbdp/{name}" in names
     assert {name.split("/")[0] for name in names} == {"cbdp", f"cbdp-{__version__}.dist-info"}

@@ -26,6 +26,7 @@ TINY = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"]), [])
 # --- the claims, attacked ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HONEST)
 def test_epsilon_is_not_exceeded(name: str) -> None:
     """The lower bound on ε through the whole mechanism stays below the claim, and comes near: the attack has power."""
@@ -34,6 +35,7 @@ def test_epsilon_is_not_exceeded(name: str) -> None:
     assert bound.epsilon >= HONEST[name].reach, bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ZOO)
 def test_broken_mechanism_is_caught(name: str) -> None:
     """Each failure in the wild proves more than the ε it claims, and by far."""
@@ -42,6 +44,7 @@ def test_broken_mechanism_is_caught(name: str) -> None:
     assert bound.epsilon > ZOO[name].reach, bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NARROW)
 def test_mutant_ten_percent_too_generous_is_caught(name: str) -> None:
     """Noise for 1.1 ε under a claim of ε exceeds the claim."""

@@ -11,8 +11,7 @@ from small_city import plan_of
 
 from cbdp.app import explain
 from cbdp.errors import InputError
-from cbdp.privacy.allocation import named
-from cbdp.privacy.budget import Facts
+from cbdp.privacy.budget import Facts, shares
 from cbdp.privacy.budget.errors import expected_errors, model
 
 
@@ -93,7 +92,7 @@ def test_wishes_are_answered_together_or_not_at_all(city: Path) -> None:
         explain.answer(plan, "zone", "5"),
         explain.answer(plan, "total", "1"),
     ]
-    for wrong, said in (("zone=abc", "'abc'"), ("zone", "like zone=5"), ("zones=5", "did you mean 'zone'")):
+    for wrong, said in (("zone=abc", "'abc'"), ("zone", "for example zone=5"), ("zones=5", "did you mean 'zone'")):
         with pytest.raises(InputError, match=said):
             explain.answers(plan, ["zone=5", wrong])
 
@@ -140,7 +139,7 @@ def test_choices_of_a_budget_are_shown_with_their_errors(city: Path) -> None:
     assert made["leaves"]["singleton"] < made["balanced"]["singleton"] < made["tables"]["singleton"]
     assert made["tables"]["total"] < made["balanced"]["total"] < made["leaves"]["total"]
     facts = Facts(1, 60000)
-    split = named(["total", "time", "mode", "zone", "singleton"], Fraction(1), "tables")
+    split = shares(plan_of(city).features, 1, "tables")
     assert made["tables"] == pytest.approx(expected_errors(plan_of(city).features, split, facts))
     lines = [line.split() for line in told.text.split("\n")]
     shown = {line[0]: line[-5:] for line in lines if line and line[0] in made}

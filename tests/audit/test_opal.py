@@ -63,6 +63,7 @@ def both_ends(published: Published, table: str) -> Published:
     return replace(published, equal=(pair,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["stability", "second"])
 def test_the_suppressing_releases_are_attacked_successfully(name: str) -> None:
     """The secret ferry's hidden count is told with an interval that holds, and people are shown to be there."""

@@ -136,6 +136,7 @@ def test_the_scale_is_recovered_from_manly_pairs(law: str, n: int) -> None:
         assert figures["surely_high"] < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [8, 60])
 def test_the_interval_of_the_scale_holds_as_often_as_it_says(n: int) -> None:
     """Of 200 intervals of 90 %, between 155 and 198 hold: both the exact test and the likelihood."""
@@ -350,6 +351,7 @@ def test_estimates_are_the_best_that_dense_least_squares_finds() -> None:
         assert p.deviation == pytest.approx(float(np.linalg.norm(weights)), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_intervals_of_pinned_counts_hold() -> None:
     """Over many releases, 95 % intervals of hidden counts and of their sums hold at least 90 % of the time."""
     held, made = 0, 0
@@ -363,6 +365,7 @@ def test_intervals_of_pinned_counts_hold() -> None:
     assert held > 0.9 * made
 
 
+@pytest.mark.slow
 def test_large_tables_are_solved_at_once() -> None:
     """A hundred thousand cells, and two thousand hidden counts found together with the interval of each."""
     rng = np.random.default_rng(0)

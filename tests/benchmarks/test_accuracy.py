@@ -182,6 +182,7 @@ other("Three", {three!r})
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plugged")
 def test_page_keeps_what_is_still_true(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -375,6 +375,7 @@ def _executed(log: Path) -> Counter[str]:
     return Counter(line.rsplit(" ", 1)[0] for line in log.read_text().splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plugged")
 def test_a_run_beyond_its_limits_is_a_result(tmp_path: Path) -> None:
     """Time, memory, death, errors and wrong shapes are told apart; they stop neither the others nor a second start."""
@@ -442,6 +443,7 @@ def _wait(until: object, seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are told of their runner's death by Linux")
 def test_a_killed_run_resumes_without_repeating_what_is_done(tmp_path: Path) -> None:
     """After SIGKILL half way the workers die too; the next start does what is left, and only that."""
@@ -499,6 +501,7 @@ print(*sorted(m for m in sys.modules if m.startswith("cbdp.")))
 """
 
 
+@pytest.mark.slow
 def test_no_run_loads_what_the_version_leaves_aside(tmp_path: Path) -> None:
     """Results outlive changes of some modules, so no mechanism, metric, writing or user's data may load those."""
     _own(tmp_path)
@@ -560,6 +563,7 @@ def halves(case, epsilon):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plugged")
 def test_a_mechanism_in_a_few_lines_is_in_tables_and_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -34,6 +34,7 @@ def test_examples(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("day", "near"), [("weekday", 0.1), ("weekend", 0.25)])
 def test_the_original_service_is_the_case_studys(day: str, near: float) -> None:
     """Shuttles within 5 % of the published fleet, the wait within 10 % (weekday) or 25 % (weekend), nobody unserved."""

@@ -85,6 +85,7 @@ def exactly(case: Case, names, seed) -> Case:
     return replace(case, noisy=noisy, weight=weight, rule=None)
 
 
+@pytest.mark.slow
 @given(cases(spread=2.0))
 @thorough(120)
 def test_agrees_with_the_paper_program(case):
@@ -182,6 +183,7 @@ def test_exact_counts_are_met(case, data):
             )
 
 
+@pytest.mark.slow
 @given(cases(types=16, spread=1.5), st.data())
 @thorough(60)
 def test_exact_counts_agree_with_equality_constraints(case, data):

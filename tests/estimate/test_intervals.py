@@ -62,6 +62,7 @@ def _coverage(
 
 
 # the paper's runs take longest: there the fewest that 90 % can be had with must do, elsewhere it is as many as by default
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "trips", "runs"),
     [
@@ -89,6 +90,7 @@ def test_coverage(mechanism: Mechanism, trips: np.ndarray, runs: int | None) -> 
         assert 0.88 - 3 * error <= rows.mean() <= 0.95 + 3 * error, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["best", "paper"])
 def test_true_zeros_and_others_are_covered_alike(preset: str) -> None:
     """Inversion holds for each true count: neither zeros nor the busy elements pay for the other's coverage."""

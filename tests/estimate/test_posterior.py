@@ -253,6 +253,7 @@ def test_strata_of_few_leaves_keep_their_expected_counts() -> None:
 RUSH = ann_arbor(seed=0, hours=("08:00", "10:00"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_accurate_on_a_sparse_city(epsilon: str) -> None:
     """Leaf errors are a quarter below the paper's O5, and never worse than those of publishing no trips at all."""
@@ -267,6 +268,7 @@ def test_accurate_on_a_sparse_city(epsilon: str) -> None:
     assert errors[0] <= 1.02 * _error(np.zeros(len(truth)), truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_accurate_on_a_dense_city(epsilon: str) -> None:
     """Where most types have trips, leaf errors are below Laplace's, O5's and those of no trips at all."""
@@ -352,6 +354,7 @@ def _sound(dag: FeatureDag, measured: list[Measurement], **options: Any) -> cbdp
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-4, 0.01, 1.0, 50.0, 1e3, 1e6, 1e8])
 @pytest.mark.parametrize("kind", ["zeros", "noise", "negative", "huge"])
 def test_hard_counts(kind: str, scale: float) -> None:
@@ -452,6 +455,7 @@ def test_weights_are_not_dropped_silently(weights: Any) -> None:
         post_process(TWO, measured, estimator="posterior", weights=weights)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40, derandomize=True)
 @given(case=cases(types=24), scale=st.sampled_from([0.05, 1.0, 7.0, 300.0, 1e6]))
 def test_always_sound(case: Case, scale: float) -> None:
@@ -502,6 +506,7 @@ def test_the_same_bytes_whatever_the_threads(cores: int, monkeypatch: pytest.Mon
     assert again.variance.tobytes() == expect.variance.tobytes()
 
 
+@pytest.mark.slow
 def test_a_public_prior_that_knows_something_helps() -> None:
     """At ε = 0.01 weights near the true rates lower the leaf error by a tenth at least; weights of no content do not harm."""
     rng = np.random.default_rng(14)

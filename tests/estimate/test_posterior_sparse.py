@@ -231,6 +231,7 @@ def test_release_is_certified_and_adds_up(epsilon: Fraction) -> None:
     assert estimate.counts(SINGLETON).sum() == pytest.approx(estimate.counts("total")[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1, Fraction(1, 10), Fraction(1, 100)])
 def test_sparse_city_is_as_accurate_as_with_all_types_listed(epsilon: Fraction) -> None:
     """Types below the floor cost little accuracy, and no table is further off than by projection (4 runs, fixed seeds)."""
@@ -245,6 +246,7 @@ def test_sparse_city_is_as_accurate_as_with_all_types_listed(epsilon: Fraction) 
         assert ours[name] < 1.05 * projected[name], name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1, Fraction(1, 10)])
 def test_vast_universe(epsilon: Fraction) -> None:
     """Among 10¹² types, trips are listed and not types; tables are no worse than by projection, leaves better."""
@@ -261,6 +263,7 @@ def test_vast_universe(epsilon: Fraction) -> None:
         assert ours[name] < 1.1 * theirs[name], name
 
 
+@pytest.mark.slow
 def test_a_giant_does_not_swell_its_neighbours() -> None:
     """A type with most trips of its tables is believed itself, and no trips are expected of its cell on its account."""
     dag = vast(3000, 4)

@@ -398,6 +398,7 @@ def test_the_twin_is_like_another_twin() -> None:
     assert least_p(revealed(dense(RUNS, 3), RUNS), twin()) > ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_mutant_of_the_law_is_caught(mutant: type[SparseAnswer]) -> None:
     """The same comparison finds each mutant out, with a fifth of the runs."""
@@ -425,6 +426,7 @@ def test_every_type_shows_as_often_as_its_law_says() -> None:
     assert end_to_end(SparseAnswer, 1500) > ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", [Later, Earlier, Short])
 def test_mutant_of_the_walk_is_caught(mutant: type[SparseAnswer]) -> None:
     """Hits shifted by one position, or one position too few, are found out at the ends."""
@@ -475,6 +477,7 @@ def high_floors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "MARGIN", 0.1)
 
 
+@pytest.mark.slow
 def test_solved_as_if_all_had_been_noised(high_floors: None) -> None:
     """Shifts, leaves, features and released counts of 20,000 runs cannot be told from those of the dense path."""
     answer = sparse(RUNS, 13)
@@ -482,6 +485,7 @@ def test_solved_as_if_all_had_been_noised(high_floors: None) -> None:
     assert len(answer.index) < 0.5 * RUNS * TYPES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", [Unconditional, Overwritten, Added, HitAgain, FreshNoise, NoTwoInARow])
 def test_mutant_is_caught_after_the_solver(high_floors: None, mutant: type[SparseAnswer]) -> None:
     """The same comparison finds each out, with a fifth of the runs."""
@@ -808,6 +812,7 @@ def run_vast(names: tuple[str, ...], power: int, seed: int, trips: int, epsilon:
     assert all(s >= f for s, f in zip(shift, problem.floor, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["size", "uniform", "inverse-variance"])
 @pytest.mark.parametrize("names", [("a", "b", "c"), ("ab", "bc"), ("a", "again", "pair")])
 def test_vast_universe_against_fractions(names: tuple[str, ...], weights: str) -> None:
@@ -829,6 +834,7 @@ PARTS = Parts(4000, {"stop": ["A", "B"]})
 SPARSE = ConstraintBased(PARTS.features, 1, measured=PARTS.measured, sparse=True, estimator="projection")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", [Unperturbed, Overwritten, AllWithTrips])
 def test_mutant_of_the_sparse_path_exceeds_epsilon(
     monkeypatch: pytest.MonkeyPatch, mutant: type[SparseAnswer]

@@ -156,6 +156,7 @@ def test_laplace_over_the_service_day() -> None:
     assert total == pytest.approx(261_032, rel=0.02)
 
 
+@pytest.mark.slow
 def test_constraint_based_beats_laplace_by_an_order_of_magnitude_when_epsilon_is_small() -> None:
     """Root mean square error per trip type on the sparse city at ε = 0.1 and 0.01; and hierarchical does not."""
     city = cbdp.datasets.ann_arbor(seed=0, hours=("08:00", "10:00"))

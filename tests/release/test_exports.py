@@ -30,6 +30,7 @@ from cbdp.release.export import FORMATS, export
 from cbdp.release.export.flows import Period, flows
 from cbdp.release.export.matsim import departures
 from cbdp.release.export.xarray import dataset
+from cbdp.release.recipe import Recipe
 from cbdp.release.release import Release
 
 STOPS: tuple[Any, ...] = (30, 7, 1001, 12)  # numbers that are no places in a list, and not in order
@@ -50,7 +51,7 @@ def _made(universe: cbdp.Universe, trips: dict[Key, int], **fields: Any) -> Rele
     order = np.argsort(index)
     value = np.array(list(trips.values()), dtype=np.int64)
     claim = Claim(cbdp.Trip(), Spend("all", Fraction(1)))
-    return Release(dag, "by hand", claim, index[order], value[order], **fields)
+    return Release(dag, Recipe("by hand"), claim, index[order], value[order], **fields)
 
 
 def _city(stops: tuple[Any, ...] = STOPS, **fields: Any) -> tuple[Release, dict[Key, int]]:
@@ -96,6 +97,8 @@ def test_csv_has_the_trips_and_every_feature(tmp_path: Path) -> None:
     for name in release.features.features:
         with (tmp_path / "out" / "features" / f"{name}.csv").open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
+        listed = len(release.index) if name == "singleton" else release.features.size(name)
+        assert len(rows) == listed
         assert sum(int(r["count"]) for r in rows) == release.total
         assert all(r["low"] == "" for r in rows)
         if name == "zone":
@@ -429,7 +432,7 @@ def test_flows_add_up_however_trips_lie(data: Any) -> None:
     assert found == trips
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", list(FORMATS.table))
 def test_every_format_writes_a_saved_release_once_and_the_same_again(form: str, tmp_path: Path) -> None:
     """From a folder as from memory, with the same bytes (but for HDF5's own); a path that exists is left alone."""
     release, _ = _city(places=PLACES)
@@ -449,7 +452,7 @@ def test_every_format_writes_a_saved_release_once_and_the_same_again(form: str, 
     assert sorted(p.name for p in tmp_path.iterdir()) == ["one", "release", "two"]
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", list(FORMATS.table))
 def test_a_release_without_trips_is_exported(form: str, tmp_path: Path) -> None:
     """Nothing to say is said in every format."""
     release, _ = _city(places=PLACES)
@@ -463,7 +466,7 @@ def test_wrong_wishes_are_one_clear_error(tmp_path: Path) -> None:
     taps = _made(cbdp.Universe(tap=["on", "off"], location=["A", "B"]), {("on", "A"): 1})
     alike, _ = _city((1, "1", 2, 3))
     for given_, form, options, said in (
-        (release, "xls", {}, "unknown format 'xls': choose one of csv, omx"),
+        (release, "xls", {}, "unknown format 'xls': there are csv, omx"),
         (release, "csv", {"level": "zone"}, "csv has no option 'level'"),
         (release, "matsim", {"level": "zone"}, "no option 'level'"),
         (release, "omx", {"level": "county"}, r"no attribute 'origin\.county'"),

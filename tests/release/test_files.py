@@ -29,18 +29,21 @@ from hypothesis import strategies as st
 from strategies import feature_lists, models
 
 import cbdp
+from cbdp import mechanisms
 from cbdp.errors import InputError
 from cbdp.estimate.intervals import Interval
 from cbdp.features.places import Stops
 from cbdp.mechanisms import Mechanism
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.composition import Parallel, Sequential, Spend
-from cbdp.release import manifest as said
-from cbdp.release.layout import check
-from cbdp.release.saving import leftovers
-from cbdp.release.loading import load
 from cbdp.release.labels import KINDS, column, decoded, encoded, kind_of, labels_of
+from cbdp.release.layout import check
+from cbdp.release.loading import load
+from cbdp.release.recipe import Recipe
 from cbdp.release.release import Release
+from cbdp.release.saving import leftovers
+from cbdp.release.schema import check as check_manifest
+from cbdp.release.schema import schema
 from cbdp.release.universe_files import universe_hash
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -95,7 +98,9 @@ MECHANISMS = {
         cbdp.ConstraintBased(_city(), 1, prior=_weights(), prior_source={"file": "w.csv", "sha256": "a" * 64})
     ),
     "target": lambda: _made(
-        cbdp.ConstraintBased(_city(), 1, target={"zone": 2, "singleton": "1/3"}, trips=900, filled=0.8)
+        cbdp.ConstraintBased(
+            _city(), 1, target={"zone": 2, "singleton": "1/3"}, expected_trips=900, expected_filled=0.8
+        )
     ),
     "sparse posterior": lambda: _made(cbdp.ConstraintBased(_city(), 1, sparse=True, estimator="posterior")),
     "sparse": lambda: _made(cbdp.ConstraintBased(_city(), "1/3", sparse=True)),
@@ -208,7 +213,7 @@ def releases(draw: Any) -> Release:
     published = {n: rng.integers(0, 9, dag.size(n)) for n in tables if n != "singleton"}
     return Release(
         dag,
-        "by hand",
+        Recipe("by hand", {"note": "ε"}),
         draw(_claims()),
         index.astype(np.int64),
         value,
@@ -217,7 +222,6 @@ def releases(draw: Any) -> Release:
         published,
         intervals={n: Interval(v, v + rng.integers(0, 9, len(v))) for n, v in low.items()},
         confidence=draw(st.sampled_from([0.9, 0.5])) if names else None,
-        settings={"note": "ε"},
     )
 
 
@@ -283,7 +287,7 @@ def test_every_mechanism_s_release_comes_back(name: str, tmp_path: Path) -> None
     """Save and load change nothing; the manifest fits its schema; saved again, every byte is the same."""
     release = _release(name)
     saved = release.save(tmp_path / "one", ledger_head="ab" * 32)
-    jsonschema.Draft202012Validator(said.schema()).validate(saved.manifest)
+    jsonschema.Draft202012Validator(schema()).validate(saved.manifest)
     back = load(tmp_path / "one")
     _same_release(release, back)
     assert back.manifest["ledger"]["head"] == "ab" * 32
@@ -397,7 +401,7 @@ def test_a_tree_s_measurements_keep_the_labels_they_were_made_of(tmp_path: Path)
     mechanism = cbdp.Hierarchical(_city(), 1)
     release = _made(mechanism)
     saved = release.save(tmp_path / "out")
-    tree = mechanism.tree_features
+    tree = mechanism.measured_features
     for m, entry in zip(release.measurements, saved.manifest["measurements"], strict=True):
         table = pq.read_table(saved.path / entry["file"]).to_pydict()
         keys = tree.partition(m.feature).keys()
@@ -520,14 +524,14 @@ def test_the_manifest_states_how_counts_were_estimated(tmp_path: Path) -> None:
     ):
         _release(name).save(tmp_path / name)
         made = load(tmp_path / name).manifest
-        stated = made["mechanism"]["settings"]
+        stated = made["recipe"]["settings"]
         assert (stated["estimator"], stated["preset"], stated["budget"]) == (estimator, preset, budget)
         assert made["estimate"]["estimator"] == estimator
         assert ("Expected counts" in made["deployment"]["accounting"]["post_processing"]) == (
             estimator == "posterior"
         )
     assert stated["target"] == {"zone": "2", "singleton": "1/3"}
-    assert (stated["trips"], stated["filled"]) == (900, 0.8)
+    assert (stated["expected_trips"], stated["expected_filled"]) == (900, 0.8)
 
 
 def test_a_public_prior_is_part_of_the_release(tmp_path: Path) -> None:
@@ -535,16 +539,14 @@ def test_a_public_prior_is_part_of_the_release(tmp_path: Path) -> None:
     release = _release("prior")
     made = release.save(tmp_path / "out").manifest
     digest = hashlib.sha256(_weights().astype("<f8").tobytes()).hexdigest()
-    stated = made["mechanism"]["settings"]
+    stated = made["recipe"]["settings"]
     assert stated["prior"] == {"numbers": len(_weights()), "sha256": digest}
     assert stated["prior_source"] == {"file": "w.csv", "sha256": "a" * 64}
     held = pq.read_table(tmp_path / "out" / made["prior"]["file"])
     assert held.column_names == ["origin", "destination", "time", "weight"]
     assert held["weight"].to_pylist() == _weights().tolist()
     back = load(tmp_path / "out")
-    again = cbdp.post_process(
-        back.features, back.measurements, estimator="posterior", prior=back.settings["prior"]
-    )
+    again = cbdp.post_process(back.features, back.measurements, estimator="posterior", prior=back.prior)
     assert np.array_equal(again.solution.leaves, release.estimate.solution.leaves)
     assert "prior" not in _release("constraint-based").manifest
     (tmp_path / "out" / made["prior"]["file"]).unlink()
@@ -555,16 +557,54 @@ def test_a_public_prior_is_part_of_the_release(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["constraint-based", "prior", "target", "paper", "sparse posterior"])
 def test_an_estimate_is_audited_with_the_estimator_that_made_it(name: str, tmp_path: Path) -> None:
     """Made again it agrees, and so do the trips; with a noisy count changed it does not."""
-    from cbdp.audit import solved
-
     _release(name).save(tmp_path / "out")
-    back = load(tmp_path / "out")
-    assert [f.verdict for f in solved.attack(back, back.manifest)] == ["clear", "clear"]
+    back = cbdp.load(tmp_path / "out")
+    again = mechanisms.of(back).finish(back.measurements)
+    scale = 1e-9 * (1 + back.estimate.counts("total")[0])
+    assert np.abs(again.estimate.counts("singleton") - back.estimate.counts("singleton")).max() <= scale
+    assert _same(again.index, back.index)
+    assert _same(again.value, back.value)
     *rest, last = back.measurements
     assert last.feature == "singleton"
     changed = replace(last, values=last.values + 40 * (np.arange(len(last.values)) == 3))
-    found = solved.attack(replace(back, measurements=[*rest, changed]), back.manifest)
-    assert [f.verdict for f in found] == ["contradicts"]
+    other = mechanisms.of(back).finish([*rest, changed])
+    assert np.abs(other.estimate.counts("singleton") - back.estimate.counts("singleton")).max() > 1
+
+
+def _version_1(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest as version 1 stated it."""
+    old = {n: part for n, part in manifest.items() if n != "recipe"}
+    names = {"expected_trips": "trips", "expected_filled": "filled"}
+    settings_ = {names.get(n, n): v for n, v in manifest["recipe"]["settings"].items()}
+    old["mechanism"] = {"name": manifest["recipe"]["mechanism"], "settings": settings_}
+    old["measurements"] = [{n: v for n, v in m.items() if n != "law"} for m in manifest["measurements"]]
+    for feature in old["features"]:
+        if feature["noise"] is not None:
+            feature["noise"].pop("zeros", None)
+    return {**old, "version": 1}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_folder_of_version_1_is_read_as_it_was_meant(name: str, tmp_path: Path) -> None:
+    """The first format had a mechanism instead of a recipe, and no law by measurement: nothing is lost."""
+    release = _release(name)
+    manifest = release.save(tmp_path / "out").path / "manifest.json"
+    stated = json.loads(manifest.read_text("utf-8"))
+    manifest.write_text(json.dumps(_version_1(deepcopy(stated))), encoding="utf-8")
+    back = load(tmp_path / "out")
+    _same_release(release, back)
+    assert back.recipe.json() == release.recipe.json()
+    assert [m.law for m in back.measurements] == [m.law for m in release.measurements]
+    assert back.manifest["features"] == stated["features"]
+
+
+def test_a_loaded_release_makes_further_intervals(tmp_path: Path) -> None:
+    """From its recipe alone, the same that the mechanism which made it makes."""
+    release = _release("paper")
+    release.save(tmp_path / "out")
+    fresh, back = release.interval("zone", 0.5), cbdp.load(tmp_path / "out").interval("zone", 0.5)
+    assert _same(fresh.low, back.low)
+    assert _same(fresh.high, back.high)
 
 
 def test_a_mechanism_that_promises_nothing_states_no_epsilon(tmp_path: Path) -> None:
@@ -600,11 +640,13 @@ def test_a_rounding_that_is_off_is_told() -> None:
         release = _made(cbdp.ConstraintBased(_city(), 1, rounding=rounding))
         value = release.value.copy()
         value[0] += 2
-        off = replace(release, value=value, rounding=None).manifest["rounding"]
+        off = replace(release, value=value, violations=None).manifest["rounding"]
         assert off["exact"] is False
         assert off["violations"].get("singleton", 0) == (rounding == "nearest")
         assert off["violations"]["total"] == 1
-    assert replace(release, rounding={"zone": 3, "time": 0}).manifest["rounding"]["violations"] == {"zone": 3}
+    assert replace(release, violations={"zone": 3, "time": 0}).manifest["rounding"]["violations"] == {
+        "zone": 3
+    }
 
 
 def test_a_seeded_release_is_refused_or_marked(tmp_path: Path) -> None:
@@ -679,7 +721,7 @@ def _damages(manifest: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
     if isinstance(manifest, dict):
         for key, value in manifest.items():
             yield (*at, key)
-            if (*at, key) not in (("files",), ("mechanism", "settings"), ("software",)) and at != (
+            if (*at, key) not in (("files",), ("recipe", "settings"), ("software",)) and at != (
                 "deployment",
             ):
                 yield from _damages(value, (*at, key))
@@ -693,7 +735,7 @@ def test_a_manifest_without_any_one_of_its_keys_is_refused(tmp_path: Path) -> No
     saved = _release("constraint-based").save(tmp_path / "out")
     text = saved.path / "manifest.json"
     original = json.loads(text.read_text("utf-8"))
-    validator = jsonschema.Draft202012Validator(said.schema())
+    validator = jsonschema.Draft202012Validator(schema())
     for *parents, key in _damages(original):
         damaged = deepcopy(original)
         inner = damaged
@@ -708,7 +750,8 @@ def test_a_manifest_without_any_one_of_its_keys_is_refused(tmp_path: Path) -> No
     for content, said_so in (
         ("{", "JSON"),
         ("[]", "not the manifest"),
-        (json.dumps(original | {"version": 2}), "version 2"),
+        (json.dumps(original | {"version": 3}), "version 3"),
+        (json.dumps(original | {"version": 1}), "not a manifest of version 1"),
         (json.dumps(original | {"files": {"../x": {"sha256": "0" * 64, "bytes": 1}}}), "schema"),
     ):
         text.write_text(content, "utf-8")
@@ -882,7 +925,7 @@ def test_tables_of_more_than_one_piece(tmp_path: Path) -> None:
     universe = cbdp.Universe(origin=[f"s{i}" for i in range(1100)], destination=range(1000))
     index = np.arange(universe.size, dtype=np.int64)
     claim = Claim(cbdp.Trip(), Spend("all", Fraction(1)))
-    release = Release(cbdp.FeatureDag(universe, []), "by hand", claim, index, index % 9 + 1)
+    release = Release(cbdp.FeatureDag(universe, []), Recipe("by hand"), claim, index, index % 9 + 1)
     path = release.save(tmp_path / "out").path / "trips.parquet"
     assert pq.read_metadata(path).num_row_groups == 2
     back = load(tmp_path / "out")
@@ -906,11 +949,11 @@ def test_settings_are_stated_as_plain_values() -> None:
         solver=cbdp.solvers.get("newton"),
     )
     made = _made(mechanism).manifest
-    stated = made["mechanism"]["settings"]
+    stated = made["recipe"]["settings"]
     assert stated["budget"] == dict.fromkeys(dag.features, "1/5")
     assert stated["solver"] == "newton"
     assert stated["weights"]["time"] == 2.5
     assert stated["weights"]["total"] == "inf"
     assert stated["weights"]["zone"]["numbers"] == dag.size("zone")
     assert made["estimate"]["weights"] == stated["weights"]
-    said.check(made, "the manifest")
+    check_manifest(made, "the manifest")

@@ -35,7 +35,7 @@ from cbdp.report import build
 from cbdp.report.charts import charts
 from cbdp.report.markup import INTERNAL
 from cbdp.report.published import publish
-from cbdp.report.trust import CARE, EMPTY, NOISE, TRUST, half_width, judge
+from cbdp.report.trust import CARE, EMPTY, NOISE, TRUST, judge
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "</script><script>alert(1)</script>\"'&<img src=x onerror=alert(2)>\u2028"
@@ -394,7 +394,7 @@ def test_rounding_violations_are_named(rush):
     """A release whose rounding could not keep a table says which; the others say that it could."""
     _, release, _ = rush
     assert "moved every count of every table of sums by less than one trip" in Page(build(release)).text
-    text = Page(build(replace(release, rounding={"mode": 3, "zone": 0}))).text
+    text = Page(build(replace(release, violations={"mode": 3, "zone": 0}))).text
     assert "it moved 3 of mode by one trip or more, and no other count" in text
 
 
@@ -451,11 +451,6 @@ def test_random_universes(draw):
             assert sum(sum(bars["count"]) for bars in share["bars"][1:]) == release.total
 
 
-@pytest.mark.parametrize("scale", [0.2, 0.5, 1, 3, 5, 12.5, 400])
-@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
-def test_half_width_is_that_of_the_noise(scale: float, confidence: float):
-    """The closed form agrees with the noise's own law."""
-    assert half_width(scale, confidence) == GeometricSampler(Fraction(scale)).half_width(confidence)
 
 
 def test_verdicts_follow_their_rule(rush):
@@ -481,8 +476,8 @@ def test_noise_of_a_tree_is_not_said_to_be_that_of_a_feature():
     """A hierarchical release measures levels: only those that are features themselves have a noise scale."""
     city = cbdp.datasets.ann_arbor(hours=("08:00", "08:30"))
     published = publish(cbdp.Hierarchical(city.features(), 1).simulate(city.trips, 1))
-    assert published.scale("time") is not None
-    assert published.scale("mode") is None
+    assert published.law("time") is not None
+    assert published.law("mode") is None
     assert judge(published, "mode").verdict == EMPTY
 
 

@@ -346,6 +346,7 @@ PROJECT = f"""
 """
 
 
+@pytest.mark.slow
 def test_a_third_party_package_registers_by_entry_point(tmp_path):
     """A package installed by pip that declares a solver is listed by `cbdp solvers`, solves and is certified."""
     source, site = tmp_path / "source", tmp_path / "site"

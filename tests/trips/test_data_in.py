@@ -274,6 +274,7 @@ class _Coin:
         return self._source.words(n, bits) & 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 3, 7, 10**6])
 @pytest.mark.parametrize("source", [InsecureSeededEntropy, _Coin])
 def test_bounding_is_exactly_even_also_where_tickets_tie(source: Any, size: int) -> None:
@@ -288,6 +289,7 @@ def test_bounding_is_exactly_even_also_where_tickets_tie(source: Any, size: int)
     assert stats.chisquare(seen).pvalue > 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [8, 64])
 def test_many_tied_tickets_of_one_person(bits: int) -> None:
     """Of 700 trips 350 are kept, and those at the start as often as those at the end, at any size of word."""
@@ -487,6 +489,7 @@ def test_text_of_a_csv_stands_for_what_the_dimension_holds(tmp_path: Path) -> No
         assert _as_dict(cbdp.count(path, universe), universe) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [[1, 2], [1.5, 2.0], [True, False], [dt.date(2026, 3, 2)], ["2026-03-02"], ["monday"], ["a"], None],

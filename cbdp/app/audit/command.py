@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cbdp.app.audit.run import DESCRIPTION, audit_release
+from cbdp.app.new_file import check_new, write_new
 from cbdp.audit.finding import Verdict
 from cbdp.audit.page import build
 from cbdp.audit.result import Audit
 from cbdp.errors import InputError
-from cbdp.release.saving import MANIFEST
 from cbdp.report.markup import INTERNAL
 
 WORDS: dict[Verdict, str] = {"contradicts": "CONTRADICTS", "weakness": "weakness", "clear": "clear"}
@@ -43,9 +43,9 @@ def main(argv: Sequence[str]) -> int:
     )
     print("\n".join(lines(done)))
     if options.json is not None:
-        _write(Path(options.json), done.json())
+        write_new(Path(options.json), done.json())
     if options.out is not None:
-        _write(Path(options.out), build(done))
+        write_new(Path(options.out), build(done))
         print(f"open {options.out}")
     return int(done.verdict == "contradicts")
 
@@ -103,25 +103,10 @@ def _counted(done: Audit) -> str:
 
 
 def _check_place(path: Path, release: Path, *, sensitive: bool) -> None:
-    """Before anything is read: a place that exists, is free, and is not where the public files lie."""
-    if path.exists():
-        raise InputError(f"{str(path)!r} exists already: choose another file")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"there is no folder {str(path.absolute().parent)!r}: make it first")
+    """Before anything is read: a place that is free, in a folder that exists, and not where the public files lie."""
     folders = [path.absolute().parent, *path.absolute().parent.parents]
     if release.is_dir() and release.resolve() in [f.resolve() for f in folders]:
         raise InputError(
             f"{str(path)!r} lies in the release, which is complete as it is: choose another place"
         )
-    if sensitive and any((f / MANIFEST).exists() for f in folders):
-        raise InputError(
-            f"{str(path)!r} lies in a release, and the audit is of real trips: choose another place"
-        )
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as out:
-            out.write(text)
-    except OSError as wrong:
-        raise InputError(f"{str(path)!r} cannot be written ({wrong.strerror})") from None
+    check_new(path, internal=sensitive)

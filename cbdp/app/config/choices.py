@@ -22,8 +22,6 @@ def budgets() -> Parts[Any]:
 def formats() -> Parts[Any]:
     from cbdp.release.export import FORMATS
 
-    if isinstance(FORMATS, dict):  # until the formats are a table of parts
-        return Parts("export format", "cbdp.formats", dict.fromkeys(FORMATS, ""), lambda given: given)
     return FORMATS
 
 

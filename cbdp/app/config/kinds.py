@@ -19,7 +19,7 @@ from cbdp.privacy.numbers import positive
 IMPORTED = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"  # package.module:attribute
 
 
-class Kind(Protocol):
+class ValueKind(Protocol):
     """A kind of value: which TOML types it takes, what to call it, how to read it."""
 
     @property
@@ -170,7 +170,7 @@ class Day:
 class Many:
     """A list that is not empty; with `single`, one value may stand for a list of itself."""
 
-    of: Kind
+    of: ValueKind
     single: bool = False
 
     @property
@@ -197,7 +197,7 @@ class Many:
 class Named:
     """A table whose keys are the user's own."""
 
-    of: Kind
+    of: ValueKind
     keys: tuple[str, ...] = ()  # the only ones, where they are not free
     day: bool = False  # keys are days
     takes: ClassVar[tuple[type, ...]] = (dict,)
@@ -228,7 +228,7 @@ class Named:
 class Option:
     """What a field of the configuration may hold, and a line about it."""
 
-    kind: Kind
+    kind: ValueKind
     about: str
 
 
@@ -307,7 +307,7 @@ class Fields:
 class Either:
     """One of several kinds, told apart by the TOML type of the value."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ValueKind, ...]
 
     @property
     def takes(self) -> tuple[type, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from cbdp.app.config import choices
-from cbdp.app.config.kinds import Either, Flag, Kind, Many, Named, Option, PartName, Real, Text, Whole
+from cbdp.app.config.kinds import Either, Flag, Many, Named, Option, PartName, Real, Text, ValueKind, Whole
 from cbdp.app.config.positions import Where
 from cbdp.errors import InputError
 from cbdp.parts import Parts, Setting, did_you_mean, settings_of
@@ -83,9 +83,9 @@ def options_of(mechanism: type) -> dict[str, Option]:
     return {name: Option(_kind(mechanism, name, said), said.about) for name, said in declared.items()}
 
 
-def _kind(mechanism: type, name: str, said: Setting) -> Kind:
+def _kind(mechanism: type, name: str, said: Setting) -> ValueKind:
     text, rule = _text(said.choices), Text(choices=choices.weights())
-    kinds: dict[str, Kind] = {
+    kinds: dict[str, ValueKind] = {
         "text": text,
         "whole": Whole(),
         "real": Real(),

@@ -76,7 +76,7 @@ class DataSection:
     ] = None
     expected_filled: Annotated[
         float | None,
-        Option(Real(below=1), "a public guess of the share of trip types that any trip is of, likewise"),
+        Option(Real(below=1), "a public guess of the share of trip types that have any trips, likewise"),
     ] = None
 
 
@@ -251,8 +251,7 @@ class PrivacySection:
         str | Mapping[str, Fraction] | None,
         Option(
             Either((PartName(choices.budgets), Named(Exact()))),
-            "how ε is shared among the features: by what it serves (leaves, balanced, tables), for a target (optimal), "
-            "uniform, geometric, or feature → share",
+            "how ε is shared among the features: by name (see `cbdp parts budgets`), or feature → share",
         ),
     ] = None
     target: Annotated[
@@ -287,7 +286,11 @@ class OutputSection:
     path: Annotated[str, Option(Text(), "the folder of the release; it must not exist yet")] = "release"
     confidence: Annotated[float, Option(Real(below=1), "of the intervals, at most 0.999")] = 0.9
     export: Annotated[
-        tuple[str, ...], Option(Many(PartName(choices.formats)), "further formats to write the release in")
+        tuple[str, ...],
+        Option(
+            Many(PartName(choices.formats)),
+            "further formats to write the release in (see `cbdp parts formats`)",
+        ),
     ] = ()
     noise_bound: Annotated[
         float, Option(Real(), "`check` warns of features whose expected relative noise is above this")
@@ -296,7 +299,7 @@ class OutputSection:
 
 @dataclass(frozen=True)
 class Config:
-    """A configuration as it is written. What it means is `cbdp.app.plan.plan`'s to say."""
+    """A configuration as it is written. `cbdp.app.plan.plan` says what it means."""
 
     source: TomlFile
     data: Annotated[DataSection, Option(Fields(DataSection), "the trips and the stops")]
@@ -304,10 +307,16 @@ class Config:
     universe: Annotated[UniverseSection, Option(Fields(UniverseSection), "what can be counted")] = field(
         default_factory=UniverseSection
     )
-    preset: Annotated[str | None, Option(Text(choices=("odmts", "opal")), "a known set of features")] = None
+    preset: Annotated[
+        str | None,
+        Option(
+            Text(choices=("odmts", "opal")),
+            "a known set of features: odmts (origin, destination, time) or opal (taps)",
+        ),
+    ] = None
     feature: Annotated[
         tuple[FeatureSection, ...],
-        Option(Many(Fields(FeatureSection)), "the tables to be released, beside the total and the trips"),
+        Option(Many(Fields(FeatureSection)), "further tables to be released, beside the total and the trips"),
     ] = ()
     mechanism: Annotated[MechanismSection, Option(MechanismFields(), "how noise is added")] = field(
         default_factory=MechanismSection
@@ -319,5 +328,5 @@ class Config:
     def path(self, written: str) -> Path:
         """A path in the configuration, from its folder."""
         if "\0" in written:
-            raise InputError(f"{written!r} is no path: it holds a zero byte")
+            raise InputError(f"{written!r} is not a path: it contains a zero byte")
         return (self.source.path.parent / written).absolute()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cbdp.app.fleet.counted import CountedTrips
 from cbdp.app.fleet.running import quiet_zones
-from cbdp.errors import InputError
+from cbdp.app.new_file import check_new, write_new
 from cbdp.report.markup import INTERNAL
 from cbdp.transit.city import City
 from cbdp.transit.demand import Legs
@@ -35,21 +35,10 @@ def page_path(page: str | None, *, internal: bool) -> Path | None:
     if page is None:
         return None
     path = Path(page).absolute()
-    if path.exists():
-        raise InputError(f"{page!r} exists: choose another place with --page")
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {str(path.parent)!r} for the page: make it first")
-    if internal and (path.parent / "manifest.json").exists():
-        raise InputError(f"{page!r} lies in a release, but the page shows real trips: choose another place")
+    check_new(path, internal=internal)
     return path
 
 
 def write_page(path: Path, html: str) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as out:
-            out.write(html)
-    except OSError as wrong:
-        raise InputError(
-            f"{str(path)!r} cannot be written ({wrong.strerror}): choose another place with --page"
-        ) from None
+    write_new(path, html)
     print(f"open {path}")

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cbdp.app.config import Config
+from cbdp.app.config.choices import formats
+from cbdp.app.plan.chosen import check_chosen
 from cbdp.errors import InputError
 from cbdp.mechanisms import Mechanism
 from cbdp.privacy.ledger import Amount, BudgetError, Charge, Finished, Ledger
@@ -96,6 +98,9 @@ def output_of(config: Config, account: Account) -> Path:
     """The folder that the release is written to."""
     path = config.path(config.output.path)
     keys = ("output", "path")
+    for n, name in enumerate(config.output.export):
+        with config.source.at("output", "export", n):
+            check_chosen(formats(), name)
     if config.output.confidence > MOST_CONFIDENT:
         raise config.source.error(
             ("output", "confidence"),

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cbdp.app.config import Config
-from cbdp.app.config.choices import mechanisms
+from cbdp.app.config.choices import budgets, mechanisms
+from cbdp.app.plan.chosen import check_chosen
 from cbdp.app.plan.features import check_features
 from cbdp.app.plan.prior import weights_of
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
@@ -58,17 +59,11 @@ def _settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dic
 def _made(config: Config, features: FeatureDag, name: str, declared: Setting, value: Any) -> dict[str, Any]:
     """What the mechanism is given for a setting."""
     if isinstance(declared.choices, Parts) and isinstance(value, str):
-        _check_installed(declared.choices, value)
+        check_chosen(declared.choices, value)
     if declared.kind != "file":
         return {name: value}
     weights, source = weights_of(config, features.universe, value)
     return {name: weights, f"{name}_source": source}
-
-
-def _check_installed(parts: Parts[Any], name: str) -> None:
-    part = parts.get(name)
-    if not getattr(part, "installed", lambda: True)():
-        raise parts.error(f"the {parts.kind} {name!r} is not installed: {part.install}")
 
 
 def _budget(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
@@ -81,8 +76,11 @@ def _budget(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[
                 ("privacy", "budget"),
                 f"{cls.name} measures once and has no budget to share: leave budget out",
             )
-        if isinstance(privacy.budget, Mapping):
-            check_features(config, features, ("privacy", "budget"), privacy.budget)
+        with config.source.at("privacy", "budget"):
+            if isinstance(privacy.budget, Mapping):
+                check_features(config, features, ("privacy", "budget"), privacy.budget)
+            else:
+                check_chosen(budgets(), privacy.budget)
         made["budget"] = privacy.budget
     if privacy.target is not None:
         if not _has(cls, "target"):

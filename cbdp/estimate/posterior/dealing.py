@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.estimate.posterior.lattice import TINY
-from cbdp.estimate.posterior.sparse import LISTED, Expected
+from cbdp.estimate.posterior.settings import TUNING
+from cbdp.estimate.posterior.sparse import Expected
 from cbdp.features import FeatureDag
 from cbdp.features.index import among
 from cbdp.privacy.measurement import Measurement
@@ -17,10 +18,6 @@ from cbdp.solvers.problem import bincount
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-CROWDED = 16  # a cell is, where one of so many types is taken
-SPARE = 20  # further types drawn where it is not: one of them will not be taken
-JITTER = 1e-2  # by which equal parts of a cell's mass differ: rounding shall not go by the types' order
 
 
 def dealt(features: FeatureDag, found: Expected, mass: Floats, seed: int) -> tuple[Ints, Floats]:
@@ -30,9 +27,9 @@ def dealt(features: FeatureDag, found: Expected, mass: Floats, seed: int) -> tup
     """
     partition, rng = features.cells.partition, np.random.default_rng(seed)
     taken, sizes = np.bincount(found.cell, minlength=len(mass)), partition.sizes
-    wanted = np.ceil(mass * max(1.0, LISTED / max(float(mass.sum()), 1.0)))
+    wanted = np.ceil(mass * max(1.0, TUNING.listed / max(float(mass.sum()), 1.0)))
     many = np.where(mass > 0, np.clip(wanted, 1, sizes - taken), 0).astype(np.int64)
-    further = np.where(taken * CROWDED > sizes, taken, np.minimum(taken, many // 8 + SPARE))
+    further = np.where(taken * TUNING.crowded > sizes, taken, np.minimum(taken, many // 8 + TUNING.spare))
     drawn = np.where(many > 0, many + further, 0)
     inside = np.repeat(np.arange(len(mass)), drawn)
     index = partition.type_at(inside, _places(sizes, drawn, inside, rng))
@@ -40,7 +37,7 @@ def dealt(features: FeatureDag, found: Expected, mass: Floats, seed: int) -> tup
     index, inside = index[free], inside[free]
     kept = _of_each(inside, many, rng)
     index, inside = index[kept], inside[kept]
-    part = 1 + JITTER * (rng.random(len(index)) - 0.5)
+    part = 1 + TUNING.jitter * (rng.random(len(index)) - 0.5)
     part *= (mass / np.maximum(bincount(inside, part, len(mass)), TINY))[inside]
     order = np.argsort(index)
     return index[order], part[order]

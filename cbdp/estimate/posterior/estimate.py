@@ -15,18 +15,13 @@ from cbdp.estimate.posterior.lattice import lattice
 from cbdp.estimate.posterior.leaves import posterior
 from cbdp.estimate.posterior.margins import margins
 from cbdp.estimate.posterior.rates import expected, total_of
+from cbdp.estimate.posterior.settings import TUNING
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.progress import tell
 from cbdp.solvers.problem import bincount
 
 Floats = NDArray[np.float64]
-
-SURE = 3.0  # standard errors by which a sum must miss what was measured: chance does so once in seventy (Laplace's law)
-CLEAR = 0.25  # relative noise up to which a measured count, known better than its leaves' sum, may move them
-LEAST = 0.1  # of a leaf is left, however much its sums are too high
-ROUNDS, NEAR = 8, 1e-9
-FLOOR = 1e-6  # variance of a leaf that is all but certain
 
 
 def expected_leaves(
@@ -74,24 +69,28 @@ def _raked(
         held, spread = bincount(inside, mean, size), bincount(inside, variance, size)
         assert m.variance is not None
         missed = m.values - held
-        clear = m.variance <= np.minimum((CLEAR * held) ** 2, spread)
-        told = clear & (missed**2 > SURE**2 * (m.variance + spread))
+        clear = m.variance <= np.minimum((TUNING.clear * held) ** 2, spread)
+        told = clear & (missed**2 > TUNING.raking_sure**2 * (m.variance + spread))
         if told.any():
-            mean = _shifted(mean, variance, inside, np.where(told, np.maximum(m.values, LEAST * held), held))
+            mean = _shifted(
+                mean, variance, inside, np.where(told, np.maximum(m.values, TUNING.least_left * held), held)
+            )
     return mean
 
 
 def _shifted(mean: Floats, variance: Floats, inside: NDArray[Any], wanted: Floats) -> Floats:
     """Leaves moved in proportion to their variance until they add up as wanted; none falls below a part of itself."""
     shift, moved = np.zeros(len(wanted)), mean
-    for _ in range(ROUNDS):
+    for _ in range(TUNING.raking_rounds):
         moved = mean + shift[inside] * variance
-        free = moved > LEAST * mean
-        moved = np.where(free, moved, LEAST * mean)
+        free = moved > TUNING.least_left * mean
+        moved = np.where(free, moved, TUNING.least_left * mean)
         lacking = wanted - bincount(inside, moved, len(wanted))
-        if np.abs(lacking).max() <= NEAR * (1.0 + np.abs(wanted).max()):
+        if np.abs(lacking).max() <= TUNING.raking_near * (1.0 + np.abs(wanted).max()):
             break
-        shift += lacking / np.maximum(bincount(inside, np.where(free, variance, 0.0), len(wanted)), FLOOR)
+        shift += lacking / np.maximum(
+            bincount(inside, np.where(free, variance, 0.0), len(wanted)), TUNING.certain
+        )
     return moved
 
 

@@ -15,23 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr, pdtrc, xlogy
 
+from cbdp.estimate.posterior.settings import TUNING
 from cbdp.privacy.laws import Law
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FINE = 32  # steps in the noise's scale: the law on steps is off by about a ten-thousandth
-MOST = (
-    2**13
-)  # steps up to which counts are told apart; above, noise of a few steps has nothing left to decide
-DEEP = (
-    32  # scales below 0 from which noisy counts share a column: all counts below 0 say the same about trips
-)
-LEAST = 0.02  # means below are mixed from this one and 0: a Poisson count is then 0 or 1
-RATIO = 0.25  # by which a mean is larger than the one before, at most
-EMPTY = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
-SPREAD = (0.0, 0.3, 0.6, 0.9, 1.3, 1.8, 2.4, 3.0)
-SHAPES = np.array([(empty, spread) for empty in EMPTY for spread in SPREAD])
+SHAPES = np.array([(empty, spread) for empty in TUNING.empty for spread in TUNING.spread])
 TINY = 1e-300
 
 
@@ -80,13 +70,13 @@ class Lattice:
 def lattice(noisy: Floats, law: Law) -> Lattice:
     """The tables for these noisy counts, whose noise has this law."""
     scale = float(law.scale)
-    step = max(1, int(scale // FINE))
-    deep = DEEP * math.ceil(scale / step)
-    place = np.clip(np.rint(noisy / step), -deep, MOST + 1).astype(np.int64)
-    high = min(int(place.max()), MOST)
+    step = max(1, int(scale // TUNING.fine))
+    deep = TUNING.deep * math.ceil(scale / step)
+    place = np.clip(np.rint(noisy / step), -deep, TUNING.most_steps + 1).astype(np.int64)
+    high = min(int(place.max()), TUNING.most_steps)
     zero = max(0, -int(place.min()))
     top = max(8, high + 3 * math.ceil(scale / step) + 3)
-    means = row_of_means(LEAST, max(4.0, top * step), scale)
+    means = row_of_means(TUNING.least_mean, max(4.0, top * step), scale)
     counts = _counts(means, zero, zero + top + 1, step)
     trips = np.concatenate([np.zeros(zero), step * np.arange(top + 1.0)])
     return Lattice(
@@ -116,7 +106,7 @@ def row_of_means(least: float, most: float, scale: float) -> Floats:
     """
     found = [0.0, least]
     while found[-1] < most:
-        found.append(found[-1] + min(RATIO * found[-1], max(math.sqrt(found[-1]), scale / 4)))
+        found.append(found[-1] + min(TUNING.mean_ratio * found[-1], max(math.sqrt(found[-1]), scale / 4)))
     return np.array(found)
 
 

@@ -8,20 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.estimate.posterior.lattice import TINY, Lattice
-from cbdp.estimate.posterior.rates import cost, evidence, seen, strata
+from cbdp.estimate.posterior.settings import TUNING
+from cbdp.estimate.posterior.shapes import cost, evidence, seen, strata
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-STRATA = 40
-POOLED = 0.2  # of the other strata's evidence on the shape counts for a stratum
-NEAR = 3.0  # nats within which shapes are averaged over
-DRIFT = 0.3  # relative error of expected counts at which strata are weighed as informative
-FEWEST = (
-    4  # leaves to a stratum that moves its mean: of fewer, a leaf's own noise would be what is expected of it
-)
-SURE = 2.0  # standard errors from which the strata's means are believed to differ from the expected
-FLOOR = 1e-6  # variance of a leaf that is all but certain
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +25,7 @@ class Leaves:
 
 def posterior(noisy: Floats, rate: Floats, table: Lattice) -> Leaves:
     """Within strata of the expected count, a prior of the shape that the noisy counts there, and elsewhere, speak for."""
-    group = strata(rate, STRATA)
+    group = strata(rate, TUNING.leaf_strata)
     columns = table.counts.shape[1]
     found = seen(table.column, group, columns)
     fit, mixed = evidence(table, _calibrated(noisy, rate, group, table.variance), found)
@@ -45,9 +36,9 @@ def posterior(noisy: Floats, rate: Floats, table: Lattice) -> Leaves:
     members = np.split(np.argsort(group.astype(np.int16), kind="stable"), np.cumsum(np.bincount(group))[:-1])
     near = np.exp(-np.abs(np.subtract.outer(np.arange(len(found)), np.arange(len(found)))))
     for s, (place, _) in enumerate(found):
-        told = near[s] @ fit + POOLED * (pooled - fit[s]) + priced
+        told = near[s] @ fit + TUNING.pooled * (pooled - fit[s]) + priced
         told -= told.max()
-        weight = np.where(told > -NEAR, np.exp(told), 0.0)
+        weight = np.where(told > -TUNING.near, np.exp(told), 0.0)
         prior = weight / weight.sum() @ mixed[s]
         likely = np.maximum(prior @ table.likelihood[:, place], TINY)
         m1, m2 = prior @ first[:, place] / likely, prior @ second[:, place] / likely
@@ -56,7 +47,7 @@ def posterior(noisy: Floats, rate: Floats, table: Lattice) -> Leaves:
         mean[members[s]], variance[members[s]] = m1[at], (m2 - m1**2)[at]
     np.copyto(mean, noisy, where=table.capped)
     np.copyto(variance, table.variance, where=table.capped)
-    return Leaves(mean, np.maximum(variance, FLOOR))
+    return Leaves(mean, np.maximum(variance, TUNING.certain))
 
 
 def _calibrated(noisy: Floats, rate: Floats, group: Ints, variance: float) -> Floats:
@@ -64,13 +55,13 @@ def _calibrated(noisy: Floats, rate: Floats, group: Ints, variance: float) -> Fl
     many = np.bincount(group)
     wanted, told, chance = np.bincount(group, rate) / many, np.bincount(group, noisy) / many, variance / many
     wanted = np.maximum(wanted, TINY)
-    lever = wanted**2 / ((DRIFT * wanted) ** 2 + chance) ** 2
+    lever = wanted**2 / ((TUNING.drift * wanted) ** 2 + chance) ** 2
     scale = (lever * wanted**2).sum()
     if not scale > 0:
         return wanted
     off = float((lever * ((told - wanted) ** 2 - chance)).sum() / scale)
     doubt = float(np.sqrt((lever**2 * 2 * chance**2).sum()) / scale)
-    off = min(off, 1.0) if off > SURE * doubt else 0.0
-    believed = np.where(many < FEWEST, 0.0, off * wanted**2 / (off * wanted**2 + chance))
+    off = min(off, 1.0) if off > TUNING.stratum_sure * doubt else 0.0
+    believed = np.where(many < TUNING.fewest_leaves, 0.0, off * wanted**2 / (off * wanted**2 + chance))
     made: Floats = np.maximum(wanted + believed * (told - wanted), 1e-3 * wanted)
     return made * ((many @ wanted) / (many @ made))  # the total is known better from all answers together

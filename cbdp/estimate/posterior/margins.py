@@ -11,6 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.threads import each
 from cbdp.features import SINGLETON, FeatureDag, Partition, Universe
 from cbdp.privacy.measurement import Measurement
@@ -18,9 +19,6 @@ from cbdp.solvers.problem import bincount
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-FEWEST = 3  # types to an element: with fewer, a leaf's neighbours say next to nothing about it
-MOST = 40  # margins, the coarsest first
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +42,7 @@ def margins(features: FeatureDag, measurements: Sequence[Measurement]) -> list[M
     measured = [m for m in measurements if m.feature != SINGLETON and m.variance is not None]
     inside = {m.feature: features.partition(m.feature).element_of(codes) for m in measured}
     partitions = [(by, universe.partition(by)) for by in _groupings(universe)]
-    useful = [(by, p) for by, p in partitions if p.size > 1 and p.size * FEWEST <= universe.size]
+    useful = [(by, p) for by, p in partitions if p.size > 1 and p.size * TUNING.fewest_types <= universe.size]
 
     def margin(found: tuple[tuple[str, ...], Partition]) -> Margin:
         by, partition = found
@@ -55,7 +53,7 @@ def margins(features: FeatureDag, measurements: Sequence[Measurement]) -> list[M
             by, partition.size, element.astype(np.int32), known, precision, *noise_law(alone), asked
         )
 
-    return each(margin, sorted(useful, key=lambda found: found[1].size)[:MOST], universe.size)
+    return each(margin, sorted(useful, key=lambda found: found[1].size)[: TUNING.most_margins], universe.size)
 
 
 def _groupings(universe: Universe) -> list[tuple[str, ...]]:

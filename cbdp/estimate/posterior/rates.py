@@ -21,32 +21,21 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
-from cbdp.estimate.posterior.lattice import SHAPES, TINY, Lattice
+from cbdp.estimate.posterior.lattice import TINY, Lattice
 from cbdp.estimate.posterior.margins import Margin
+from cbdp.estimate.posterior.settings import TUNING
+from cbdp.estimate.posterior.shapes import best_shape
 from cbdp.estimate.posterior.threads import each
 from cbdp.privacy.measurement import Measurement
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FOLDS = 4
-STRATA = 20  # groups of leaves by expected count, for judging shapes
-COST = (2.0, 2.0)  # nats that a shape costs: for empty types at all, and for each unit of spread
-NONE = 0.5  # belief, before evidence, that a margin has no factors; the other half is spread evenly over their spreads
-GAIN = 4.0  # nats that factors must gain of a margin that was not asked for: chance gives as much once in a few hundred
-DROPPED = 0.99  # belief from which a margin is dropped
-SURE = 2.0  # standard errors by which a correction of sums must predict left-out leaves better
-LEAST = 1e-3  # of a factor
-ORDERS = 2000  # numbers of trips that are weighed, spread over all orders of magnitude
-OFTEN = 5  # margins after which the shape is judged anew
-
-STEP = (
-    0.5  # between logarithms of the factors at which likelihoods are added up; they are interpolated between
-)
-LOW, HIGH = -5.0, 8.0
-KNOTS = np.arange(LOW, HIGH + STEP / 2, STEP)
-SPREADS = np.array([0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.4, 2.0, 2.8])
-DEPTH = 60.0  # nats below the best at which a factor is out of the question: deeper, interpolation would ring
+KNOTS = np.arange(TUNING.lowest_log, TUNING.highest_log + TUNING.knot_step / 2, TUNING.knot_step)
+STRIDE = int(TUNING.knot_step / TUNING.cell)  # cells between two knots
+UNDER = int(-TUNING.lowest_log / TUNING.cell)  # cells below the factor 1
+SPREADS = np.array(TUNING.spreads)
+TRIED = np.array([(s, b) for s in TUNING.signal for b in TUNING.bunched])
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +49,14 @@ class Grid:
 
 
 def _grid(parts: int) -> Grid:
-    log = np.linspace(LOW, HIGH, int((HIGH - LOW) * parts) + 1)
+    low, high = TUNING.lowest_log, TUNING.highest_log
+    log = np.linspace(low, high, int((high - low) * parts) + 1)
     spline = np.ascontiguousarray(CubicSpline(KNOTS, np.eye(len(KNOTS)), axis=0)(log).T)
     law = np.exp(-0.5 * ((log + SPREADS[:, None] ** 2 / 2) / SPREADS[:, None]) ** 2)
-    return Grid(log, int(-LOW * parts), spline, law / law.sum(axis=1, keepdims=True))
+    return Grid(log, int(-low * parts), spline, law / law.sum(axis=1, keepdims=True))
 
 
-ROUGH, SHARP = _grid(8), _grid(32)  # sharp for what was measured: its factors may be known to a few per cent
-CELL = 0.25  # between logarithms of expected counts in the table of likelihoods
-FIRST, COLUMNS = -18.0, 160
-STRIDE = int(STEP / CELL)
-SIGNAL = np.array([0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0])  # variances of factors that are tried on sums
-BUNCHED = np.array([1.0, 8.0, 64.0])  # how much more than Poisson counts vary about their rate
-TRIED = np.array([(s, b) for s in SIGNAL for b in BUNCHED])
+ROUGH, SHARP = _grid(TUNING.rough), _grid(TUNING.sharp)
 
 
 def expected(
@@ -85,15 +69,15 @@ def expected(
     progress: Callable[[float], None] | None = None,
 ) -> Floats:
     """The expected count of each leaf; `start` are public weights, which say how a total is spread before data is seen."""
-    fold: Ints = np.sum(codes, axis=0) % FOLDS
+    fold: Ints = np.sum(codes, axis=0) % TUNING.folds
     even = np.ones(len(noisy)) if start is None else start / start.max()
     even /= even.sum()
-    rate = np.tile(np.maximum(total * even, TINY), (FOLDS, 1))
+    rate = np.tile(np.maximum(total * even, TINY), (TUNING.folds, 1))
     log = np.log(rate)
     shape: tuple[float, float] | None = None
     likely: Floats | None = None
     for done, margin in enumerate(margins):
-        if done % OFTEN == 0:
+        if done % TUNING.often == 0:
             best = best_shape(table, _own(rate, fold))
             if best != shape or likely is None:
                 shape, likely = best, _likelihoods(table, best)
@@ -116,53 +100,6 @@ def _own(by_fold: Floats, fold: Ints) -> Floats:
     return own
 
 
-# Shapes
-
-
-def strata(rate: Floats, many: int) -> Ints:
-    """Groups of leaves of similar expected count: even in leaves where they are alike, and in trips where they are few."""
-    order = np.sort(rate)
-    trips = np.cumsum(order)
-    place = 0.5 * trips / max(trips[-1], TINY) + 0.5 * np.arange(1, len(rate) + 1) / len(rate)
-    begins = np.flatnonzero(np.diff(np.minimum((place * many).astype(np.int64), many - 1), prepend=-1))
-    group = np.searchsorted(order[begins], rate, side="right") - 1
-    for edge in np.unique(order[begins[1:]]):  # leaves that are alike fill strata in their order
-        low, high = np.searchsorted(order, edge), np.searchsorted(order, edge, side="right")
-        group[rate == edge] = np.searchsorted(begins, np.arange(low, high), side="right") - 1
-    made: Ints = group
-    return made
-
-
-def seen(column: Ints, group: Ints, columns: int) -> list[tuple[Ints, Ints]]:
-    """For each group the columns that occur, and how often."""
-    often = np.bincount(group * columns + column, minlength=(int(group.max()) + 1) * columns)
-    return [(np.flatnonzero(row), row[row > 0]) for row in often.reshape(-1, columns)]
-
-
-def evidence(table: Lattice, mean: Floats, found: Sequence[tuple[Ints, Ints]]) -> tuple[Floats, Floats]:
-    """Groups × shapes: the log-likelihood of what was seen; and the mixtures of each."""
-    mixed = table.mixtures(mean)
-    rows = [
-        np.log(np.maximum(m @ table.likelihood[:, place], TINY)) @ often
-        for m, (place, often) in zip(mixed, found, strict=True)
-    ]
-    return np.array(rows), mixed
-
-
-def cost(shapes: Floats = SHAPES) -> Floats:
-    """What a shape has to be better by, in nats: without evidence counts are Poisson."""
-    made: Floats = -COST[0] * (shapes[:, 0] > 0) - COST[1] * shapes[:, 1]
-    return made
-
-
-def best_shape(table: Lattice, rate: Floats) -> tuple[float, float]:
-    group = strata(rate, STRATA)
-    mean = np.bincount(group, rate) / np.bincount(group)
-    found = seen(table.column, group, table.counts.shape[1])
-    empty, spread = SHAPES[int(np.argmax(evidence(table, mean, found)[0].sum(axis=0) + cost()))]
-    return float(empty), float(spread)
-
-
 # Factors by likelihood
 
 
@@ -172,7 +109,9 @@ def _likelihoods(table: Lattice, shape: tuple[float, float]) -> Floats:
     The logarithms are dealt in turn to as many rows as lie between two knots, so that what a leaf adds to the knots
     lies side by side.
     """
-    mixed = table.mixtures(np.exp(FIRST + CELL * np.arange(COLUMNS)), np.array([shape]))[:, 0]
+    mixed = table.mixtures(
+        np.exp(TUNING.first_log + TUNING.cell * np.arange(TUNING.columns)), np.array([shape])
+    )[:, 0]
     by_column = np.log(np.maximum(mixed @ table.likelihood, TINY)).T
     return np.ascontiguousarray(by_column.reshape(len(by_column), -1, STRIDE).transpose(0, 2, 1))
 
@@ -191,19 +130,20 @@ def _by_likelihood(
 
     told = (margin.known, margin.precision, margin.power, margin.width)
     grid = SHARP if margin.asked else ROUGH
+    knots = (len(KNOTS), TUNING.first_log, TUNING.cell, UNDER)
 
     def weigh(k: int) -> tuple[Floats, Floats, Floats, Floats]:
-        sums = _added(margin.element, log[k], fold, k, table.column, likely, margin.size)
+        sums = _added(margin.element, log[k], fold, k, table.column, likely, margin.size, *knots)
         held, squares = _held(margin.element, rate[k], margin.size)
         squares *= uneven
         return (
             sums,
             held,
             squares,
-            _gains(sums, grid.spline, grid.log, grid.one, grid.priors, *told, held, squares),
+            _gains(sums, grid.spline, grid.log, grid.one, grid.priors, *told, held, squares, TUNING.depth),
         )
 
-    weighed = each(weigh, range(FOLDS), len(fold))
+    weighed = each(weigh, range(TUNING.folds), len(fold))
     gains = np.mean([gain for *_, gain in weighed], axis=0)
     believed = _believed(gains, margin.asked)
     if believed is None:
@@ -213,26 +153,32 @@ def _by_likelihood(
 
     def multiply(k: int) -> None:
         sums, held, squares, _ = weighed[k]
-        factor = _factors(sums, grid.spline, grid.log, prior, *told, held, squares)
+        factor = _factors(
+            sums, grid.spline, grid.log, prior, *told, held, squares, TUNING.depth, TUNING.least_factor
+        )
         factor *= held.sum() / (factor @ held)
         _multiply(margin.element, factor, np.log(factor), rate[k], log[k])
 
-    each(multiply, range(FOLDS), len(fold))
+    each(multiply, range(TUNING.folds), len(fold))
 
 
 def _believed(gains: Floats, asked: bool) -> Floats | None:
     """The belief in no factors and in each spread of them, by what they gain; None: the margin is dropped."""
-    believed = np.concatenate([[NONE], (1 - NONE) / len(SPREADS) * np.exp(np.minimum(gains, 700.0))])
+    believed = np.concatenate(
+        [[TUNING.none], (1 - TUNING.none) / len(SPREADS) * np.exp(np.minimum(gains, 700.0))]
+    )
     believed /= believed.sum()
-    return None if believed[0] > DROPPED or (gains.max() < GAIN and not asked) else believed
+    return None if believed[0] > TUNING.dropped or (gains.max() < TUNING.gain and not asked) else believed
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _gains(sums, spline, log, one, priors, known, precision, power, width, held, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _gains(sums, spline, log, one, priors, known, precision, power, width, held, squares, depth):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """By spread of the factors, how many nats they gain on having none."""
     gains = np.zeros(len(priors))
     for j in range(len(sums)):
-        fit = _fit(sums[j], spline, log, known[j], precision[j], power[j], width[j], held[j], squares[j])
+        fit = _fit(
+            sums[j], spline, log, known[j], precision[j], power[j], width[j], held[j], squares[j], depth
+        )
         without = math.log(fit[one] + TINY)
         for s in range(len(priors)):
             total = 0.0
@@ -243,21 +189,23 @@ def _gains(sums, spline, log, one, priors, known, precision, power, width, held,
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _factors(sums, spline, log, prior, known, precision, power, width, held, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _factors(sums, spline, log, prior, known, precision, power, width, held, squares, depth, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The expected factor of each element."""
     factor = np.empty(len(sums))
     for j in range(len(sums)):
-        fit = _fit(sums[j], spline, log, known[j], precision[j], power[j], width[j], held[j], squares[j])
+        fit = _fit(
+            sums[j], spline, log, known[j], precision[j], power[j], width[j], held[j], squares[j], depth
+        )
         total, mean = TINY, 0.0
         for f in range(len(fit)):
             total += fit[f] * prior[f]
             mean += fit[f] * prior[f] * math.exp(log[f])
-        factor[j] = max(mean / total, LEAST)
+        factor[j] = max(mean / total, least)
     return factor
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _fit(sums, spline, log, known, precision, power, width, held, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _fit(sums, spline, log, known, precision, power, width, held, squares, depth):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The likelihood of one element's factors, largest 1: of its leaves, and of what measured features say of its sum.
 
     A measured sum has its noise, and counts vary about their rate. The law's tails matter: under a normal one, large Laplace
@@ -266,9 +214,9 @@ def _fit(sums, spline, log, known, precision, power, width, held, squares):  # t
     fit = np.zeros(spline.shape[1])
     best = sums.max()
     for k in range(len(sums)):
-        depth = max(sums[k] - best, -DEPTH)
+        far = max(sums[k] - best, -depth)
         for f in range(len(fit)):
-            fit[f] += depth * spline[k, f]
+            fit[f] += far * spline[k, f]
     if precision > 0:
         for f in range(len(fit)):
             factor = math.exp(log[f])
@@ -282,15 +230,15 @@ def _fit(sums, spline, log, known, precision, power, width, held, squares):  # t
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _added(element, log, fold, left_out, column, likely, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _added(element, log, fold, left_out, column, likely, size, knots, first, cell, under):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Elements × knots: the log-likelihood of an element's leaves if their expected counts are multiplied by a knot."""
-    knots, under = len(KNOTS), int(-LOW / CELL)
+    stride = likely.shape[1]
     sums = np.zeros((size, knots))
-    last = COLUMNS - 2 - STRIDE * (knots - 1)
+    last = stride * likely.shape[2] - 2 - stride * (knots - 1)
     for u in range(len(column)):
         if fold[u] == left_out:
             continue
-        place = (log[u] - FIRST) / CELL
+        place = (log[u] - first) / cell
         whole = math.floor(place)
         part = place - whole
         at = whole - under
@@ -298,9 +246,9 @@ def _added(element, log, fold, left_out, column, likely, size):  # type: ignore[
             at, part = 0, 0.0
         elif at > last:
             at, part = last, 1.0
-        begin, end = at // STRIDE, (at + 1) // STRIDE
-        low = likely[column[u], at % STRIDE, begin : begin + knots]
-        high = likely[column[u], (at + 1) % STRIDE, end : end + knots]
+        begin, end = at // stride, (at + 1) // stride
+        low = likely[column[u], at % stride, begin : begin + knots]
+        high = likely[column[u], (at + 1) % stride, end : end + knots]
         into = sums[element[u]]
         for g in range(knots):
             into[g] += low[g] + part * (high[g] - low[g])
@@ -333,14 +281,14 @@ def _bunched(noisy: Floats, rate: Floats, variance: float) -> float:
     total = max(float(rate.sum()), 1.0)
     extra = float(np.square(noisy - rate).sum()) - len(noisy) * variance
     chance = math.sqrt(5.0 * len(noisy)) * variance  # of squares of Laplace noise: the kurtosis is 6
-    return max(1.0, extra / total) if extra > 3 * chance else 1.0
+    return max(1.0, extra / total) if extra > TUNING.bunched_sure * chance else 1.0
 
 
 def _by_sums(
     margin: Margin, rate: Floats, fold: Ints, noisy: Floats, variance: float, bunched: float
 ) -> None:
     """Correct the models so that the margin's sums are met, as far as that predicts left-out leaves better."""
-    noisy_sums, leaves = _by_fold(margin.element, fold, noisy, margin.size)
+    noisy_sums, leaves = _by_fold(margin.element, fold, noisy, margin.size, TUNING.folds)
 
     def factors(k: int) -> tuple[NDArray[np.float32], Floats, Floats]:
         inside, held = _inside(margin.element, rate[k], fold, k, margin.size)
@@ -349,11 +297,11 @@ def _by_sums(
         precision = inside**2 / spread + held**2 * margin.precision
         told = others * inside / spread + margin.known * held * margin.precision
         ratio = np.divide(told, precision, out=np.ones(margin.size), where=precision > TINY)
-        made = _shrunk(ratio, precision, held, TRIED)
+        made = _shrunk(ratio, precision, held, TRIED, TUNING.least_corrected)
         score, square = _scores(margin.element, rate[k], fold, k, noisy, made, variance, bunched)
         return made, score, square
 
-    made = each(factors, range(FOLDS), len(fold))
+    made = each(factors, range(TUNING.folds), len(fold))
     score, square = (np.sum([m[i] for m in made], axis=0) for i in (1, 2))
     best = _chosen(score, square)
     if best is None:
@@ -362,18 +310,18 @@ def _by_sums(
     def multiply(k: int) -> None:
         rate[k] *= made[k][0][:, best][margin.element]
 
-    each(multiply, range(FOLDS), len(fold))
+    each(multiply, range(TUNING.folds), len(fold))
 
 
 def _chosen(score: Floats, square: Floats) -> int | None:
     """The trial that predicts left-out leaves best; None where that may be chance."""
     best = int(np.argmin(score))
-    return best if score[best] < -SURE * math.sqrt(square[best]) else None
+    return best if score[best] < -TUNING.correction_sure * math.sqrt(square[best]) else None
 
 
 @njit(cache=True, nogil=True)
-def _by_fold(element, fold, noisy, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    sums, leaves = np.zeros((FOLDS, size)), np.zeros((FOLDS, size))
+def _by_fold(element, fold, noisy, size, folds):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    sums, leaves = np.zeros((folds, size)), np.zeros((folds, size))
     for u in range(len(noisy)):
         sums[fold[u], element[u]] += noisy[u]
         leaves[fold[u], element[u]] += 1.0
@@ -392,14 +340,14 @@ def _inside(element, rate, fold, left_out, size):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def _shrunk(ratio, precision, held, tried):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _shrunk(ratio, precision, held, tried, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Elements × trials: the factor seen, drawn towards 1 by how unsure it is; the total stays."""
     made = np.empty((len(ratio), len(tried)), dtype=np.float32)
     for t in range(len(tried)):
         before, after = 0.0, 0.0
         for j in range(len(ratio)):
             doubt = 1.0 / max(precision[j], TINY) + tried[t, 1] / max(held[j], TINY)
-            factor = max(1.0 + tried[t, 0] / (tried[t, 0] + doubt) * (ratio[j] - 1.0), 0.02)
+            factor = max(1.0 + tried[t, 0] / (tried[t, 0] + doubt) * (ratio[j] - 1.0), least)
             made[j, t] = factor
             before += held[j]
             after += factor * held[j]
@@ -439,7 +387,7 @@ def total_of(measurements: Sequence[Measurement]) -> float:
     mean, deviation = sum(t / v for t, v in told) / precision, math.sqrt(1 / precision)
     if mean > 30 * deviation:
         return max(1.0, mean)
-    trips = np.exp(np.linspace(0.0, math.log(max(2.0, mean + 12 * deviation)), ORDERS))
+    trips = np.exp(np.linspace(0.0, math.log(max(2.0, mean + 12 * deviation)), TUNING.orders))
     far = np.square((trips - mean) / deviation)
     likely = np.exp((far.min() - far) / 2) * np.sqrt(trips)
     return float(likely @ trips / likely.sum())

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
-from cbdp.estimate.posterior.lattice import SPREAD, TINY, Lattice, lattice, row_of_means
-from cbdp.estimate.posterior.leaves import DRIFT, FLOOR, NEAR, POOLED
+from cbdp.estimate.posterior.lattice import TINY, Lattice, lattice, row_of_means
 from cbdp.estimate.posterior.margins import Margin, known_sums, noise_law
-from cbdp.estimate.posterior.rates import DROPPED, GAIN, NONE, SPREADS, cost, seen, total_of
+from cbdp.estimate.posterior.rates import total_of
+from cbdp.estimate.posterior.settings import TUNING
+from cbdp.estimate.posterior.shapes import cost, seen
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import bincount
@@ -30,22 +31,10 @@ from cbdp.solvers.problem import bincount
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SOME = (1.0, 0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 5e-3, 2e-3, 1e-3, 3e-4)
-ACTIVE = (*SOME, *(10.0**-p for p in range(4, 11)))  # parts of a cell's types that may have trips at all
-SHAPES = np.array([(1 - active, spread) for active in ACTIVE for spread in SPREAD])
-EVERY = np.linspace(-7.0, 10.0, 69)  # logarithms of factors
-CLOSE = np.linspace(-6.0, 6.0, 49)  # of further ones, in deviations from what was measured
-AT_ONCE = 2**14  # elements whose factors are weighed at a time
-LOWEST = 1e-8  # the least mean of a type that is told from 0
-SURE = 4.0  # scales of noise beyond the highest that is to be expected: noise gets there once in a hundred releases
-STRATUM = 0.25  # of the logarithm of a type's expected count
-STRATA = 60  # at most
-LEAST = 0.1  # of what was to be expected of the types below their floors is left, if those above have more than all trips
-LARGEST = 3.0  # scales beyond log n that the largest of n Laplace noises reaches once in twenty times
-CHANCE = 3.0  # standard errors of a mean square of Laplace noise (its kurtosis is 6) that are not put down to chance
-KEPT = 0.9  # of its mean that a shape must keep within the tables to be tried
-LISTED = 2**17  # types that may be listed whatever is to be expected of them
-FAINT = 0.05  # trips below which, beyond that, a type need not be told apart from its cell's others
+SHAPES = np.array([(1 - active, spread) for active in TUNING.active for spread in TUNING.spread])
+SPREADS = np.array(TUNING.spreads)
+EVERY = np.linspace(TUNING.lowest_factor, TUNING.highest_factor, TUNING.every_factor)  # logarithms of factors
+CLOSE = np.linspace(-TUNING.close, TUNING.close, TUNING.every_close)  # in deviations from what was measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +59,8 @@ def expected_above(
     empty, spread = known.told(_cell_counts(margins, total, known.sizes, 0.0)).best()
     uneven = math.exp(spread**2) / (1 - empty) - 1
     found = known.told(_cell_counts(margins, total, known.sizes, uneven)).posterior()
-    lacking = (total - float(found.mean.sum())) / max(float(found.rest.sum()), FLOOR)
-    short = min(max(lacking, LEAST), 1 / LEAST)
+    lacking = (total - float(found.mean.sum())) / max(float(found.rest.sum()), TUNING.certain)
+    short = min(max(lacking, TUNING.least_rest), 1 / TUNING.least_rest)
     found = replace(found, rest=found.rest * short, doubt=found.doubt * max(short, short**2))
     return _without_faint(replace(found, doubt=_doubted(features, tables, found)))
 
@@ -101,9 +90,9 @@ def _doubted(features: FeatureDag, tables: Sequence[Measurement], found: Expecte
         rest = np.maximum(bincount(inside, found.rest, size), TINY)
         claimed = m.variance + bincount(inside, doubt, size) + bincount(own, found.variance, size)
         missed = (m.values - rest - bincount(own, found.mean, size)) ** 2
-        highest = claimed / 2 * (math.log(size) + LARGEST) ** 2
+        highest = claimed / 2 * (math.log(size) + TUNING.largest) ** 2
         excess = float(np.sum(np.minimum(missed, highest) - claimed))
-        shared = excess if excess > CHANCE * math.sqrt(5.0 * float(np.sum(claimed**2))) else 0.0
+        shared = excess if excess > TUNING.chance * math.sqrt(5.0 * float(np.sum(claimed**2))) else 0.0
         more = np.where(missed > highest, missed, 0.0) + shared * rest / rest.sum()
         doubt = doubt + (more / rest)[inside] * found.rest
     return doubt
@@ -111,9 +100,9 @@ def _doubted(features: FeatureDag, tables: Sequence[Measurement], found: Expecte
 
 def _without_faint(found: Expected) -> Expected:
     """Where types are too many to list, those above their floors that are all but sure to be noise go to their cell's rest."""
-    if len(found.index) <= LISTED:
+    if len(found.index) <= TUNING.listed:
         return found
-    faint = found.mean < FAINT
+    faint = found.mean < TUNING.faint
     cell, size = found.cell[faint], len(found.rest)
     clear = ~faint
     return Expected(
@@ -189,14 +178,16 @@ def _factors(margin: Margin, sums: Floats, squares: Floats) -> Floats:
         told, axis=1, return_inverse=True, return_counts=True
     )
     kinds = replace(margin, known=known, precision=precision, power=power, width=width)
-    parts = [slice(i, i + AT_ONCE) for i in range(0, len(known), AT_ONCE)]
+    parts = [slice(i, i + TUNING.at_once) for i in range(0, len(known), TUNING.at_once)]
     gains = np.zeros(len(SPREADS))
     for here in parts:
         log, fit, none = _fit(kinds, sums, squares, here)
         gains += [np.log((fit * _density(log, s)).sum(axis=1) / none + TINY) @ often[here] for s in SPREADS]
-    believed = np.concatenate([[NONE], (1 - NONE) / len(SPREADS) * np.exp(np.minimum(gains, 700.0))])
+    believed = np.concatenate(
+        [[TUNING.none], (1 - TUNING.none) / len(SPREADS) * np.exp(np.minimum(gains, 700.0))]
+    )
     believed /= believed.sum()
-    if believed[0] > DROPPED or (gains.max() < GAIN and not margin.asked):
+    if believed[0] > TUNING.dropped or (gains.max() < TUNING.gain and not margin.asked):
         return np.ones(margin.size)
     made = np.empty(len(known))
     for here in parts:
@@ -260,7 +251,7 @@ class _Known:
     def told(self, held: Floats) -> _Told:
         """What shapes the noisy counts speak for, if these are the expected counts of the cells."""
         log = np.log(held / self.sizes)
-        width = max(STRATUM, float(np.ptp(log)) / STRATA)
+        width = max(TUNING.stratum, float(np.ptp(log)) / TUNING.most_strata)
         stratum: Ints = np.unique(np.rint((log - log.min()) / width), return_inverse=True)[1]
         size = int(stratum.max()) + 1
         rate = bincount(stratum, held, size) / bincount(stratum, self.sizes.astype(float), size)
@@ -274,10 +265,10 @@ def _known_above(features: FeatureDag, leaves: Measurement) -> _Known:
             "the noisy counts of 'singleton' need elements, a floor and a scale: see Measurement"
         )
     noisy = leaves.values.astype(float)
-    reach = float(law.extreme(features.universe.size, SURE))
+    reach = float(law.extreme(features.universe.size, TUNING.giant))
     table = lattice(noisy if len(noisy) else np.zeros(1), law)
     # of 10¹² types, one in a million has trips: means go down to far below one trip
-    table = table.with_means(row_of_means(LOWEST, float(table.means[-1]), float(law.scale)))
+    table = table.with_means(row_of_means(TUNING.lowest_mean, float(table.means[-1]), float(law.scale)))
     floors, height = np.unique(leaves.floor, return_inverse=True)
     past = floors - table.trips[:, None]
     over, under = law.survival(past), law.survival(-past - 1)
@@ -316,7 +307,7 @@ class _Told:
             left = bincount(at, k.left[here], len(floors))
             fit[s] = np.log(np.maximum(mixed @ k.table.likelihood[:, place], TINY)) @ often
             fit[s] += np.log1p(-np.minimum(mixed @ k.above[:, floors], 1 - 1e-15)) @ left
-            lost = mixed @ k.table.means < KEPT * self.rate[s]
+            lost = mixed @ k.table.means < TUNING.kept * self.rate[s]
             fit[s][lost & (not lost.all())] = -1e300
         return fit
 
@@ -338,9 +329,9 @@ class _Told:
         rest, doubt = np.empty(len(k.sizes)), np.empty(len(k.sizes))
         moments = k.table.moments
         for s in strata:
-            told = near[s] @ fit + POOLED * (pooled - fit[s]) + cost(SHAPES)
+            told = near[s] @ fit + TUNING.pooled * (pooled - fit[s]) + cost(SHAPES)
             weight = np.exp(np.maximum(told - told.max(), -700.0))
-            weight[told < told.max() - NEAR] = 0.0
+            weight[told < told.max() - TUNING.near] = 0.0
             prior = weight / weight.sum() @ self.mixed[s]
             at = k.table.column[members[s]]
             likely = np.maximum(prior @ k.table.likelihood, TINY)
@@ -359,7 +350,7 @@ class _Told:
             k.index,
             k.cell,
             mean,
-            np.maximum(variance, FLOOR),
+            np.maximum(variance, TUNING.certain),
             rest,
-            np.maximum(doubt + (DRIFT * rest) ** 2, FLOOR),
+            np.maximum(doubt + (TUNING.drift * rest) ** 2, TUNING.certain),
         )

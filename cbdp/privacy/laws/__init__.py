@@ -24,7 +24,7 @@ def law_of(name: str, scale: Fraction | float) -> Law:
     """The law of this name with this scale.
 
     >>> law_of("geometric", 2).half_width(0.9)
-    4
+    5
     """
     return LAWS.get(name)(scale)
 

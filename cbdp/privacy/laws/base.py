@@ -96,10 +96,21 @@ class Law(ABC):
         return np.exp(self.log_pmf(z))
 
     def reaches(self, t: float) -> float:
-        """P(Z ≥ t)."""
+        """P(Z ≥ t). Of a scale of 0 there is no noise: Z is 0.
+
+        >>> from cbdp.privacy.laws import law_of
+        >>> [round(law_of(name, 2).reaches(3), 4) for name in ("geometric", "rounded", "laplace")]
+        [0.1389, 0.1433, 0.1116]
+        >>> law_of("geometric", 0).reaches(0), law_of("geometric", 0).reaches(1)
+        (1.0, 0.0)
+        """
         if not self.scale:
             return float(t <= 0)
         return float(self.survival(math.ceil(t - 1e-9) - 1 if self.whole else t))
+
+    def log_pmf_of_sum(self, many: int, z: Floats) -> Floats | None:  # noqa: ARG002
+        """As `log_pmf`, of the sum of so many independent noises; None where no closed form is known."""
+        return None
 
     def half_width(self, confidence: float) -> int:
         """The smallest whole k with P(|Z| ≤ k) ≥ confidence."""

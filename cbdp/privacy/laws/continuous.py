@@ -46,3 +46,21 @@ class Continuous(Law):
         with np.errstate(invalid="ignore", divide="ignore"):
             found = -np.log1p(-((float(self.scale) * s) ** 2))
         return np.where(np.abs(s) * float(self.scale) < 1, found, np.inf)
+
+    def log_pmf_of_sum(self, many: int, z: Floats) -> Floats:
+        """A Bessel function of order n − 1/2.
+
+        >>> law, z = Continuous(1.4), np.array([2.8])
+        >>> bool(np.allclose(law.log_pmf_of_sum(3, z), np.log(13 * np.exp(-2) / 16 / 1.4)))  # (u² + 3u + 3) exp(−u)/16
+        True
+        """
+        from scipy.special import gammaln, kve
+
+        u = np.maximum(np.abs(z) / self.size, 1e-8)
+        order = many - 0.5
+        with np.errstate(over="ignore"):
+            bessel = np.log(kve(order, u)) - u
+        near = order * math.log(2) + gammaln(order) - math.log(2) - order * np.log(u)  # its limit at 0
+        bessel = np.where(np.isfinite(bessel), bessel, near)
+        scaled = order * np.log(u) + bessel - 0.5 * math.log(math.pi) - gammaln(many) - order * math.log(2)
+        return np.asarray(scaled - math.log(self.size))

@@ -4,43 +4,55 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from cbdp.features.places import Stops
+from cbdp.release.export.base import Format
 from cbdp.release.export.flows import coordinates, flows
 from cbdp.release.export.writing import text
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
 
 
-def write(
-    release: Release,
-    path: Path,
-    *,
-    places: Stops | None = None,
-    level: str | None = None,
-    origin: str = "origin",
-    destination: str = "destination",
-) -> None:
-    """Write a FeatureCollection of LineStrings, a line of text each."""
-    made = flows(release, level=level, origin=origin, destination=destination)
-    lon, lat = coordinates(release, made, places, level=level, origin=origin, destination=destination)
-    points = [_json([round(x, 7), round(y, 7)]) for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
-    ids = [_json(_value(label)) for label in made.ids]
-    before = ""
-    with text(path) as out:
-        out.write('{"type":"FeatureCollection","features":[')
-        for period, rows in made.by_period():
-            when = "".join(f"{_json(name)}:{_json(_value(label))}," for name, label in period.labels)
-            columns = (made.origin[rows].tolist(), made.destination[rows].tolist(), made.count[rows].tolist())
-            for o, d, count in zip(*columns, strict=True):
-                out.write(
-                    f'{before}\n{{"type":"Feature","geometry":{{"type":"LineString","coordinates":[{points[o]},{points[d]}]}},'
-                    f'"properties":{{"origin":{ids[o]},"destination":{ids[d]},{when}"count":{count}}}}}'
+@dataclass(frozen=True)
+class GeoJson(Format):
+    name: ClassVar[str] = "geojson"
+    about: ClassVar[str] = "flows as lines from origin to destination"
+
+    def write(
+        self,
+        release: Release,
+        path: Path,
+        *,
+        places: Stops | None = None,
+        level: str | None = None,
+        origin: str = "origin",
+        destination: str = "destination",
+    ) -> None:
+        """Write a FeatureCollection of LineStrings, a line of text each."""
+        made = flows(release, level=level, origin=origin, destination=destination)
+        lon, lat = coordinates(release, made, places, level=level, origin=origin, destination=destination)
+        points = [_json([round(x, 7), round(y, 7)]) for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
+        ids = [_json(_value(label)) for label in made.ids]
+        before = ""
+        with text(path) as out:
+            out.write('{"type":"FeatureCollection","features":[')
+            for period, rows in made.by_period():
+                when = "".join(f"{_json(name)}:{_json(_value(label))}," for name, label in period.labels)
+                columns = (
+                    made.origin[rows].tolist(),
+                    made.destination[rows].tolist(),
+                    made.count[rows].tolist(),
                 )
-                before = ","
-        out.write("\n]}\n")
+                for o, d, count in zip(*columns, strict=True):
+                    out.write(
+                        f'{before}\n{{"type":"Feature","geometry":{{"type":"LineString","coordinates":[{points[o]},{points[d]}]}},'
+                        f'"properties":{{"origin":{ids[o]},"destination":{ids[d]},{when}"count":{count}}}}}'
+                    )
+                    before = ","
+            out.write("\n]}\n")
 
 
 def _json(value: Any) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features.places import Stops
+from cbdp.release.export.base import Format
 from cbdp.release.export.flows import Flows, Period, coordinates, flows, labels_at
 from cbdp.release.export.writing import text
 from cbdp.release.export.xml import inside, quoted
@@ -28,40 +31,50 @@ HEAD = """<?xml version="1.0" encoding="utf-8"?>
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-def write(
-    release: Release,
-    path: Path,
-    *,
-    places: Stops | None = None,
-    mode: str | None = None,
-    origin: str = "origin",
-    destination: str = "destination",
-) -> None:
-    """Write a person per trip. x and y are longitude and latitude, and the file says so (EPSG:4326).
+@dataclass(frozen=True)
+class Matsim(Format):
+    name: ClassVar[str] = "matsim"
+    about: ClassVar[str] = "MATSim population: a person per trip"
 
-    Departures are evenly spaced over each period, those of one origin spread over all of it. Legs have the labels of the
-    universe's attribute `mode`, or the mode given, or "pt".
-    """
-    made = flows(release, origin=origin, destination=destination)
-    lon, lat = coordinates(release, made, places, origin=origin, destination=destination)
-    points = [f'x="{x:.7f}" y="{y:.7f}"' for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
-    starts, ends = ([_about(end, label) for label in made.ids] for end in ("origin", "destination"))
-    legs = _modes(release, made, mode)
-    number = 0
-    with text(path) as out:
-        out.write(HEAD)
-        for period, rows in made.by_period():
-            when = "".join(_about(name, label) for name, label in period.labels)
-            times = departures(period, int(made.count[rows].sum())).tolist()
-            columns = (made.origin[rows].tolist(), made.destination[rows].tolist(), made.count[rows].tolist())
-            done = 0
-            for o, d, count, leg in zip(*columns, legs[rows], strict=True):
-                about = starts[o] + ends[d] + when
-                for time in times[done : done + count]:
-                    number += 1
-                    out.write(_person(number, about, points[o], points[d], time, leg))
-                done += count
-        out.write("</population>\n")
+    def write(
+        self,
+        release: Release,
+        path: Path,
+        *,
+        places: Stops | None = None,
+        mode: str | None = None,
+        origin: str = "origin",
+        destination: str = "destination",
+    ) -> None:
+        """Write a person per trip. x and y are longitude and latitude, and the file says so (EPSG:4326).
+
+        Departures are evenly spaced over each period, those of one origin spread over all of it. Legs have the labels of the
+        universe's attribute `mode`, or the mode given, or "pt".
+        """
+        made = flows(release, origin=origin, destination=destination)
+        lon, lat = coordinates(release, made, places, origin=origin, destination=destination)
+        points = [f'x="{x:.7f}" y="{y:.7f}"' for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
+        starts, ends = ([_about(end, label) for label in made.ids] for end in ("origin", "destination"))
+        legs = _modes(release, made, mode)
+        number = 0
+        with text(path) as out:
+            out.write(HEAD)
+            for period, rows in made.by_period():
+                when = "".join(_about(name, label) for name, label in period.labels)
+                times = departures(period, int(made.count[rows].sum())).tolist()
+                columns = (
+                    made.origin[rows].tolist(),
+                    made.destination[rows].tolist(),
+                    made.count[rows].tolist(),
+                )
+                done = 0
+                for o, d, count, leg in zip(*columns, legs[rows], strict=True):
+                    about = starts[o] + ends[d] + when
+                    for time in times[done : done + count]:
+                        number += 1
+                        out.write(_person(number, about, points[o], points[d], time, leg))
+                    done += count
+            out.write("</population>\n")
 
 
 def departures(period: Period, trips: int) -> Ints:

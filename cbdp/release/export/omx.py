@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
+from cbdp.release.export.base import Format
 from cbdp.release.export.flows import Flows, flows
 from cbdp.release.export.writing import needs
 from cbdp.release.release import Release
@@ -18,37 +20,51 @@ MATRICES = 10_000
 BLOCK = 2**24  # numbers of a matrix that are in memory at once
 
 
-def write(
-    release: Release,
-    path: Path,
-    *,
-    level: str | None = None,
-    origin: str = "origin",
-    destination: str = "destination",
-) -> None:
-    """Write rows as origins and columns as destinations; the lookup (`stop`, or the level) has the id of each."""
-    h5py = needs("h5py", "omx")
-    made = flows(release, level=level, origin=origin, destination=destination)
-    size = len(made.ids)
-    if size > LARGEST or len(made.periods) > MATRICES:
-        raise InputError(
-            f"{len(made.periods):,} matrices of {size:,} × {size:,} are more than Open Matrix is for: add stops up "
-            "to zones with level='zone', or choose another format"
-        )
-    small = int(made.count.max(initial=0)) < 2**31
-    with h5py.File(path, "w", libver="earliest") as out:
-        out.attrs["OMX_VERSION"] = np.bytes_(b"0.2")
-        out.attrs["SHAPE"] = np.array([size, size], dtype=np.int32)
-        out.create_group("lookup").create_dataset(level or "stop", data=_ids(made))
-        matrices = out.create_group("data")
-        for (period, rows), name in zip(made.by_period(), _names(made), strict=True):
-            chunk = (max(1, min(size, 2**16 // size)), size)
-            kind = np.int32 if small else np.int64
-            matrix = matrices.create_dataset(
-                name, (size, size), kind, chunks=chunk, compression="gzip", compression_opts=4, fillvalue=0
+@dataclass(frozen=True)
+class Omx(Format):
+    name: ClassVar[str] = "omx"
+    about: ClassVar[str] = "Open Matrix: a matrix per period, and the ids of its rows and columns"
+    package: ClassVar[str | None] = "h5py"
+    install: ClassVar[str] = "pip install 'cbdp[omx]'"
+
+    def write(
+        self,
+        release: Release,
+        path: Path,
+        *,
+        level: str | None = None,
+        origin: str = "origin",
+        destination: str = "destination",
+    ) -> None:
+        """Write rows as origins and columns as destinations; the lookup (`stop`, or the level) has the id of each."""
+        h5py = needs("h5py", "omx")
+        made = flows(release, level=level, origin=origin, destination=destination)
+        size = len(made.ids)
+        if size > LARGEST or len(made.periods) > MATRICES:
+            raise InputError(
+                f"{len(made.periods):,} matrices of {size:,} × {size:,} are more than Open Matrix is for: add stops up "
+                "to zones with level='zone', or choose another format"
             )
-            matrix.attrs["begin"], matrix.attrs["end"] = period.begin, period.end
-            _fill(matrix, made, rows, size)
+        small = int(made.count.max(initial=0)) < 2**31
+        with h5py.File(path, "w", libver="earliest") as out:
+            out.attrs["OMX_VERSION"] = np.bytes_(b"0.2")
+            out.attrs["SHAPE"] = np.array([size, size], dtype=np.int32)
+            out.create_group("lookup").create_dataset(level or "stop", data=_ids(made))
+            matrices = out.create_group("data")
+            for (period, rows), name in zip(made.by_period(), _names(made), strict=True):
+                chunk = (max(1, min(size, 2**16 // size)), size)
+                kind = np.int32 if small else np.int64
+                matrix = matrices.create_dataset(
+                    name,
+                    (size, size),
+                    kind,
+                    chunks=chunk,
+                    compression="gzip",
+                    compression_opts=4,
+                    fillvalue=0,
+                )
+                matrix.attrs["begin"], matrix.attrs["end"] = period.begin, period.end
+                _fill(matrix, made, rows, size)
 
 
 def _fill(matrix: Any, made: Flows, rows: slice, size: int) -> None:

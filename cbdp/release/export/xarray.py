@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
+from cbdp.release.export.base import Format
 from cbdp.release.export.writing import needs
 from cbdp.release.labels import kind_of, text_of
 from cbdp.release.release import Release
@@ -19,10 +21,17 @@ from cbdp.release.release import Release
 DENSE = 2**24  # numbers up to which an array holds all, zeros too
 
 
-def write(release: Release, path: Path) -> None:
-    """Write the dataset as NetCDF."""
-    needs("h5netcdf", "xarray")
-    dataset(release).to_netcdf(path, engine="h5netcdf")
+@dataclass(frozen=True)
+class Xarray(Format):
+    name: ClassVar[str] = "xarray"
+    about: ClassVar[str] = "NetCDF of an xarray Dataset"
+    package: ClassVar[str | None] = "xarray"
+    install: ClassVar[str] = "pip install 'cbdp[xarray]'"
+
+    def write(self, release: Release, path: Path) -> None:
+        """Write the dataset as NetCDF."""
+        needs("h5netcdf", "xarray")
+        dataset(release).to_netcdf(path, engine="h5netcdf")
 
 
 def dataset(release: Release) -> Any:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -55,26 +55,20 @@ class Odd:
 
 
 TABLE: Parts[type] = Parts(
-    "mechanism",
-    "cbdp.tests.none",
-    {"fake": f"{__name__}:Fake", "other": f"{__name__}:Other"},
-    subclass_of(object),
+    "mechanism", "cbdp.tests.none", {"fake": "fakes:Fake", "other": "fakes:Other"}, subclass_of(object)
 )
 
 
 @pytest.fixture(autouse=True)
-def importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The classes above under the name of this module, however the tests were collected."""
-    module = ModuleType(__name__)
+def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The classes above, as a package has them."""
+    module = ModuleType("fakes")
     module.__dict__.update(Fake=Fake, Other=Other)
-    monkeypatch.setitem(sys.modules, __name__, module)
-    yield
+    monkeypatch.setitem(sys.modules, "fakes", module)
 
 
 def _read(value: Any) -> MechanismSection:
     text = "[mechanism]\n" + "".join(f"{key} = 0\n" for key in value)
-    from pathlib import Path
-
     where = Where(TomlFile(Path("my.toml"), key_lines(text)), ("mechanism",))
     return MechanismFields(lambda: TABLE).read(value, where)
 
@@ -172,7 +166,7 @@ def test_a_mechanism_of_another_package_brings_its_settings(monkeypatch: pytest.
     module = ModuleType("strangers")
     module.__dict__.update(Stranger=Stranger)
     monkeypatch.setitem(sys.modules, "strangers", module)
-    with pytest.raises(InputError, match="mechanism.name is 'stranger'"):
+    with pytest.raises(InputError, match=r"mechanism\.name is 'stranger'"):
         config.parse(LEAST + 'name = "stranger"\n')
     entry = EntryPoint("stranger", "strangers:Stranger", "cbdp.mechanisms")
     monkeypatch.setattr("cbdp.parts.entry_points", lambda group: [entry] if group == entry.group else [])

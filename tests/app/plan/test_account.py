@@ -36,7 +36,9 @@ def test_what_is_left_decides(city: Path) -> None:
     plan = plan_of(city, ("epsilon = 1.0", "epsilon = 0.5"))
     assert (plan.account.spent.epsilon, plan.account.after.epsilon) == (Fraction(5, 4), Fraction(1, 4))
     assert "cap 2, spent 1.25, this release 0.5, left after it 0.25" in explain.explain(plan).text
-    with pytest.raises(InputError, match=r":18: the ledger's cap is 2, not 3: it was fixed when the ledger was created"):
+    with pytest.raises(
+        InputError, match=r":18: the ledger's cap is 2, not 3: it was fixed when the ledger was created"
+    ):
         plan_of(city, ("cap = 2.0", "cap = 3.0"), ("epsilon = 1.0", "epsilon = 0.5"))
     with Ledger.view(city / "ledger.sqlite") as ledger:
         assert ledger.spent.epsilon == Fraction(5, 4)

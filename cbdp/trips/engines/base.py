@@ -1,0 +1,122 @@
+"""What a counting engine is. Another engine (Spark, Ibis, …) is one file that implements what is written here.
+
+**How a count runs.** `cbdp.count(trips, …)` asks the engines of the table in `cbdp.trips.engines` which of them `opens` the trips, and then:
+
+    with engine.open(trips, wanted) as source:              # schema only: no row is read, mistakes are found here
+        plan = make_plan(source.schema, universe, …)         # cbdp.trips.planning: public, checked, the same for all engines
+        for flat, n in source.count(plan, key): …            # the rows are read, where they lie; only (flat, n) comes back
+        facts = source.facts(plan)                           # by other code than the count; cbdp.trips.invariants judges them
+
+**What an engine promises.** (The conformance test in tests/trips/engines/ asks all of it of every engine.)
+
+1.  `count` carries out the steps of `cbdp.trips.plan.Plan`, in the order given there, with the engine's own relational operations on whole
+    numbers and bytes. No Python function sees a row. Every flat number comes at most once, with n ≥ 1.
+2.  Keys are compared as bytes: a column's or a session's collation is cast away first. A way's keys are unique, so that a join with them never
+    multiplies rows; the ways of an axis are tried in order (`COALESCE` over left joins does it).
+3.  `instant`s are whole microseconds since 1970, UTC, floored. One outside [zones.FIRST, zones.LAST) is no time. Day and second follow by
+    floor division, after the zone's table (`plan.zones`) has been added: seconds `before` until the second `change` of the UTC day, `after` from
+    then on. The engine's own time zone functions, its session's zone and its clock are not used. A naive stamp is read as if it were UTC.
+4.  No row decides the outcome: what cannot be read (a text that is no number, a stamp beyond the range, bytes that are no UTF-8, a weight of
+    −1 or 0.5) is no value, and the row is dropped. Casts are of the trying kind. Overflow is guarded. Only what is public may raise, at `open`.
+5.  With `plan.bound`, persons are told apart by the bytes of `cbdp.trips.tickets.message`, NaN, NULL and "" being nobody, and kept by its
+    tickets: numbered over (person order by flat), chosen over (person order by ticket, j). The key is in no query's text and no plan that is
+    logged: hand it over as a parameter or a one-row table.
+6.  Errors after opening are turned into `InputError` without the engine's own text, which may quote private values (`raise … from None`).
+7.  Temporary tables and views have names nobody else has, and are dropped when the source closes, in any case.
+
+**SQL engines.** `cbdp.trips.engines.sql` writes the steps as SQL for a `Dialect`; DuckDB's dialect is `cbdp.trips.engines.duckdb_dialect`. An engine
+that speaks SQL states a dialect, registers the plan's public tables (`sql.tables(plan)`), and runs the queries (`sql.counts`, `sql.kept`, …).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.trips.kinds import Schema
+from cbdp.trips.plan import Plan
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a finished count, found by other code than the count. Private: of `cbdp.trips.invariants` alone."""
+
+    read: int  # rows of the source, by its own books (a file's metadata, lines, batches)
+    weight: int | None = None  # the sum of all weights that are whole and at least 0
+    inside: int = 0  # trips inside the universe, before bounding
+    kept: int = 0  # trips that were counted
+    most_kept: int | None = None  # the greatest number of kept trips of any person, grouped again
+    allowed: int | None = (
+        None  # Σ over persons of min(most, rows of the person), from the person's column alone
+    )
+    changed: tuple[str, ...] = ()  # files that are not what they were when the count began
+
+
+@dataclass(frozen=True, eq=False)
+class Statuses:
+    """How many rows share each combination of statuses, for `inspect`. Private."""
+
+    axes: Ints  # row × axis: one of the constants of cbdp.trips.inspect
+    zero: NDArray[np.bool_]
+    nobody: NDArray[np.bool_]
+    weightless: NDArray[np.bool_]
+    rows: Ints
+    trips: Ints = field(repr=False)  # the sum of weights; the number of rows where there are none
+
+
+class Source(ABC):
+    """Open trips. Not a value: it holds the engine's connection, and lives inside `with engine.open(…)`."""
+
+    schema: Schema
+
+    @abstractmethod
+    def count(self, plan: Plan, key: bytes | None) -> Iterator[tuple[Ints, Ints]]:
+        """Batches of (flat, n). `key` is there when the plan has a bound."""
+
+    @abstractmethod
+    def facts(self, plan: Plan) -> Facts:
+        """What the invariants are checked by; after `count` has been read to its end."""
+
+    @abstractmethod
+    def by_person(self, plan: Plan) -> Iterator[tuple[NDArray[np.bool_], Ints]]:
+        """All trips of persons, unbounded, in the order of (person, flat): whether another person begins, and flat."""
+
+    @abstractmethod
+    def statuses(self, plan: Plan) -> Statuses:
+        """Why rows are dropped."""
+
+    @abstractmethod
+    def examples(self, plan: Plan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
+        """The commonest values of an axis' column that have this status, as text, with their rows."""
+
+    @abstractmethod
+    def span(self, plan: Plan) -> tuple[int, int] | None:
+        """The first and the last day (since 1970) of rows that have one; None without."""
+
+    @abstractmethod
+    def loads(self, plan: Plan) -> tuple[Ints, Ints]:
+        """Numbers of trips (ascending), and how many persons have each, before bounding."""
+
+
+@dataclass(frozen=True)
+class Engine(ABC):
+    """A place where trips lie and are counted. Subclass it, set the class data, implement `opens` and `open`; fields are settings."""
+
+    name: ClassVar[str]
+    about: ClassVar[str] = ""
+
+    @abstractmethod
+    def opens(self, trips: Any) -> bool:
+        """Whether these trips are this engine's; by their type or their URL's scheme, without touching them."""
+
+    @abstractmethod
+    def open(self, trips: Any, wanted: Sequence[str] | None = None) -> AbstractContextManager[Source]:
+        """Open the trips for reading: the schema only. `wanted` are the columns that will be read; None: not known yet."""

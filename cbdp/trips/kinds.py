@@ -1,0 +1,107 @@
+"""What a column holds, in the few words that a counting plan needs. Engines say what their columns are in Arrow's types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cbdp.errors import InputError
+
+TEXT, WHOLE, REAL, TRUTH = "text", "whole numbers", "numbers", "true or false"
+DATE, TIME, STAMP = "dates", "times of day", "time stamps"
+NOTHING, OTHER = "nothing", "other"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One of the words above; for times also their unit and the zone that the column states."""
+
+    name: str
+    unit: str = ""  # "s", "ms", "us", "ns", or "D" for dates that are days
+    zone: str | None = None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Trips that are open but not yet read. All of it is public: no row has been looked at."""
+
+    label: str  # what messages call the trips
+    kinds: Mapping[str, Any]  # column → Arrow type
+    typed: bool = True  # False: text that stands for anything, as in CSV
+    notes: tuple[str, ...] = ()  # what the curator should know of the files
+
+
+def kind_of(arrow: Any) -> Kind:
+    """The kind of an Arrow type."""
+    import pyarrow as pa
+
+    is_a = pa.types
+    arrow = plain_kind(arrow)
+    if is_text(arrow):
+        return Kind(TEXT)
+    if is_a.is_timestamp(arrow):
+        return Kind(STAMP, arrow.unit, arrow.tz)
+    if is_a.is_date(arrow):
+        return Kind(DATE, "D" if is_a.is_date32(arrow) else "ms")
+    if is_a.is_time(arrow):
+        return Kind(TIME, arrow.unit)
+    if is_a.is_integer(arrow):
+        return Kind(WHOLE)
+    if is_a.is_floating(arrow) or is_a.is_decimal(arrow):
+        return Kind(REAL)
+    if is_a.is_boolean(arrow):
+        return Kind(TRUTH)
+    return Kind(NOTHING if is_a.is_null(arrow) else OTHER)
+
+
+def plain_kind(arrow: Any) -> Any:
+    """An Arrow type without what makes no difference to us: dictionaries, extensions, and how text is stored."""
+    import pyarrow as pa
+
+    while isinstance(arrow, pa.BaseExtensionType) or pa.types.is_dictionary(arrow):
+        arrow = arrow.value_type if pa.types.is_dictionary(arrow) else arrow.storage_type
+    return pa.string() if is_text(arrow) else arrow
+
+
+def is_text(arrow: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow)
+    )
+
+
+# Checks by the schema alone, whatever the rows say
+
+
+def check_column(schema: Schema, column: str) -> None:
+    """Refuse a column that the trips do not have, or have twice."""
+    check_names(list(schema.kinds), [column], quoted=schema.typed)
+
+
+def check_names(names: Sequence[str], wanted: Sequence[str], *, quoted: bool = True) -> None:
+    for name in wanted:
+        if names.count(name) > 1:
+            raise InputError(f"two columns are called {name!r}: rename one of them")
+        if name not in names:  # a CSV without a header has private values in its first line
+            there = f"there are {', '.join(map(str, names))}" if quoted else "its first line must name it"
+            raise InputError(f"the trips have no column {name!r}: {there}")
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.casefold() in seen:
+            raise InputError(f"two columns are called {name!r} (capitals aside): rename one of them")
+        seen.add(name.casefold())
+
+
+def check_person(schema: Schema, column: str) -> None:
+    """Refuse a column that cannot tell persons apart."""
+    import pyarrow as pa
+
+    check_column(schema, column)
+    kind = schema.kinds[column]
+    if pa.types.is_nested(plain_kind(kind)):
+        raise InputError(f"column {column!r} holds {kind} values: a person needs text or a number")

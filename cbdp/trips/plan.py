@@ -1,0 +1,135 @@
+"""The counting plan: what an engine is asked to do, as frozen values of relational steps. Private only by its `key`.
+
+A plan is made on the driver from public things alone (the universe, the clock, the columns' types), before a row is read. It
+is the same for every engine, and whole numbers and bytes throughout, so that engines cannot disagree:
+
+    1 read      the `fields`: columns of the source, each of one kind
+    2 moments   a field read as a clock: its day (since 1970) and its second of the day, in the zone's time
+    3 match     each axis (dimension) finds a row's code by its `ways`, in order, the first that matches; keys are unique within
+                a way and compared as bytes, whole numbers or doubles, so that a row finds at most one code; no code: dropped
+    4 zeros     rows at public structural zeros are dropped
+    5 weigh     with a weight, the row stands for that many trips; what is not a whole number of at least 0 is dropped
+    6 bound     with a person, rows without one are dropped, and at most `most` trips of each are kept (cbdp.trips.tickets)
+    7 group     `flat`, the place of the codes in the product of the axes, with its number of trips
+
+Only (flat, n) comes back. docs/counting.md has the rules in full, and the proof that the bound holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.trips.kinds import Kind
+from cbdp.trips.written import Written
+from cbdp.trips.zones import Zone
+
+Ints = NDArray[np.int64]
+
+MOST_TRIPS = (
+    2**40
+)  # counts saturate here: a sum of weights cannot overflow, and one trip still changes it by one at most
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column that is read: its name in the source and what it holds."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to read a field as a clock.
+
+    `stamp`: an instant (of a time stamp, or of text in a written form with a date and a time), which the zone moves.
+    `epoch`: whole units since 1970, `per_second` of them in a second; likewise an instant.
+    `date`: a day and no time. `time`: a time of day and no date. `hour`: a whole number from 0 to 23, the start of that hour.
+    Where a field is no text but `written` is there, its whole number is read as digits ("20260302").
+    """
+
+    gives: Literal["stamp", "epoch", "date", "time", "hour"]
+    written: Written | None = None  # of text
+    per_second: int = 1
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A field as a clock. Instants go before dates and times alone; of several forms the first that fits counts."""
+
+    field: int
+    forms: tuple[Form, ...]
+    zone: str | None  # instants are shown in this zone of the plan; None: as they stand, or UTC
+
+
+By = Literal["bytes", "whole", "dotted", "real", "truth", "second", "day"]
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A way from a row to a code: what is looked up, and the codes by key.
+
+    by        of      key
+    bytes     field   the bytes of text
+    whole     field   a whole number: of a whole field; of a real one that is whole; of text that matches written.WHOLE
+    dotted    field   the same, but of text only as in "289.0" (written.DOTTED)
+    real      field   a double; of text that matches written.REAL
+    truth     field   1 or 0; of text that matches written.TRUE or FALSE
+    second    moment  the second of the day // width
+    day       moment  the day since 1970
+    """
+
+    by: By
+    of: int
+    keys: tuple[bytes, ...] | Ints | NDArray[np.float64] = field(repr=False)
+    codes: Ints = field(repr=False)
+    width: int = 1
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A dimension of the universe. No ways: its column holds nothing, and no row has a code."""
+
+    name: str
+    size: int
+    ways: tuple[Way, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Zeros:
+    """Structural zeros of some axes: flat combinations of them that are `out`, or, being fewer, all that are not."""
+
+    axes: tuple[int, ...]
+    shape: tuple[int, ...]
+    flat: Ints = field(repr=False)
+    out: bool
+
+
+@dataclass(frozen=True)
+class Bound:
+    """At most `most` trips of each person are kept."""
+
+    person: int  # field
+    most: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that an engine is to know, but the key."""
+
+    fields: tuple[Field, ...]
+    moments: tuple[Moment, ...]
+    axes: tuple[Axis, ...]
+    zones: Mapping[str, Zone]
+    zeros: tuple[Zeros, ...] = ()
+    weight: int | None = None  # field
+    bound: Bound | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(axis.size for axis in self.axes)

@@ -1,0 +1,52 @@
+"""Which trips of a person are kept: those with the least tickets, and a ticket is a keyed hash.
+
+A person's trips inside the universe are numbered j = 1 … N in the order of their types (`flat`); the trip number j has the
+ticket SHA-256(key : j : person), and the `most` least are kept, of equal tickets those with the lower j. The choice is a function of the
+key and of the person's trips alone: the order of rows, identical rows, partitions and retries cannot change it, and an engine's random
+functions have no part in it. docs/counting.md has the proof.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+KEY_BYTES = 32
+
+
+class Words(Protocol):
+    """A source of random words (cbdp.measuring.entropy.Entropy is one)."""
+
+    @property
+    def secure(self) -> bool: ...
+
+    def words(self, n: int, bits: int) -> NDArray[Any]: ...
+
+
+def draw_key(source: Words | None) -> bytes:
+    """256 bits for one count, from the operating system or from the source given. They are never stored, logged or shown."""
+    return secrets.token_bytes(KEY_BYTES) if source is None else source.words(KEY_BYTES // 8, 64).tobytes()
+
+
+def message(key: bytes, j: int, person: bytes) -> bytes:
+    r"""The bytes that are hashed, exactly: the key's 32 bytes, ":", j in decimal digits, ":", the person's bytes.
+
+    The person's bytes are, by what the column holds:
+        text            its UTF-8 bytes as stored (no collation, no trimming, no change of case); empty text is nobody
+        whole numbers   decimal digits, with "-" in front of negative ones
+        real numbers    whole ones as whole numbers (so that 0.0 and -0.0 are one person); others as the engine writes them; NaN is nobody
+        anything else   the text that the engine writes for it
+    The text is unambiguous: the key has a fixed length and j holds no ":". With persons of up to 19 bytes it is a single block of SHA-256.
+
+    >>> message(b"k" * 32, 12, b"card 7")
+    b'kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk:12:card 7'
+    """
+    return b"%b:%d:%b" % (key, j, person)
+
+
+def ticket(key: bytes, j: int, person: bytes) -> str:
+    """The ticket of a person's trip number j: 64 hexadecimal digits in small letters, compared as text."""
+    return hashlib.sha256(message(key, j, person)).hexdigest()

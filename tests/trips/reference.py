@@ -1,0 +1,143 @@
+"""The rules of counting in plain Python, row by row. Written from docs/counting.md, not from any engine."""
+
+from __future__ import annotations
+
+import collections
+import datetime as dt
+import hashlib
+import math
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import cbdp
+
+DIGITS = re.compile(r"[ \t]*([+-]?[0-9]+)(\.0*)?[ \t]*")
+STAMP = re.compile(
+    r" *(\d{4}-\d\d?-\d\d?)[T ](\d\d?:\d\d)(:\d\d)?(\.\d+)?(Z|[+-]\d\d(?::?\d\d)?)? *", re.ASCII
+)
+WEEK = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+Moment = tuple[dt.date | None, int | None]  # the day and the second of the day, as far as they are known
+
+
+def reference(
+    rows: Iterable[Mapping[str, Any]],
+    universe: cbdp.Universe,
+    columns: Mapping[str, str],
+    clock: cbdp.Clock,
+    *,
+    untyped: bool = False,
+    person: str | None = None,
+    most: int = 0,
+    key: bytes = b"",
+) -> dict[tuple[Hashable, ...], int]:
+    """Trip type → count."""
+    everyone: dict[bytes, list[tuple[int, ...]]] = collections.defaultdict(list)
+    for row in rows:
+        codes = [_code(row[columns.get(n, n)], d, clock, untyped) for n, d in universe.dimensions.items()]
+        who = b"all" if person is None else _person(row[person])
+        weight = _whole(row[columns["count"]], untyped) if "count" in columns else 1
+        if None not in codes and who is not None and weight is not None and weight >= 0:
+            values = [d.values[c] for d, c in zip(universe.dimensions.values(), codes, strict=True)]
+            if universe.rank(*values) >= 0:
+                everyone[who] += [tuple(codes)] * weight
+    counted: collections.Counter[tuple[int, ...]] = collections.Counter()
+    for who, types in everyone.items():
+        tickets = [
+            (hashlib.sha256(b"%b:%d:%b" % (key, j, who)).digest(), j, t)
+            for j, t in enumerate(sorted(types), 1)
+        ]
+        counted.update(t for *_, t in (sorted(tickets)[:most] if person else tickets))
+    dims = list(universe.dimensions.values())
+    return {tuple(d.values[c] for d, c in zip(dims, t, strict=True)): n for t, n in counted.items()}
+
+
+def _person(value: Any) -> bytes | None:
+    if value is None or value == "" or value != value:  # noqa: PLR0124 - NaN
+        return None
+    if isinstance(value, float):
+        value = int(value) if value == math.floor(value) else repr(value)
+    return str(value).encode()
+
+
+def _code(value: Any, dimension: cbdp.Dimension, clock: cbdp.Clock, untyped: bool) -> int | None:
+    labels = list(dimension.values)
+    if value is None or value == "":
+        return None
+    if type(value) in (str, int, float, bool) and value in labels:
+        return labels.index(value)
+    whole = _whole(value, untyped or not all(isinstance(v, int) for v in labels))
+    if all(isinstance(v, int) for v in labels):
+        return labels.index(whole) if whole in labels else None
+    if all(re.fullmatch("0|-?[1-9][0-9]*", str(v)) for v in labels):
+        dotted = not isinstance(value, str) or re.fullmatch(r"(0|-?[1-9][0-9]*)\.0*", value)
+        return labels.index(str(whole)) if dotted and str(whole) in labels else None
+    day, second = _moment(value, clock)
+    if dimension.edges is not None:
+        inside = [c for c in range(len(labels)) if second is not None and dimension.edges[c] <= second < dimension.edges[c + 1]]
+        return inside[0] if inside else None
+    names = _day_names(day, clock) if day else []
+    return next((labels.index(n) for n in names if n in labels), None)
+
+
+def _whole(value: Any, untyped: bool) -> int | None:
+    if isinstance(value, str):
+        found = DIGITS.fullmatch(value) if untyped else None
+        return int(found[1]) if found and abs(int(found[1])) < 2**63 else None
+    if isinstance(value, float) and (not math.isfinite(value) or value != math.floor(value)):
+        return None
+    return int(value) if isinstance(value, int | float) else None
+
+
+def _day_names(day: dt.date, clock: cbdp.Clock) -> list[Any]:
+    names = [day, day.isoformat()]
+    if day in dict(clock.holidays):
+        return [*names, dict(clock.holidays)[day]]
+    return [*names, WEEK[day.weekday()], "weekday" if day.weekday() < 5 else "weekend"]
+
+
+def _moment(value: Any, clock: cbdp.Clock) -> Moment:
+    if isinstance(value, str):
+        return _written(value, clock)
+    if isinstance(value, dt.datetime):
+        return _local(value, clock)
+    if isinstance(value, dt.date):
+        return value, None
+    if isinstance(value, dt.time):
+        return None, value.hour * 3600 + value.minute * 60 + value.second
+    if clock.format in ("epoch_s", "epoch_ms"):
+        seconds = int(value) // (1000 if clock.format == "epoch_ms" else 1)
+        return _local(dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds), clock)  # noqa: DTZ001
+    return None, int(value) * 3600 if value in range(24) else None
+
+
+def _written(text: str, clock: cbdp.Clock) -> Moment:
+    if clock.format is not None and not str(clock.format).startswith("epoch"):
+        try:
+            return _local(dt.datetime.strptime(text, str(clock.format)), clock)  # noqa: DTZ007
+        except ValueError:
+            return None, None
+    if clock.format is not None or re.fullmatch(r"\d\d?(\.0*)?", text, re.ASCII):
+        return _moment(_whole(text, untyped=True), clock)
+    try:
+        if found := STAMP.fullmatch(text):
+            day = dt.date(*map(int, found[1].split("-")))
+            read = dt.time.fromisoformat(found[2].zfill(5) + (found[3] or ""))
+            offset = found[5] and dt.datetime.strptime(found[5].replace("Z", "+0000").ljust(5, "0"), "%z").tzinfo  # noqa: DTZ007
+            return _local(dt.datetime.combine(day, read, offset), clock)
+        if re.fullmatch(r" *\d\d?:\d\d(:\d\d(\.\d+)?)? *", text, re.ASCII):
+            return _moment(dt.time.fromisoformat(text.strip().zfill(5 if text.count(":") == 1 else 8)[:8]), clock)
+        return dt.date(*map(int, text.strip(" ").split("-"))), None
+    except (ValueError, TypeError):
+        return None, None
+
+
+def _local(stamp: dt.datetime, clock: cbdp.Clock) -> Moment:
+    if stamp.tzinfo or clock.timezone:
+        aware = stamp if stamp.tzinfo else stamp.replace(tzinfo=dt.UTC)
+        stamp = aware.astimezone(ZoneInfo(clock.timezone or "UTC"))
+    if not 1800 <= stamp.year < 2200:
+        return None, None
+    return stamp.date(), stamp.hour * 3600 + stamp.minute * 60 + stamp.second
