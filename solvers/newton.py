@@ -7,7 +7,7 @@ With r_ij = 1/w_ij the dual of the problem is to minimise over the prices λ
 smooth, convex and piecewise quadratic: gradient R λ + c − BᵀY(s), Hessian R + Bᵀ D B, where Y_k and D_k are sums over
 the leaves of cell k that lie above their shift. The leaves are x_u = max(0, c_u − s_k/w_u).
 
-Leaves below their cell's final shift do not matter, so as the shifts rise only those above a *floor* somewhat below
+LeafSet below their cell's final shift do not matter, so as the shifts rise only those above a *floor* somewhat below
 them are kept. Should a shift end below its floor, the floor is lowered and the work resumed: the answer is exact.
 """
 
@@ -67,7 +67,7 @@ class Newton(Solver):
         weight = np.atleast_1d(np.asarray(problem.weight, dtype=float))
         unit = float(np.exp(np.mean(np.log(weight))))  # prices and weights are counted in this inside
         dual, places = _dual(problem, unit)
-        every = Leaves(problem.target, unit / weight, problem.cell)
+        every = LeafSet(problem.target, unit / weight, problem.cell)
         search = _Search(dual, dual.linear(), self.max_steps)
         lam = _start(search, every, _gather(problem, warm_start, places, unit))
         found = _with_floors(search, every, lam, self.tolerance)
@@ -95,8 +95,8 @@ class Newton(Solver):
 
 
 @dataclass(frozen=True, eq=False)
-class Leaves:
-    """Leaves that may lie above their shift; each stands for `copies` of its kind."""
+class LeafSet:
+    """LeafSet that may lie above their shift; each stands for `copies` of its kind."""
 
     target: NDArray[Any]
     slack: Floats  # 1/w_u, one for all or one each
@@ -134,11 +134,11 @@ class Leaves:
                 t = 0.5 * (low + high)
         return t
 
-    def only(self, floor: Floats) -> Leaves:
+    def only(self, floor: Floats) -> LeafSet:
         """Those above their cell's floor."""
         if np.isneginf(floor).all():
             return self
-        return Leaves(*candidates(self.target, self.slack, self.cell, floor), self.copies)
+        return LeafSet(*candidates(self.target, self.slack, self.cell, floor), self.copies)
 
     def idle(self, now: Point, spare: float) -> bool:
         """Whether there are more than a few, and more than `spare` times as many as lie above their shifts."""
@@ -161,9 +161,9 @@ class Leaves:
         excess = excess[excess > 0]
         return float(np.median(excess)) / np.log(2) if len(excess) else 1.0
 
-    def sample(self, stride: int) -> Leaves:
+    def sample(self, stride: int) -> LeafSet:
         slack = self.slack if len(self.slack) == 1 else self.slack[::stride].copy()
-        return Leaves(self.target[::stride].copy(), slack, self.cell[::stride].copy(), self.copies * stride)
+        return LeafSet(self.target[::stride].copy(), slack, self.cell[::stride].copy(), self.copies * stride)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +178,7 @@ class Dual:
     basis: Basis | None = None  # the unknowns are not the prices λ but θ, λ = M θ
     slight: bool = False  # whether leaves weigh so little that prices may be large
 
-    def point(self, leaves: Leaves, lam: Floats) -> Point:
+    def point(self, leaves: LeafSet, lam: Floats) -> Point:
         shift, size = self.shifts(lam)
         y, d, squares = leaves.above(shift)
         form = self.member.indptr, self.member.indices, self.room, self.target, self.scale
@@ -245,7 +245,7 @@ class _Search:
     searched: bool = False  # whether the last step overshot and was searched along
     stalled: bool = False  # whether steps have ceased to help
 
-    def minimise(self, leaves: Leaves, lam: Floats, tolerance: float, spare: float = np.inf) -> Point:
+    def minimise(self, leaves: LeafSet, lam: Floats, tolerance: float, spare: float = np.inf) -> Point:
         """Newton steps until the residual is within tolerance or down to rounding, or most leaves are idle."""
         now = best = self.dual.point(leaves, lam)
         stuck = fresh = idle = 0
@@ -267,7 +267,7 @@ class _Search:
             best = min(best, now, key=lambda point: point.residual)
         return best
 
-    def step(self, leaves: Leaves, now: Point) -> Point:
+    def step(self, leaves: LeafSet, now: Point) -> Point:
         """The full Newton step if it decreases Φ, else one along its direction."""
         self.steps += 1
         direction = -self.linear.solve(now.d, now.gradient)
@@ -286,7 +286,7 @@ class _Search:
         return self.dual.point(leaves, now.lam + t * direction)
 
 
-def _start(search: _Search, every: Leaves, prices: Floats | None) -> Floats:
+def _start(search: _Search, every: LeafSet, prices: Floats | None) -> Floats:
     """The unknowns to start from: those of an earlier solution, unless they are worse than none; or a guess."""
     if prices is not None:
         lam = search.dual.unknowns(prices)
@@ -304,7 +304,7 @@ def _stride(n: int, least: int, most: int) -> int:
     return next((p for p in PRIMES if p <= most and n % p and n >= least * p), 1)
 
 
-def _first_guess(search: _Search, every: Leaves) -> Floats:
+def _first_guess(search: _Search, every: LeafSet) -> Floats:
     """Prices from a few steps on an evenly spread sample of the leaves, where there are many in each cell."""
     lam = np.zeros(len(search.dual.target))
     n, cells = len(every.target), search.dual.member.shape[0]
@@ -321,7 +321,7 @@ def _first_guess(search: _Search, every: Leaves) -> Floats:
     return now.lam
 
 
-def _with_floors(search: _Search, every: Leaves, lam: Floats, tolerance: float) -> Point:
+def _with_floors(search: _Search, every: LeafSet, lam: Floats, tolerance: float) -> Point:
     """Minimise over the leaves above floors; raise floors while that drops most leaves; lower those that are too high."""
     cells = search.dual.member.shape[0]
     floor = np.full(cells, -np.inf)
@@ -351,7 +351,7 @@ def _with_floors(search: _Search, every: Leaves, lam: Floats, tolerance: float) 
         levels.append((floor, levels[-1][1].only(floor)))
 
 
-def _floors(leaves: Leaves, shift: Floats, tops: Floats, margin: float) -> Floats:
+def _floors(leaves: LeafSet, shift: Floats, tops: Floats, margin: float) -> Floats:
     """So far below the shifts that few cells will fall through, and below some leaves of every cell."""
     return np.minimum(shift - margin * leaves.spread(shift), tops)
 

@@ -36,6 +36,7 @@ KINDS: Mapping[str, PartKind] = {
     "roundings": PartKind("cbdp.rounding:ROUNDINGS"),
     "budgets": PartKind("cbdp.privacy.budget:BUDGETS"),
     "laws": PartKind("cbdp.privacy.laws:LAWS"),
+    "samplers": PartKind("cbdp.measuring.samplers:SAMPLERS"),
     "formats": PartKind("cbdp.release.export:FORMATS"),
     "designers": PartKind("cbdp.transit:DESIGNERS"),
     "sizers": PartKind("cbdp.transit:SIZERS"),

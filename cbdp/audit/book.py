@@ -12,8 +12,8 @@ from cbdp.audit.finding import Finding
 from cbdp.audit.ours import Ours
 from cbdp.errors import CbdpError
 from cbdp.privacy.ledger import Amount, Entry, Ledger, LedgerError
-from cbdp.release import manifest as said
 from cbdp.release.saving import MANIFEST
+from cbdp.release.stated import claim_of
 
 UNPAID = "Releases that no ledger counts add up: enough of them average the noise away."
 REWRITTEN = (
@@ -23,7 +23,7 @@ TRUSTED = "Go back to a copy of the ledger that you trust, and keep the heads of
 
 
 @dataclass(frozen=True)
-class Asked:
+class LedgerRequest:
     """What a configuration asks the ledger for: the request, the data set, and the caps it states."""
 
     request: str
@@ -32,7 +32,7 @@ class Asked:
     cap_delta: Fraction | None = None
 
 
-def attack(ledger: str | Path, ours: Ours, *, asked: Asked | None = None) -> list[Finding]:
+def attack(ledger: str | Path, ours: Ours, *, asked: LedgerRequest | None = None) -> list[Finding]:
     """What the ledger says of this release; `asked` is what the configuration that it is said to come from asks for.
 
     A file that is no ledger is bad input (`InputError`); a ledger whose chain is broken is a finding.
@@ -73,7 +73,7 @@ def _broken(book: Ledger) -> Iterator[Finding]:
         yield _wrong(f"The ledger was tampered with: {short.partition(';')[0]}", words + ".", REWRITTEN)
 
 
-def _entry(book: Ledger, ours: Ours, asked: Asked | None) -> Iterator[Finding]:
+def _entry(book: Ledger, ours: Ours, asked: LedgerRequest | None) -> Iterator[Finding]:
     head = ours.manifest["ledger"]["head"]
     if head is None:
         yield _wrong(
@@ -107,7 +107,7 @@ def _entry(book: Ledger, ours: Ours, asked: Asked | None) -> Iterator[Finding]:
         )
 
 
-def _account(book: Ledger, asked: Asked | None) -> Iterator[Finding]:
+def _account(book: Ledger, asked: LedgerRequest | None) -> Iterator[Finding]:
     """Data set and cap, as the configuration has them."""
     if asked is None:
         return
@@ -132,7 +132,7 @@ def _account(book: Ledger, asked: Asked | None) -> Iterator[Finding]:
 def _charged(at: Entry, manifest: Mapping[str, Any]) -> Iterator[Finding]:
     paid = at.amount
     try:
-        cost = said.claim_of(manifest["privacy"]).cost
+        cost = claim_of(manifest["privacy"]).cost
         due = Amount.charge(cost.epsilon, cost.delta)
     except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError):
         return  # what cannot be understood is a finding of its own

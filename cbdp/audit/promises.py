@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -66,44 +67,65 @@ def _equal(a: Any, b: Any) -> bool:
 # Scales
 
 
-def _noises(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, Any]]:
-    """What was noised: where the manifest says so, the feature, the scale, and the ε stated for it."""
+@dataclass(frozen=True)
+class _Answered:
+    """A feature that was answered: where the manifest says so, the scale of its noise, and the ε stated for it."""
+
+    where: str
+    name: str
+    law: type[Law]
+    scale: Any
+    epsilon: Any
+
+    def cost(self, sensitivity: int) -> Fraction | float | None:
+        """The ε that the noise costs, as exactly as its scale is stated; None where that has none."""
+        if self.scale is None or not self.scale > 0:
+            return None
+        found = self.law(self.scale).cost(sensitivity)
+        return found if isinstance(self.scale, Fraction) else float(found)
+
+
+def _answered(manifest: Mapping[str, Any]) -> Iterator[_Answered]:
     for m in manifest["measurements"]:
-        yield f"measurements/{m['feature']}", m["feature"], number(m["scale"]), number(m["epsilon"])
+        law = LAWS.get(m["law"] or "geometric")
+        yield _Answered(
+            f"measurements/{m['feature']}", m["feature"], law, number(m["scale"]), number(m["epsilon"])
+        )
     measured = {m["feature"] for m in manifest["measurements"]}
     for f in manifest["features"]:
         if f["published"] == "table" and f["name"] not in measured and f["noise"] is not None:
+            law = _by_words().get(f["noise"]["law"], LAWS.get("geometric"))
             scale = number(f["noise"]["scale"])
-            yield f"features/{f['name']}", f["name"], scale, number(f["epsilon"])
+            yield _Answered(f"features/{f['name']}", f["name"], law, scale, number(f["epsilon"]))
+
+
+def _by_words() -> dict[str, type[Law]]:
+    """Every law by the words with which manifests state it."""
+    return {law.words: law for _, law, _ in LAWS.each() if law is not None}
 
 
 def _scales(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
     unit = claim.unit.sensitivity
-    for where, name, scale, epsilon in _noises(manifest):
-        if scale is None or epsilon is None:
-            if scale is None and claim.holds:
-                yield _wrong(
-                    f"{MANIFEST}: {where} states no scale",
-                    f"{name} was answered, and the manifest does not say with how much noise.",
-                    "noise scales",
-                )
-            continue
-        if not _equal(scale * epsilon, Fraction(unit)):
-            text = (
-                f"{where}: a scale of {scale} with sensitivity {unit} costs ε = {_ratio(unit, scale)}; the manifest states "
-                f"{epsilon}."
+    for a in _answered(manifest):
+        if a.scale is None and claim.holds:
+            yield _wrong(
+                f"{MANIFEST}: {a.where} states no scale",
+                f"{a.name} was answered, and the manifest does not say with how much noise.",
+                "noise scales",
             )
-            title = f"{MANIFEST}: the scale of {where} does not fit its ε"
-            yield _wrong(title, text, "noise scales", scale=float(scale), epsilon=float(epsilon))
-
-
-def _ratio(unit: int, scale: Any) -> str:
-    return str(unit / scale) if isinstance(scale, Fraction) else f"{unit / scale:.6g}"
+        if a.scale is None or a.epsilon is None:
+            continue
+        cost = a.cost(unit)
+        if cost is None or not _equal(cost, a.epsilon):
+            costs = "no ε" if cost is None else f"ε = {cost}"
+            text = f"{a.where}: a scale of {a.scale} with sensitivity {unit} costs {costs}; the manifest states {a.epsilon}."
+            title = f"{MANIFEST}: the scale of {a.where} does not fit its ε"
+            yield _wrong(title, text, "noise scales", scale=float(a.scale), epsilon=float(a.epsilon))
 
 
 def _laws(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     """What features and measurements say of their noise: its scale, law and variance must fit together."""
-    words = {law.words: law for _, law, _ in LAWS.each() if law is not None}
+    words = _by_words()
     measured = {m["feature"]: number(m["scale"]) for m in manifest["measurements"]}
     for f in manifest["features"]:
         expected = None if manifest["levels"] is not None else measured.get(f["name"])
@@ -204,11 +226,12 @@ def _composition(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]
 
 
 def _rates(manifest: Mapping[str, Any], sensitivity: int) -> dict[str, Fraction]:
-    """What the noise of each feature costs, by its scale alone."""
+    """What the noise of each feature costs."""
     rates: dict[str, Fraction] = {}
-    for _, name, scale, _ in _noises(manifest):
-        if scale is not None and scale > 0:
-            rates[name] = rates.get(name, Fraction(0)) + Fraction(sensitivity) / Fraction(scale)
+    for a in _answered(manifest):
+        cost = a.cost(sensitivity)
+        if cost is not None:
+            rates[a.name] = rates.get(a.name, Fraction(0)) + Fraction(cost)
     return rates
 
 

@@ -71,17 +71,24 @@ def post_process(
     tables, leaves = _parted(features, measurements)
     known = tables if leaves is None else [*tables, leaves.measurement()]
     chosen = ESTIMATORS.get(_default(features, known, weights) if estimator is None else estimator)
-    if prior is not None:
-        if not chosen.takes_prior:
-            raise InputError(
-                f"a prior with estimator {chosen.name!r}, which has no use for it: use 'posterior'"
-            )
-        prior = check_prior(prior, features.universe.size)
-    program = Program(chosen.check_weights(weights), SOLVERS.get(solver), tolerance, warm_start, prior)
+    program = Program(
+        chosen.check_weights(weights), SOLVERS.get(solver), tolerance, warm_start,
+        _checked_prior(chosen, prior, features),
+    )  # fmt: skip
     tell("solving")
     if leaves is None:
         return chosen.estimate(features, tables, program)
     return chosen.estimate_above(features, tables, leaves, program)
+
+
+def _checked_prior(estimator: Estimator, prior: Any, features: FeatureDag) -> Floats | None:
+    if prior is None:
+        return None
+    if not estimator.takes_prior:
+        raise InputError(
+            f"a prior with estimator {estimator.name!r}, which has no use for it: use 'posterior'"
+        )
+    return check_prior(prior, features.universe.size)
 
 
 def _parted(features: FeatureDag, measurements: Any) -> tuple[list[Measurement], Any]:

@@ -91,7 +91,7 @@ class ReleaseLike(Protocol):
     def counts(self, feature: str) -> Ints: ...
 
 
-class Again(Protocol):
+class Simulator(Protocol):
     """Runs on the published trips in the place of private ones, from seeds: handed in by a mechanism."""
 
     def released(self, seed: int) -> ReleaseLike:
@@ -105,7 +105,7 @@ class Again(Protocol):
 
 def intervals(
     release: ReleaseLike,
-    again: Again,
+    again: Simulator,
     confidence: float = 0.9,
     *,
     features: Sequence[str] | None = None,

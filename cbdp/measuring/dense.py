@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.measuring.samplers import sampler_of
 from cbdp.measuring.sparse import SparseAnswer
 from cbdp.privacy.budget import BudgetLike, shares
+from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.laws import LAWS, Law
 from cbdp.privacy.measurement import Measurement, NoisyAnswer
 from cbdp.privacy.numbers import Number

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.features.index import among
-from cbdp.privacy.entropy import Entropy
 from cbdp.measuring.samplers import sampler_of
+from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.laws import Law
 from cbdp.privacy.measurement import Measurement
 from cbdp.trips.count import Counts

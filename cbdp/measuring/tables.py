@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.privacy.entropy import Entropy
 from cbdp.measuring.thresholds import Power, Thresholds
+from cbdp.privacy.entropy import Entropy
 
 Ints = NDArray[np.int64]
 

@@ -16,7 +16,7 @@ from cbdp.estimate import ESTIMATORS
 from cbdp.estimate.intervals import Interval, intervals
 from cbdp.features import FeatureDag
 from cbdp.mechanisms.again import Again
-from cbdp.privacy.budget import Facts
+from cbdp.privacy.budget import DemandFacts
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.entropy import Entropy, InsecureSeededEntropy, SystemEntropy
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
@@ -77,7 +77,7 @@ class Mechanism(ABC):
         part = {a.feature: a.epsilon for a in self.answers()}[feature] / self.epsilon
         return lambda epsilon: part * epsilon
 
-    def expected_errors(self, facts: Facts) -> Mapping[str, Mapping[str, float]]:  # noqa: ARG002
+    def expected_errors(self, facts: DemandFacts) -> Mapping[str, Mapping[str, float]]:  # noqa: ARG002
         """By budget, the configured one first, the expected error of each feature's counts in trips; empty: not known."""
         return {}
 

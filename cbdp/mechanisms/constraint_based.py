@@ -14,7 +14,7 @@ from cbdp.features import SINGLETON
 from cbdp.measuring import DENSE, measure
 from cbdp.mechanisms.base import Mechanism
 from cbdp.parts import setting
-from cbdp.privacy.budget import BUDGETS, Asked, Budget, BudgetLike, Facts, measured_levels, shares
+from cbdp.privacy.budget import BUDGETS, Asked, Budget, BudgetLike, DemandFacts, measured_levels, shares
 from cbdp.privacy.budget.errors import expected_errors
 from cbdp.privacy.budget.optimal import Optimal, check_target
 from cbdp.privacy.budget.served import ENOUGH
@@ -144,9 +144,9 @@ class ConstraintBased(Mechanism):
 
     # What is promised and planned
 
-    def facts(self) -> Facts:
+    def facts(self) -> DemandFacts:
         """What is public about the trips, for a budget that is worked out."""
-        return Facts(self.unit.sensitivity, self.expected_trips, self.expected_filled)
+        return DemandFacts(self.unit.sensitivity, self.expected_trips, self.expected_filled)
 
     @cached_property
     def _shares(self) -> dict[str, Fraction]:
@@ -190,7 +190,7 @@ class ConstraintBased(Mechanism):
     def _budget(self) -> Budget:
         return BUDGETS.get(self.budget)
 
-    def expected_errors(self, facts: Facts) -> Mapping[str, Mapping[str, float]]:
+    def expected_errors(self, facts: DemandFacts) -> Mapping[str, Mapping[str, float]]:
         own = self.budget if isinstance(self.budget, str) else "as given"
         given = {own: self._shares}
         for name in ("leaves", "balanced", "tables", "uniform"):

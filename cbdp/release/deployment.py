@@ -14,31 +14,14 @@ SUPPRESSED = "Rounding, clipping or suppression of noisy counts."
 
 def deployment(release: Release) -> dict[str, Any]:
     """What the OpenDP deployments registry asks for, as far as a release knows it; the curator adds names and dates."""
-    claim, cost = release.claim, release.claim.cost
-    variant = None if not claim.holds else "Pure DP" if cost.delta == 0 else "Approximate DP"
-    epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
-    person = isinstance(claim.unit, Person)
-    estimated = release.estimate is not None
     dimensions = " × ".join(release.features.universe.dimensions)
     return {
         "basic": {
             "data_product_type": "Summary statistics",
             "description": f"Counts of trips by {dimensions}, and by {len(release.features.features)} features.",
         },
-        "dp_variant": {
-            "variant_name": variant,
-            "data_domain": f"Tables of trips over {dimensions}; trips outside the public universe are dropped.",
-            "unprotected_quantities": "The universe, zones, modes and places are public inputs; all that depends on trips is "
-            "protected."
-            if claim.holds
-            else claim.caveat,
-        },
-        "privacy_loss": {
-            "privacy_unit": "User-level" if person else "Trip-level",
-            "privacy_unit_details": unit_json(claim.unit)["neighbouring"],
-            "privacy_parameters": {"epsilon": epsilon, "delta": delta},
-            "privacy_parameters_details": str(claim),
-        },
+        "dp_variant": _variant(release, dimensions),
+        "privacy_loss": _loss(release),
         "deployment_model": {
             "model_name": "Central",
             "release_type": "One release",
@@ -46,17 +29,45 @@ def deployment(release: Release) -> dict[str, Any]:
             "access_type": "Non-interactive",
         },
         "accounting": {
-            "composition": str(cost),
-            "post_processing": _post_processing(release) if estimated else SUPPRESSED,
+            "composition": str(release.claim.cost),
+            "post_processing": SUPPRESSED if release.estimate is None else _post_processing(release),
         },
-        "implementation": {
-            "preprocessing_and_hyperparameter_tuning": f"At most {claim.unit.max_trips} trips of each person are kept, at random."
-            if isinstance(claim.unit, Person)
-            else "None: every trip inside the universe is counted.",
-            "mechanisms": f"{release.mechanism}: integer noise, sampled exactly from the operating system's entropy (cbdp)."
-            if release.secure
-            else f"{release.mechanism}: a simulation from a seeded source.",
-        },
+        "implementation": _implementation(release),
+    }
+
+
+def _variant(release: Release, dimensions: str) -> dict[str, Any]:
+    claim = release.claim
+    public = (
+        "The universe, zones, modes and places are public inputs; all that depends on trips is protected."
+    )
+    return {
+        "variant_name": None if not claim.holds else "Pure DP" if claim.cost.delta == 0 else "Approximate DP",
+        "data_domain": f"Tables of trips over {dimensions}; trips outside the public universe are dropped.",
+        "unprotected_quantities": public if claim.holds else claim.caveat,
+    }
+
+
+def _loss(release: Release) -> dict[str, Any]:
+    claim, cost = release.claim, release.claim.cost
+    epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
+    return {
+        "privacy_unit": "User-level" if isinstance(claim.unit, Person) else "Trip-level",
+        "privacy_unit_details": unit_json(claim.unit)["neighbouring"],
+        "privacy_parameters": {"epsilon": epsilon, "delta": delta},
+        "privacy_parameters_details": str(claim),
+    }
+
+
+def _implementation(release: Release) -> dict[str, Any]:
+    unit, name = release.claim.unit, release.mechanism
+    return {
+        "preprocessing_and_hyperparameter_tuning": f"At most {unit.max_trips} trips of each person are kept, at random."
+        if isinstance(unit, Person)
+        else "None: every trip inside the universe is counted.",
+        "mechanisms": f"{name}: integer noise, sampled exactly from the operating system's entropy (cbdp)."
+        if release.secure
+        else f"{name}: a simulation from a seeded source.",
     }
 
 

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.rounding.bounds import Ints
-from cbdp.rounding.problem import Problem
+from cbdp.rounding.problem import CellProblem
 
 SUBSETS = 12  # features up to which every choice of exact ones is compared
 
 
-def crossing_pairs(problem: Problem) -> Ints:
+def crossing_pairs(problem: CellProblem) -> Ints:
     """Pairs of sets that overlap and are not nested."""
     size, count = problem.size, len(problem.low)
     found = [np.zeros((0, 2), dtype=np.int64)]
@@ -33,7 +33,7 @@ def crossing_pairs(problem: Problem) -> Ints:
     return np.concatenate(found)
 
 
-def exact_features(problem: Problem, crossing: Ints) -> list[int]:
+def exact_features(problem: CellProblem, crossing: Ints) -> list[int]:
     """Features (by position) whose sets form two laminar families: all if they do, else those with the most elements."""
     every = list(range(len(problem.names)))
     sets = len(problem.low)

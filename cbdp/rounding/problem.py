@@ -19,7 +19,7 @@ from cbdp.rounding.cheapest import next_cost
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class CellProblem:
     """Cells with a choice, and for every set of them how many may go up. Sets are numbered through all features."""
 
     unit: int
@@ -40,15 +40,15 @@ class Problem:
         found[self.member] = np.arange(len(self.member))[:, None]
         return found
 
-    def only(self, rows: Sequence[int]) -> Problem:
+    def only(self, rows: Sequence[int]) -> CellProblem:
         """The same with some of the features only."""
         used, member = np.unique(self.member[list(rows)], return_inverse=True)
         names = tuple(self.names[r] for r in rows)
         shaped = member.reshape(len(rows), -1).astype(np.int64)
-        return Problem(self.unit, self.cell, self.cost, names, shaped, self.low[used], self.high[used])
+        return CellProblem(self.unit, self.cell, self.cost, names, shaped, self.low[used], self.high[used])
 
 
-def problem_of(sets: Sets) -> Problem:
+def problem_of(sets: Sets) -> CellProblem:
     """The choice of cells that these ranges leave."""
     free = np.flatnonzero(sets.cells.free)
     member, low, high = [], [], []
@@ -62,7 +62,7 @@ def problem_of(sets: Sets) -> Problem:
         high.append(own.high[used] - settled)
         offset += len(used)
     bounds = np.concatenate(low), np.concatenate(high)
-    return Problem(sets.unit, free, _marginal(sets)[free], tuple(sets.element), np.array(member), *bounds)
+    return CellProblem(sets.unit, free, _marginal(sets)[free], tuple(sets.element), np.array(member), *bounds)
 
 
 def _marginal(sets: Sets) -> Ints:

@@ -13,14 +13,14 @@ import numpy as np
 
 from cbdp.errors import SolverError
 from cbdp.rounding.bounds import Bools, Floats, Ints
-from cbdp.rounding.problem import Problem
+from cbdp.rounding.problem import CellProblem
 
 WHOLE = 1e-6  # how far from a whole number a solver's answer may be and count as it
 # Limits of the mixed-integer program; its answer is repeatable unless time ends it.
 GAP, NODES, SECONDS = 1e-2, 5_000, 30.0
 
 
-def vertex(problem: Problem) -> Bools | None:
+def vertex(problem: CellProblem) -> Bools | None:
     """A vertex of the linear program, if it is whole. Each set's own number is a variable, so rows are equations."""
     from scipy.optimize import linprog
     from scipy.sparse import eye_array, hstack
@@ -42,7 +42,7 @@ def vertex(problem: Problem) -> Bools | None:
     return None if found.x is None else _if_whole(found.x[:cells])
 
 
-def cells_by_program(problem: Problem) -> Bools:
+def cells_by_program(problem: CellProblem) -> Bools:
     """Which cells go up at the least price, if the sets form two families."""
     up = vertex(problem)
     if up is None:  # rounding in the solver has made a vertex fractional that is not
@@ -55,7 +55,7 @@ def cells_by_program(problem: Problem) -> Bools:
     return up
 
 
-def least_violation(problem: Problem, soft: Bools) -> Bools | None:
+def least_violation(problem: CellProblem, soft: Bools) -> Bools | None:
     """Least total violation of the soft sets, then (to within GAP) least distance; the best found within the limits."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array, hstack
@@ -82,7 +82,7 @@ def least_violation(problem: Problem, soft: Bools) -> Bools | None:
     return None if found.x is None else _if_whole(found.x[:cells])
 
 
-def _matrix(problem: Problem) -> tuple[Any, Ints]:
+def _matrix(problem: CellProblem) -> tuple[Any, Ints]:
     """Set × cell, only the sets whose bounds say anything; and which those are."""
     from scipy.sparse import csr_array
 

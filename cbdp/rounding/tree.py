@@ -9,10 +9,10 @@ import numpy as np
 
 from cbdp.rounding.bounds import Bools, sums_by
 from cbdp.rounding.cheapest import cheapest, next_cost
-from cbdp.rounding.problem import Problem
+from cbdp.rounding.problem import CellProblem
 
 
-def cells_by_tree(problem: Problem) -> Bools:
+def cells_by_tree(problem: CellProblem) -> Bools:
     """Which cells go up at the least price, if no two sets cross.
 
     Sorted by size, the sets around a cell are a chain, and the i-th sets of all cells a partition: whatever holds a set

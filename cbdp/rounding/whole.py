@@ -29,7 +29,7 @@ from cbdp.features import FeatureDag
 from cbdp.rounding.bounds import Bools, Floats, Ints, sets_of, sums_by
 from cbdp.rounding.families import crossing_pairs, exact_features
 from cbdp.rounding.leaves import leaf_counts, violations
-from cbdp.rounding.problem import Problem, problem_of
+from cbdp.rounding.problem import CellProblem, problem_of
 from cbdp.rounding.program import cells_by_program, least_violation, vertex
 from cbdp.rounding.tree import cells_by_tree
 
@@ -96,7 +96,7 @@ def rounded_again(
     return index[kept], whole[kept]
 
 
-def _choose_cells(problem: Problem) -> tuple[Bools, tuple[str, ...]]:
+def _choose_cells(problem: CellProblem) -> tuple[Bools, tuple[str, ...]]:
     """Which cells go up, and the features that are exact by construction."""
     crossing = crossing_pairs(problem)
     rows = exact_features(problem, crossing)

@@ -11,7 +11,7 @@ from small_city import plan_of
 
 from cbdp.app import explain
 from cbdp.errors import InputError
-from cbdp.privacy.budget import Facts, shares
+from cbdp.privacy.budget import DemandFacts, shares
 from cbdp.privacy.budget.errors import expected_errors, model
 
 
@@ -92,7 +92,11 @@ def test_wishes_are_answered_together_or_not_at_all(city: Path) -> None:
         explain.answer(plan, "zone", "5"),
         explain.answer(plan, "total", "1"),
     ]
-    for wrong, said in (("zone=abc", "'abc'"), ("zone", "for example zone=5"), ("zones=5", "did you mean 'zone'")):
+    for wrong, said in (
+        ("zone=abc", "'abc'"),
+        ("zone", "for example zone=5"),
+        ("zones=5", "did you mean 'zone'"),
+    ):
         with pytest.raises(InputError, match=said):
             explain.answers(plan, ["zone=5", wrong])
 
@@ -138,7 +142,7 @@ def test_choices_of_a_budget_are_shown_with_their_errors(city: Path) -> None:
     made = told.choices
     assert made["leaves"]["singleton"] < made["balanced"]["singleton"] < made["tables"]["singleton"]
     assert made["tables"]["total"] < made["balanced"]["total"] < made["leaves"]["total"]
-    facts = Facts(1, 60000)
+    facts = DemandFacts(1, 60000)
     split = shares(plan_of(city).features, 1, "tables")
     assert made["tables"] == pytest.approx(expected_errors(plan_of(city).features, split, facts))
     lines = [line.split() for line in told.text.split("\n")]
@@ -155,7 +159,7 @@ def test_a_target_is_the_best_choice_for_itself(city: Path) -> None:
     told = explain.explain(plan)
     assert next(iter(told.choices)) == "optimal"
     assert "worked out for the target zone 2, singleton 1" in told.text
-    alone = model(plan.features, ["singleton"], Fraction(1), Facts(1, 60000)).alone()
+    alone = model(plan.features, ["singleton"], Fraction(1), DemandFacts(1, 60000)).alone()
     best = dict(zip(plan.features.features, alone, strict=True))
     loss = {
         name: sum(w * errors[f] ** 2 / best[f] for f, w in (("zone", 2), ("singleton", 1)))

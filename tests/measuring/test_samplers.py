@@ -17,7 +17,7 @@ from cbdp.measuring.samplers.rounded import RoundedSampler
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.laws import law_of
 from cbdp.privacy.laws.geometric import Geometric
-from cbdp.privacy.laws.rounded import Rounded
+from cbdp.privacy.laws.rounded import RoundedLaplace
 
 
 @pytest.mark.parametrize("scale", [1, 2, 3, 7, 10, 500, 10**5])
@@ -162,7 +162,9 @@ def test_hits_among_the_most_positions():
 def test_hits_that_all_but_never_happen():
     """Floors with probabilities down to exp(−10^15) cost nothing and give no hits."""
     for tau in (60, 100, 1000, 10**6, 10**15):
-        assert sampler(1).sample_skips(2**63 - 1 if tau > 60 else 1000, tau, InsecureSeededEntropy(8)).size == 0
+        assert (
+            sampler(1).sample_skips(2**63 - 1 if tau > 60 else 1000, tau, InsecureSeededEntropy(8)).size == 0
+        )
     assert sampler(1).sample_skips(0, 3).size == 0
 
 
@@ -172,14 +174,14 @@ def test_hits_that_all_but_never_happen():
 @pytest.mark.parametrize("scale", [Fraction(1, 4), 1, Fraction(14, 10), 30, 10**5])
 def test_rounded_samples_fit_the_law(scale):
     """A million draws of rounded Laplace noise pass a chi-square test at every scale."""
-    law = Rounded(Fraction(scale))
+    law = RoundedLaplace(Fraction(scale))
     assert fit(RoundedSampler(scale).sample(1_000_000, InsecureSeededEntropy(12)), law) > ALPHA
 
 
 @pytest.mark.parametrize(("scale", "tau"), [(1, 0), (Fraction(14, 10), 2), (10, 0), (10, 35)])
 def test_rounded_noise_above_a_floor_fits_the_law(scale, tau):
     """Hits have the tail's probability, and values given Z > tau the law of Z restricted to them."""
-    drawn, law, source = RoundedSampler(scale), Rounded(Fraction(scale)), InsecureSeededEntropy(13)
+    drawn, law, source = RoundedSampler(scale), RoundedLaplace(Fraction(scale)), InsecureSeededEntropy(13)
     assert fit(drawn.sample_excess(300_000, tau, source), law, given_above=tau) > ALPHA
     hits = drawn.sample_skips(1_000_000, tau, source)
     assert (np.diff(hits) > 0).all()
@@ -232,7 +234,11 @@ def test_numpy_integers_serve_as_sizes_and_bounds():
 @pytest.mark.parametrize("n", [-1, 2**63, 1.0, "3", True])
 def test_bad_size_is_named(n):
     """A number of samples or positions that is none is refused by value."""
-    for call in (sampler(1).sample, lambda n: sampler(1).sample_skips(n, 3), lambda n: sampler(1).sample_band(n, 0, 3)):
+    for call in (
+        sampler(1).sample,
+        lambda n: sampler(1).sample_skips(n, 3),
+        lambda n: sampler(1).sample_band(n, 0, 3),
+    ):
         with pytest.raises(InputError, match=r"number of values .*not"):
             call(n)
 

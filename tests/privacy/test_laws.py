@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import decimal
-import math
 from decimal import Decimal
 from fractions import Fraction
 

@@ -27,3 +27,31 @@ def test_exact_fraction_is_exact():
     assert found == 3
     assert type(found.numerator) is int
     assert exact_fraction(Fraction(1, 3)) == Fraction(1, 3)
+
+
+def test_a_float_is_the_number_a_person_wrote() -> None:
+    """Ten tenths are one, which is not so for floats."""
+    assert sum([exact(0.1)] * 10) == 1
+    assert sum([0.1] * 10) != 1
+    assert exact("0.05") == Fraction(1, 20)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), "much", None, True, "1/0"])
+def test_what_is_not_a_number_is_refused(bad: object) -> None:
+    """One clear error names the value."""
+    with pytest.raises(InputError, match="epsilon is"):
+        exact(bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bad", [0, -1, "-0.5"])
+def test_epsilon_is_above_zero(bad: object) -> None:
+    """Nothing is private at ε ≤ 0."""
+    with pytest.raises(InputError, match="must be above 0"):
+        positive(bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bad", [1, -0.1, 2])
+def test_delta_is_a_probability_below_one(bad: float) -> None:
+    """At δ = 1 anything goes."""
+    with pytest.raises(InputError, match="below 1"):
+        probability(bad)

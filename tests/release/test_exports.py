@@ -502,3 +502,47 @@ def test_a_missing_library_is_named_with_its_extra(tmp_path: Path) -> None:
     assert "cbdp[omx]" in done.stdout
     assert "cbdp[xarray]" in done.stdout
     assert sorted(p.name for p in tmp_path.iterdir()) == ["csv", "geojson", "matsim", "sumo"]
+
+
+# A format of somebody else's
+
+PLAIN = '''"""Trips as lines of text."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cbdp.release.export import Format
+
+
+@dataclass(frozen=True)
+class Lines(Format):
+    name: ClassVar[str] = "lines"
+    about: ClassVar[str] = "a line of text per trip type"
+
+    def write(self, release, path, *, mark: str = " "):
+        trips = release.trips()
+        rows = zip(*(trips[name] for name in trips), strict=True)
+        path.write_text("".join(mark.join(map(str, row)) + "\\n" for row in rows), encoding="utf-8")
+'''
+
+
+def test_a_format_is_added_by_one_file_of_another_package(tmp_path: Path, monkeypatch: Any) -> None:
+    """Found by its entry point: by name in `export`, in the list of parts and in messages; its options are its arguments."""
+    package = tmp_path / "packages"
+    (package / "lines-1.dist-info").mkdir(parents=True)
+    (package / "lines.py").write_text(PLAIN, encoding="utf-8")
+    (package / "lines-1.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: lines\nVersion: 1\n"
+    )
+    (package / "lines-1.dist-info" / "entry_points.txt").write_text("[cbdp.export]\nlines = lines:Lines\n")
+    monkeypatch.syspath_prepend(str(package))
+    assert len(PLAIN.splitlines()) <= 40
+    assert "lines" in FORMATS.names()
+    release, trips = _city()
+    path = export(release, tmp_path / "out.txt", "lines", mark=";")
+    rows = [line.split(";") for line in path.read_text("utf-8").splitlines()]
+    assert {(int(o), int(d), t): int(n) for o, d, t, n in rows} == trips
+    with pytest.raises(InputError, match="lines has no option 'level': it has mark"):
+        export(release, tmp_path / "other", "lines", level="zone")
+    with pytest.raises(InputError, match="did you mean 'lines'"):
+        export(release, tmp_path / "other", "line")

@@ -338,7 +338,7 @@ PROJECT = f"""
     name = "plain-qp"
     version = "1.0"
 
-    [project.entry-points."{solvers.GROUP}"]
+    [project.entry-points."{solvers.SOLVERS.group}"]
     plain = "plain_qp:Plain"
 
     [tool.hatch.build.targets.wheel]
@@ -348,7 +348,7 @@ PROJECT = f"""
 
 @pytest.mark.slow
 def test_a_third_party_package_registers_by_entry_point(tmp_path):
-    """A package installed by pip that declares a solver is listed by `cbdp solvers`, solves and is certified."""
+    """A package installed by pip that declares a solver is listed by `cbdp parts`, solves and is certified."""
     source, site = tmp_path / "source", tmp_path / "site"
     source.mkdir()
     (source / "plain_qp.py").write_text(textwrap.dedent(PLUGIN))
@@ -368,9 +368,13 @@ def test_a_third_party_package_registers_by_entry_point(tmp_path):
     )
     here = {**os.environ, "PYTHONPATH": str(site)}
     listed = subprocess.run(
-        [sys.executable, "-m", "cbdp", "solvers"], capture_output=True, text=True, env=here, check=True
+        [sys.executable, "-m", "cbdp", "parts", "solvers"],
+        capture_output=True,
+        text=True,
+        env=here,
+        check=True,
     )
-    assert [line for line in listed.stdout.splitlines() if line.startswith("plain ")]
+    assert [line for line in listed.stdout.splitlines() if line.split()[:2] == ["plain", "plain_qp"]]
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(USES_PLUGIN)],
         capture_output=True,

@@ -6,6 +6,7 @@ import argparse
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from cbdp.app.audit.run import DESCRIPTION, audit_release
@@ -14,6 +15,7 @@ from cbdp.audit.finding import Verdict
 from cbdp.audit.page import build
 from cbdp.audit.result import Audit
 from cbdp.errors import InputError
+from cbdp.progress import in_quarters, watched
 from cbdp.report.markup import INTERNAL
 
 WORDS: dict[Verdict, str] = {"contradicts": "CONTRADICTS", "weakness": "weakness", "clear": "clear"}
@@ -34,13 +36,10 @@ def main(argv: Sequence[str]) -> int:
         _check_place(path, Path(options.release), sensitive=options.trips is not None)
     if len({p.absolute() for p in outputs}) < len(outputs):
         raise InputError(f"--out and --json both name {str(outputs[0])!r}: choose two files")
-    done = audit_release(
-        options.release,
-        ledger=options.ledger,
-        config=options.config,
-        trips=options.trips,
-        progress=_say if sys.stderr.isatty() else None,
-    )
+    with watched(in_quarters(_say)) if sys.stderr.isatty() else nullcontext():
+        done = audit_release(
+            options.release, ledger=options.ledger, config=options.config, trips=options.trips
+        )
     print("\n".join(lines(done)))
     if options.json is not None:
         write_new(Path(options.json), done.json())

@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cbdp.app.audit.epsilon_events import search
-from cbdp.app.audit.epsilon_views import Files, Parts, as_columns, numbers
+from cbdp.app.audit.epsilon_views import Files, TrialParts, as_columns, numbers
 from cbdp.audit.finding import Finding
 from cbdp.errors import InputError
 from cbdp.mechanisms import Mechanism
 from cbdp.privacy.unit import Trip
 from cbdp.trips.count import count
 
-__all__ = ["Bound", "Files", "Parts", "epsilon_lower_bound", "odds_bound", "ratio_bound"]
+__all__ = ["Bound", "Files", "TrialParts", "epsilon_lower_bound", "odds_bound", "ratio_bound"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -94,7 +94,7 @@ def epsilon_lower_bound(
     d2: Any,
     *,
     trials: int = 200_000,
-    parts: Parts | None = None,
+    parts: TrialParts | None = None,
     claim: float | None = None,
     delta: float | None = None,
     alpha: float = 1e-6,
@@ -135,7 +135,7 @@ def _check(trials: int, alpha: float, delta: float | None) -> None:
 
 
 def _trials(
-    mechanism: Any, d1: Any, d2: Any, trials: int, parts: Parts | None, seed: int, view: View | None
+    mechanism: Any, d1: Any, d2: Any, trials: int, parts: TrialParts | None, seed: int, view: View | None
 ) -> tuple[dict[str, Floats], Bools]:
     """Columns of numbers with a row for each trial, and the coins: whether it was of the first data set."""
     rng = np.random.default_rng(seed)
@@ -154,12 +154,12 @@ def _trials(
     return together, np.concatenate(coins)
 
 
-def _dealer(mechanism: Any, d1: Any, d2: Any, parts: Parts | None) -> Callable[[Bools], Any]:
+def _dealer(mechanism: Any, d1: Any, d2: Any, parts: TrialParts | None) -> Callable[[Bools], Any]:
     """What a run gets, given its coins."""
-    by_trip = isinstance(mechanism, Mechanism) and isinstance(mechanism.protects, Trip)
+    by_trip = isinstance(mechanism, Mechanism) and isinstance(mechanism.unit, Trip)
     if parts is None:
         if by_trip:  # counting trips draws nothing: once is enough
-            d1, d2 = (count(d, mechanism.features.universe, unit=mechanism.protects) for d in (d1, d2))
+            d1, d2 = (count(d, mechanism.features.universe, unit=mechanism.unit) for d in (d1, d2))
         return lambda coin: d1 if coin[0] else d2
     if by_trip:
         return parts.counted(d1, d2)
@@ -171,7 +171,7 @@ def _published(mechanism: Any, data: Any, seed: int) -> Any:
         return mechanism.simulate(data, seed)
     if not callable(mechanism):
         raise InputError(
-            f"{type(mechanism).__name__} is no mechanism: give one of ours, or a function of the data"
+            f"{type(mechanism).__name__} is not a mechanism: give one of ours, or a function of the data"
         )
     return mechanism(data)
 

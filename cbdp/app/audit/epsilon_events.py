@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 Columns = Mapping[str, Floats]
-Recipe = Callable[[Columns], Floats]
+Formula = Callable[[Columns], Floats]
 # how often in trials of the one and of the other, and of how many each → the ε it would prove
 Rate = Callable[[Floats, Floats, int, int], Floats]
 
@@ -64,10 +64,10 @@ class Event:
     """Conditions that hold together, and how their columns come out of those of a trial."""
 
     conditions: tuple[Condition, ...]
-    recipes: Mapping[str, Recipe]
+    formulas: Mapping[str, Formula]
 
     def holds(self, columns: Columns) -> Bools:
-        parts = [c.holds(self.recipes[c.column](columns)) for c in self.conditions]
+        parts = [c.holds(self.formulas[c.column](columns)) for c in self.conditions]
         return np.asarray(np.logical_and.reduce(parts))
 
     def __str__(self) -> str:
@@ -92,14 +92,14 @@ def search(columns: Columns, first: Bools, rate: Rate, most: int) -> list[Event]
 
 def _candidates(columns: Columns, first: Bools, rate: Rate) -> list[Event]:
     base = {n: _itself(n) for n, v in columns.items() if not (v == v[0]).all() and not np.isnan(v).all()}
-    recipes = base | _there(columns) | _lowest_bits(base, columns)
-    rated = _rated(recipes, columns, first, rate)
+    formulas = base | _there(columns) | _lowest_bits(base, columns)
+    rated = _rated(formulas, columns, first, rate)
     wide = {n: r for n, r in base.items() if len(_cuts(columns[n])) > 2}
     pairs = _pairs(list(wide), _best_columns(rated, wide), columns)
     more = _differences(pairs) | _scores(base, columns, first)
     rated += _rated(more, columns, first, rate)
     found = {c: None for direction in (0, 1) for c in _joined(rated, first, rate, direction)}
-    return [Event(conditions, recipes | more) for conditions in found]
+    return [Event(conditions, formulas | more) for conditions in found]
 
 
 def _both_ways(rate: Rate, one: NDArray[Any], two: NDArray[Any], first: Bools) -> Floats:
@@ -115,19 +115,19 @@ def _sizes(first: Bools) -> tuple[int, int]:
 # Columns
 
 
-def _itself(name: str) -> Recipe:
+def _itself(name: str) -> Formula:
     return lambda columns: columns[name]
 
 
-def _there(columns: Columns) -> dict[str, Recipe]:
-    def there(name: str) -> Recipe:
+def _there(columns: Columns) -> dict[str, Formula]:
+    def there(name: str) -> Formula:
         return lambda columns: (~np.isnan(columns[name])).astype(float)
 
     return {f"[{n} is there]": there(n) for n, values in columns.items() if np.isnan(values).any()}
 
 
-def _lowest_bits(base: Mapping[str, Recipe], columns: Columns) -> dict[str, Recipe]:
-    def low(name: str) -> Recipe:
+def _lowest_bits(base: Mapping[str, Formula], columns: Columns) -> dict[str, Formula]:
+    def low(name: str) -> Formula:
         return lambda columns: lowest_bit(columns[name])
 
     return {f"lowest bit of {n}": low(n) for n in base if not np.isin(columns[n], (0.0, 1.0)).all()}
@@ -145,8 +145,8 @@ def lowest_bit(values: Floats) -> Floats:
     return np.where(np.isnan(values), np.nan, np.where(whole == 0, 2000.0, low))
 
 
-def _differences(pairs: Sequence[tuple[str, str]]) -> dict[str, Recipe]:
-    def less(one: str, two: str) -> Recipe:
+def _differences(pairs: Sequence[tuple[str, str]]) -> dict[str, Formula]:
+    def less(one: str, two: str) -> Formula:
         return lambda columns: columns[one] - columns[two]
 
     return {f"[{one} − {two}]": less(one, two) for one, two in pairs}
@@ -166,7 +166,7 @@ def _pairs(names: Sequence[str], best: Sequence[str], columns: Columns) -> list[
     return list(dict.fromkeys(found))
 
 
-def _scores(base: Mapping[str, Recipe], columns: Columns, first: Bools) -> dict[str, Recipe]:
+def _scores(base: Mapping[str, Formula], columns: Columns, first: Bools) -> dict[str, Formula]:
     """A sum of functions of single columns, fitted to the coin's log-odds; and the best linear combination."""
     names = [n for n in base if len(_cuts(columns[n])) > 1]
     if len(names) < 2 or first.all() or not first.any():
@@ -177,7 +177,7 @@ def _scores(base: Mapping[str, Recipe], columns: Columns, first: Bools) -> dict[
     }
 
 
-def _additive(names: Sequence[str], columns: Columns, first: Bools) -> Recipe:
+def _additive(names: Sequence[str], columns: Columns, first: Bools) -> Formula:
     """By steps: the column that explains most of what is left gets a Newton step of the log-likelihood in each class."""
     cuts = {n: _cuts(columns[n]) for n in names}
     which = {n: _classes(columns[n], cuts[n]) for n in names}
@@ -197,7 +197,7 @@ def _additive(names: Sequence[str], columns: Columns, first: Bools) -> Recipe:
     return lambda columns: np.asarray(sum(value[n][_classes(columns[n], cuts[n])] for n in used))
 
 
-def _linear(names: Sequence[str], columns: Columns, first: Bools) -> Recipe:
+def _linear(names: Sequence[str], columns: Columns, first: Bools) -> Formula:
     filled = np.stack([np.nan_to_num(columns[n]) for n in names], axis=1)
     low, high = np.quantile(filled, (0.01, 0.99), axis=0)
     scale = np.maximum(high - low, 1e-12)
@@ -237,11 +237,11 @@ class _Rated:
     epsilon: tuple[float, float]  # that it would prove, by direction
 
 
-def _rated(recipes: Mapping[str, Recipe], columns: Columns, first: Bools, rate: Rate) -> list[_Rated]:
+def _rated(formulas: Mapping[str, Formula], columns: Columns, first: Bools, rate: Rate) -> list[_Rated]:
     """The conditions of each column that say most."""
     found = []
-    for name, recipe in recipes.items():
-        values = recipe(columns)
+    for name, formula in formulas.items():
+        values = formula(columns)
         conditions, one, two = _conditions(name, values, first)
         if not conditions:
             continue
@@ -280,7 +280,7 @@ def _conditions(name: str, values: Floats, first: Bools) -> tuple[list[Condition
     return conditions, totals[0], totals[1]
 
 
-def _best_columns(rated: Sequence[_Rated], base: Mapping[str, Recipe]) -> list[str]:
+def _best_columns(rated: Sequence[_Rated], base: Mapping[str, Formula]) -> list[str]:
     """Those that say most; a flag has no differences worth looking at."""
     best: dict[str, float] = {}
     for r in rated:

@@ -20,21 +20,21 @@ from cbdp.release.release import Release
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Table = Mapping[str, Sequence[Hashable]]
+Rows = Mapping[str, Sequence[Hashable]]
 
 PART = "part"
 MOST = 1000  # columns of a view that can be searched
 
 
 @dataclass(frozen=True)
-class Parts:
+class TrialParts:
     """Copies of a tiny universe, kept apart by a dimension `part`: one run over all of them is as many trials.
 
     `features` groups each copy by `part` and by whatever is given; build the mechanism over it. Answers that mix copies
     (`total`) waste ε; measure those in `measured`. In every run a coin decides for each part which of the two tiny data
     sets it holds, so that two runs which differ in one coin are neighbours, whatever the mechanism does across parts.
 
-    >>> parts = Parts(3, {"stop": ["A", "B"]})
+    >>> parts = TrialParts(3, {"stop": ["A", "B"]})
     >>> parts.features.sizes, parts.measured
     ({'total': 1, 'part': 3, 'singleton': 6}, ['part', 'singleton'])
     >>> parts.mix({"stop": ["A", "B"]}, {"stop": ["B"]}, np.array([True, False, True]))["stop"].tolist()
@@ -63,7 +63,7 @@ class Parts:
         """The features that do not mix parts."""
         return [name for name in self.features.features if name != TOTAL]
 
-    def counted(self, one: Table, two: Table) -> Callable[[Bools], Ints]:
+    def counted(self, one: Rows, two: Rows) -> Callable[[Bools], Ints]:
         """As `mix`, but the trips are counted by type; the tiny data sets are counted once."""
         from cbdp.trips.count import count
 
@@ -71,7 +71,7 @@ class Parts:
         dense = [count(dict(table), tiny).dense() for table in (one, two)]
         return lambda first: np.where(first[:, None], *dense).reshape(-1)
 
-    def mix(self, one: Table, two: Table, first: Bools) -> dict[str, NDArray[Any]]:
+    def mix(self, one: Rows, two: Rows, first: Bools) -> dict[str, NDArray[Any]]:
         """The trips of all parts: those of the tiny data set `one` where `first` is true, else those of `two`."""
         sets = [{n: list(column) for n, column in table.items()} for table in (one, two)]
         rows = [len(next(iter(table.values()), [])) for table in sets]
@@ -91,7 +91,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredTable:
     """A table as it stands in its file: codes and labels of each key, and the columns of numbers."""
 
     length: int
@@ -103,7 +103,7 @@ class Stored:
 class Reading:
     """What the reader of a folder has: every table as it is stored, every number of the manifest, and the files' sizes."""
 
-    tables: Mapping[str, Stored] = field(repr=False)
+    tables: Mapping[str, StoredTable] = field(repr=False)
     manifest: Mapping[str, float] = field(repr=False)
     sizes: Mapping[str, int]
 
@@ -138,7 +138,7 @@ def read(folder: Path) -> Reading:
     return Reading(tables, dict(_leaves(manifest, "")), sizes)
 
 
-def _stored(table: Any) -> Stored:
+def _stored(table: Any) -> StoredTable:
     from cbdp.release.layout import NUMBERS
 
     keys, columns = {}, {}
@@ -150,7 +150,7 @@ def _stored(table: Any) -> Stored:
             coded = held.dictionary_encode()
             codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
             keys[name] = (codes, coded.dictionary.to_pylist())
-    return Stored(table.num_rows, keys, columns)
+    return StoredTable(table.num_rows, keys, columns)
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, float]]:
@@ -168,7 +168,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, float]]:
 # Views
 
 
-def numbers(published: Any, parts: Parts | None = None) -> dict[str, Floats]:
+def numbers(published: Any, parts: TrialParts | None = None) -> dict[str, Floats]:
     """What is published as columns of numbers, a row for each part (without parts: one row).
 
     Of a release: the noisy answers, floors, estimates, published counts, and the order of its rows. Of files: every column
@@ -211,7 +211,7 @@ def as_columns(published: Any, rows: int) -> dict[str, Floats]:
     return columns
 
 
-def _of_release(release: Release, parts: Parts | None) -> dict[str, Floats]:
+def _of_release(release: Release, parts: TrialParts | None) -> dict[str, Floats]:
     rows = 1 if parts is None else parts.number
     dag, levels = release.features, release.levels or release.features
     named: dict[str, Any] = {}
@@ -245,7 +245,7 @@ def _order(part: Ints, key: Ints, rows: int, keys: int) -> Floats:
     return place
 
 
-def _of_reading(reading: Reading, parts: Parts | None) -> dict[str, Floats]:
+def _of_reading(reading: Reading, parts: TrialParts | None) -> dict[str, Floats]:
     rows = 1 if parts is None else parts.number
     named: dict[str, Any] = {}
     if parts is None:

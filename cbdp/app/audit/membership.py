@@ -26,13 +26,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from cbdp.app.audit.records import ALARM, Ints, Noised, Truth, noised
+from cbdp.app.audit.noised import Noised, noised
+from cbdp.app.audit.residuals import ALARM
+from cbdp.app.audit.truth import Truth
 from cbdp.audit.finding import Finding, Verdict
 from cbdp.features.index import among
 from cbdp.release.release import Release
 from cbdp.report.roles import listed
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 LEAST = 200  # riders of whom no two share a count: tables with fewer are not used
 MOST = 5_000
@@ -47,7 +50,7 @@ class Trials:
     tables: tuple[str, ...]
     epsilon: float
     exact: bool = (
-        True  # False: what is hidden depends on others' noise, so trials are nearly independent only
+        True  # False: what is hidden depends on others' noise, so trials are only nearly independent
     )
 
     @property

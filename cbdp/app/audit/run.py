@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cbdp.app.audit.remaking import answers, remaker
 from cbdp.audit import book, consistency, described, detection, differencing, promises, scale, solved
 from cbdp.audit.finding import Finding
 from cbdp.audit.ours import Ours, opened
+from cbdp.audit.released import from_release
 from cbdp.audit.result import Audit
-from cbdp.audit.tables import Published, from_release
+from cbdp.audit.tables import PublishedTables
 from cbdp.errors import CbdpError, InputError
-from cbdp.release import manifest as said
+from cbdp.progress import tell
 from cbdp.release.saving import MANIFEST
+from cbdp.release.stated import claim_of
 
 if TYPE_CHECKING:
-    from cbdp.app.config import Config
     from cbdp.app.plan import Plan
     from cbdp.release.release import Release
 
 DESCRIPTION = described.NAME
 LARGEST = 2**20  # trip types up to which tables are attacked as lists of all their cells
-
-Say = Callable[[str], None]
 
 
 def audit_release(
@@ -34,110 +33,171 @@ def audit_release(
     ledger: str | Path | None = None,
     config: str | Path | None = None,
     trips: Any = None,
-    progress: Say | None = None,
 ) -> Audit:
     """Attack a release: a folder of ours, or one with tables that its `audit.toml` describes.
 
-    `ledger` is checked for the release's charge; `config` names the ledger, and must be the configuration that was released.
-    `trips` (a table, files, a configuration; or True: those of `config`) are what the release was made from: then the noise itself is tested, and the
-    result is for the curator's eyes only. Bad input is an `InputError`; what contradicts the release is a finding.
+    The `ledger` is checked for the release's charge. `config` must be the configuration that the release was made from; it names
+    the ledger too. `trips` (a table, files, a configuration; or True: those of `config`) are what the release was made from:
+    then the noise itself is tested, and the result is for the curator's eyes only. Bad input is an `InputError`; what
+    contradicts the release is a finding.
     """
-    place, say = Path(path), progress or (lambda _: None)
+    place = Path(path)
     if not place.is_dir():
         raise InputError(f"there is no folder {str(place)!r} with a release")
     if (place / MANIFEST).is_file():
-        return _ours(place, ledger, config, trips, say)
+        return _OfOurs(place, ledger, config, trips).made()
     if not (place / DESCRIPTION).is_file():
         raise InputError(
-            f"{str(place)!r} has neither a {MANIFEST} nor an {DESCRIPTION}: it is no release, or its tables need a description"
+            f"{str(place)!r} has neither a {MANIFEST} nor an {DESCRIPTION}: give the folder of a release, or describe its "
+            f"tables in an {DESCRIPTION}"
         )
-    given = {"ledger": ledger, "config": config, "trips": trips}
-    for name, value in given.items():
+    for name, value in {"ledger": ledger, "config": config, "trips": trips}.items():
         if value is not None and value is not False:
             raise InputError(
-                f"{name} is given for {str(place)!r}, which is no release of cbdp: only those have one"
+                f"{name} is given for {str(place)!r}, which is not a release of cbdp: leave it out"
             )
-    say("reading the described tables …")
+    return _of_others(place)
+
+
+def _of_others(place: Path) -> Audit:
+    tell("reading the described tables")
     published = described.read(place)
-    findings = tuple(_attacks(published, say))
+    findings = tuple(_attacks(published))
     claim = "nothing is claimed" if published.epsilon is None else f"ε = {published.epsilon:g} is claimed"
     if published.epsilon is not None and published.delta:
         claim = f"ε = {published.epsilon:g} and δ = {published.delta:g} are claimed"
-    left_out = ("There is no manifest and no ledger: what was spent in all was not looked at.",)
+    left_out = ("There is no manifest and no ledger: how much was spent in all was not checked.",)
     return Audit(place.resolve().name, findings, claim=claim, left_out=left_out)
 
 
-def _attacks(published: Published, say: Say) -> Iterator[Finding]:
+def _attacks(published: PublishedTables) -> Iterator[Finding]:
     for attack in (consistency, scale, detection, differencing):
-        say(f"{attack.__name__.rpartition('.')[2]} …")
+        tell(f"attack: {attack.CHECK}")
         yield from attack.attack(published)
 
 
-# Ours
+@dataclass
+class _OfOurs:
+    """The audit of a folder of ours, and what it had to leave out so far."""
 
+    place: Path
+    ledger: str | Path | None
+    config: str | Path | None
+    trips: Any
+    left_out: list[str] = field(default_factory=list)
 
-def _ours(place: Path, ledger: str | Path | None, config: str | Path | None, trips: Any, say: Say) -> Audit:
-    if config is None and isinstance(trips, str | Path) and Path(trips).suffix == ".toml":
-        config, trips = trips, True
-    planned = None if config is None else _planned(config)
-    wanted = trips is not None and trips is not False
-    if trips is True and planned is None:
-        raise InputError("the trips are those of a configuration: give it with --config, or name their file")
-    say("reading the release, file by file …")
-    ours = opened(place)
-    findings, left_out = list(ours.findings), []
-    readable = not any(f.check == "manifest" and ours.release is None for f in ours.findings)
-    if readable:
-        say("adding up the manifest …")
-        findings += promises.attack(ours.manifest)
-    if planned is not None:
-        _same_universe(planned, ours)
-    where = ledger if ledger is not None else None if planned is None else _ledger_of(planned.config)
-    if where is None:
-        left_out.append(
-            "No ledger was given: whether ε was charged, once, and under the cap, was not looked at."
+    def made(self) -> Audit:
+        if self.config is None and isinstance(self.trips, str | Path) and Path(self.trips).suffix == ".toml":
+            self.config, self.trips = self.trips, True
+        planned = None if self.config is None else _planned(self.config)
+        if self.trips is True and planned is None:
+            raise InputError(
+                "trips without a file are those of the configuration: give config (--config) too, or name the file"
+            )
+        tell("reading the release, file by file")
+        ours = opened(self.place)
+        if planned is not None:
+            _check_universe(planned, ours)
+        private = self.trips is not None and self.trips is not False
+        findings = [*ours.findings, *self._manifest(ours, planned), *self._release(ours)]
+        if not private:
+            self.left_out.append(
+                "The trips were not given: the noise itself was not tested. Only the curator can do that."
+            )
+        elif ours.release is not None:
+            findings += self._private(ours.release, planned)
+        return Audit(
+            self.place.resolve().name, tuple(findings), private, _claimed(ours.manifest), tuple(self.left_out)
         )
-    elif readable:
-        say("reading the ledger …")
-        findings += book.attack(where, ours, asked=None if planned is None else _asked(planned))
-    release = ours.release
-    if release is None:
-        left_out.append("The files cannot be read together: their numbers were not attacked.")
-    else:
-        findings += _released(release, ours, left_out, say)
-    if not wanted:
-        left_out.append("The trips were not given: the noise itself was not looked at. Only the curator can.")
-    elif release is not None:
-        findings += _private(release, trips, planned, left_out, say)
-    return Audit(place.resolve().name, tuple(findings), wanted, _claimed(ours.manifest), tuple(left_out))
+
+    def _manifest(self, ours: Ours, planned: Plan | None) -> Iterator[Finding]:
+        """What the manifest says of privacy, and what the ledger says of the manifest."""
+        readable = not any(f.check == "manifest" and ours.release is None for f in ours.findings)
+        if readable:
+            tell("adding up the manifest")
+            yield from promises.attack(ours.manifest)
+        where = self.ledger
+        if where is None and planned is not None:
+            where = planned.config.path(planned.config.privacy.ledger)
+        if where is None:
+            self.left_out.append(
+                "No ledger was given: whether ε was charged, once, and within the cap, was not checked."
+            )
+        elif readable:
+            tell("reading the ledger")
+            yield from book.attack(where, ours, asked=None if planned is None else _request(planned))
+
+    def _release(self, ours: Ours) -> Iterator[Finding]:
+        """What can be found in the published numbers alone."""
+        release = ours.release
+        if release is None:
+            self.left_out.append("The files cannot be read together: their numbers were not attacked.")
+            return
+        yield from self._remade(release)
+        if release.features.universe.size > LARGEST:
+            self.left_out.append(
+                f"The release has more than {LARGEST:,} trip types: its tables were not attacked cell by cell."
+            )
+            return
+        for found in _attacks(from_release(release)):
+            # the manifest states every threshold, and every element has a row: a least count of many is no hidden threshold
+            if not (found.check == detection.CHECK and "at_threshold" in found.figures):
+                yield found
+
+    def _remade(self, release: Release) -> Iterator[Finding]:
+        published = answers(release)
+        if not published:
+            return
+        tell("making the release again")
+        try:
+            mechanism = remaker(release)
+        except InputError as why:
+            self.left_out.append(f"The release could not be made again from its noisy answers: {why}.")
+            return
+        yield from solved.attack(release, lambda: mechanism.finish(published))
+
+    def _private(self, release: Release, planned: Plan | None) -> Iterator[Finding]:
+        from cbdp.app.audit import membership, residuals
+        from cbdp.app.audit.truth import truth
+
+        tell("counting the trips (private)")
+        columns = None if planned is None else planned.columns
+        clock = None if planned is None else planned.clock
+        source = planned.trips if planned is not None and self.trips is True else self.trips
+        true = truth(source, release, columns=columns, clock=clock)
+        if len(true.loose):
+            self.left_out.append(
+                f"Persons with more trips than are kept: what they add to {len(true.loose):,} trip types is not known, and "
+                "counts with those types were left out."
+            )
+        tell("testing the noise")
+        noise = residuals.attack(release, true)
+        if not noise:
+            self.left_out.append(
+                "No answer has noise of a declared law and a known truth: the noise was not tested."
+            )
+        yield from noise
+        tell("inferring membership")
+        members = membership.attack(release, true)
+        if not members:
+            self.left_out.append(
+                f"Fewer than {membership.LEAST} riders have a count to themselves: membership inference would prove nothing."
+            )
+        yield from members
 
 
 def _claimed(manifest: Mapping[str, Any]) -> str:
     try:
-        return f"{manifest['mechanism']['name']}, {said.claim_of(manifest['privacy'])}"
+        return f"{manifest['recipe']['mechanism']}, {claim_of(manifest['privacy'])}"
     except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError):
         return "the manifest's claim cannot be understood"
 
 
-def _released(release: Release, ours: Ours, left_out: list[str], say: Say) -> Iterator[Finding]:
-    say("solving again …")
-    made = solved.attack(release, ours.manifest)
-    if not made and release.estimate is not None:
-        left_out.append("The weights are stated by their hash only: the program could not be solved again.")
-    yield from made
-    if release.features.universe.size > LARGEST:
-        left_out.append(
-            f"The release has more than {LARGEST:,} trip types: tables were not attacked cell by cell, for they are not listed."
-        )
-        return
-    for found in _attacks(from_release(release), say):
-        # the manifest states every threshold, and every element has a row: a least count of many is no hidden threshold
-        if not (found.check == detection.CHECK and "at_threshold" in found.figures):
-            yield found
-
-
 def _planned(config: str | Path) -> Plan:
     """What the configuration asks for, whatever state its ledger and its output are in: the audit looks at those itself."""
+    import tempfile
+    from dataclasses import replace
+
     from cbdp.app.config import read
     from cbdp.app.plan import plan
 
@@ -148,16 +208,12 @@ def _planned(config: str | Path) -> Plan:
         return replace(plan(replace(given, privacy=privacy, output=output)), config=given)
 
 
-def _asked(planned: Plan) -> book.Asked:
+def _request(planned: Plan) -> book.LedgerRequest:
     privacy = planned.config.privacy
-    return book.Asked(planned.request, planned.dataset, privacy.cap, privacy.cap_delta)
+    return book.LedgerRequest(planned.request, planned.dataset, privacy.cap, privacy.cap_delta)
 
 
-def _ledger_of(config: Config) -> Path:
-    return config.path(config.privacy.ledger)
-
-
-def _same_universe(planned: Plan, ours: Ours) -> None:
+def _check_universe(planned: Plan, ours: Ours) -> None:
     from cbdp.release.universe_files import universe_hash
 
     if ours.release is None:
@@ -167,32 +223,3 @@ def _same_universe(planned: Plan, ours: Ours) -> None:
             f"the configuration {str(planned.config.source.path)!r} describes another universe than the release "
             f"{str(ours.path)!r}: give the one that it was made from"
         )
-
-
-def _private(
-    release: Release, trips: Any, planned: Plan | None, left_out: list[str], say: Say
-) -> Iterator[Finding]:
-    from cbdp.app.audit import membership, records
-
-    say("counting the trips (private) …")
-    columns = None if planned is None else planned.columns
-    clock = None if planned is None else planned.clock
-    source = planned.trips if planned is not None and trips is True else trips
-    true = records.truth(source, release, columns=columns, clock=clock)
-    if len(true.loose):
-        left_out.append(
-            f"Persons with more trips than are kept: what they add to {len(true.loose):,} trip types is not known, and counts "
-            "with those types were left out."
-        )
-    say("testing the noise …")
-    residuals = records.attack(release, true)
-    if not residuals:
-        left_out.append("No answer has noise of a declared law and a known truth: residuals were not tested.")
-    yield from residuals
-    say("inferring membership …")
-    members = membership.attack(release, true)
-    if not members:
-        left_out.append(
-            f"Fewer than {membership.LEAST} riders have a count to themselves: membership inference would prove nothing."
-        )
-    yield from members

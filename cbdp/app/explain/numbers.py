@@ -9,7 +9,7 @@ from fractions import Fraction
 from cbdp.app.plan import Plan
 from cbdp.errors import InputError
 from cbdp.parts import did_you_mean
-from cbdp.privacy.budget import Facts
+from cbdp.privacy.budget import DemandFacts
 from cbdp.privacy.numbers import Number, positive
 
 DIGITS = 3  # of an ε that is worked out: it is rounded up to so many
@@ -49,7 +49,7 @@ def noise(plan: Plan) -> tuple[ExpectedNoise, ...]:
 
 def choices(plan: Plan) -> dict[str, dict[str, float]]:
     """What each way to share ε would do to each table: the expected error of a count in trips, the configured way first."""
-    facts = Facts(plan.unit.sensitivity, plan.expected_trips, plan.config.data.expected_filled)
+    facts = DemandFacts(plan.unit.sensitivity, plan.expected_trips, plan.config.data.expected_filled)
     return {name: dict(errors) for name, errors in plan.mechanism.expected_errors(facts).items()}
 
 

@@ -16,14 +16,14 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Leaves:
+class ExpectedLeaves:
     """Posterior mean and variance of each leaf."""
 
     mean: Floats
     variance: Floats
 
 
-def posterior(noisy: Floats, rate: Floats, table: Lattice) -> Leaves:
+def posterior(noisy: Floats, rate: Floats, table: Lattice) -> ExpectedLeaves:
     """Within strata of the expected count, a prior of the shape that the noisy counts there, and elsewhere, speak for."""
     group = strata(rate, TUNING.leaf_strata)
     columns = table.counts.shape[1]
@@ -47,7 +47,7 @@ def posterior(noisy: Floats, rate: Floats, table: Lattice) -> Leaves:
         mean[members[s]], variance[members[s]] = m1[at], (m2 - m1**2)[at]
     np.copyto(mean, noisy, where=table.capped)
     np.copyto(variance, table.variance, where=table.capped)
-    return Leaves(mean, np.maximum(variance, TUNING.certain))
+    return ExpectedLeaves(mean, np.maximum(variance, TUNING.certain))
 
 
 def _calibrated(noisy: Floats, rate: Floats, group: Ints, variance: float) -> Floats:

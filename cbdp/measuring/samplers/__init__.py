@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from importlib import import_module
 
 from cbdp.errors import InputError
 from cbdp.measuring.samplers.base import Sampler
+from cbdp.parts import Parts, subclass_of
 from cbdp.privacy.laws import Law
 
-TABLE = {  # law → its sampler
-    "geometric": "cbdp.measuring.samplers.geometric:GeometricSampler",
-    "rounded": "cbdp.measuring.samplers.rounded:RoundedSampler",
-}
+SAMPLERS: Parts[type[Sampler]] = Parts(
+    "sampler",
+    "cbdp.samplers",
+    {  # law → its sampler
+        "geometric": "cbdp.measuring.samplers.geometric:GeometricSampler",
+        "rounded": "cbdp.measuring.samplers.rounded:RoundedSampler",
+    },
+    subclass_of(Sampler),
+    base="cbdp.measuring.samplers.Sampler",
+)
 
 
 def sampler_of(law: Law) -> Sampler:
     """The sampler of a law."""
-    if law.name not in TABLE:
-        raise InputError(f"noise of law {law.name!r} is never drawn here: use {' or '.join(TABLE)}")
-    module, _, name = TABLE[law.name].partition(":")
-    made: Sampler = getattr(import_module(module), name)(Fraction(law.scale))
-    return made
+    if law.name not in SAMPLERS.table and law.name not in SAMPLERS.known():
+        raise InputError(
+            f"noise of law {law.name!r} is never drawn here: use {' or '.join(SAMPLERS.known())}"
+        )
+    return SAMPLERS.get(law.name)(Fraction(law.scale))
 
 
-__all__ = ["Sampler", "sampler_of"]
+__all__ = ["SAMPLERS", "Sampler", "sampler_of"]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import numbers
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
-from cbdp.privacy.entropy import Entropy
 from cbdp.measuring.tables import CHUNK, Digits, compiled, walk
+from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.laws import Law
 
 Ints = NDArray[np.int64]
@@ -19,8 +21,11 @@ Ints = NDArray[np.int64]
 _MAX_BOUND = 2**61  # so that a bound plus a saturated magnitude is an int64
 
 
+@dataclass(frozen=True)
 class Sampler(ABC):
-    """Exact draws of one law."""
+    """Exact draws of one law. Subclass it, and implement what is abstract."""
+
+    scale: Fraction
 
     @property
     @abstractmethod

@@ -30,10 +30,10 @@ from typing import Any
 import numpy as np
 
 from cbdp.errors import InputError
-from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.measuring.samplers.base import Ints, Sampler, as_band, as_bound, as_size, positions
 from cbdp.measuring.tables import Digits, Table
 from cbdp.measuring.thresholds import Enclosure, Power, Thresholds, exp_power, real_power
+from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.laws.geometric import Geometric
 from cbdp.privacy.numbers import exact_fraction
 

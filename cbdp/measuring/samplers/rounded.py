@@ -14,12 +14,12 @@ from functools import lru_cache
 import numpy as np
 
 from cbdp.errors import InputError
-from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.measuring.samplers.base import Ints, Sampler, as_bound, as_size, positions
 from cbdp.measuring.samplers.geometric import GAP_RADIX, GeometricSampler, checked_scale
 from cbdp.measuring.tables import Digits
 from cbdp.measuring.thresholds import Enclosure, exp_power, real_power
-from cbdp.privacy.laws.rounded import Rounded
+from cbdp.privacy.entropy import Entropy, SystemEntropy
+from cbdp.privacy.laws.rounded import RoundedLaplace
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class RoundedSampler(Sampler):
         object.__setattr__(self, "scale", checked_scale(self.scale))
 
     @property
-    def law(self) -> Rounded:
-        return Rounded(self.scale)
+    def law(self) -> RoundedLaplace:
+        return RoundedLaplace(self.scale)
 
     def sample_skips(self, N: int, tau: int, entropy: Entropy | None = None) -> Ints:
         """Draw which of N positions have Z > tau ≥ 0: sorted, at a cost of the hits and not of N."""

@@ -9,17 +9,17 @@ from typing import Any
 from cbdp.errors import BudgetError, InputError
 from cbdp.features import FeatureDag
 from cbdp.parts import Parts, instance_of
-from cbdp.privacy.budget.base import Asked, Budget, Facts
+from cbdp.privacy.budget.base import Asked, Budget, DemandFacts
 from cbdp.privacy.numbers import Number, positive
 
 BUDGETS: Parts[Budget] = Parts(
     "budget",
     "cbdp.budget",
     {
-        "balanced": "cbdp.privacy.budget.served:Balanced",
-        "leaves": "cbdp.privacy.budget.served:Leaves",
-        "tables": "cbdp.privacy.budget.served:Tables",
-        "uniform": "cbdp.privacy.budget.even:Uniform",
+        "balanced": "cbdp.privacy.budget.served:BalancedBudget",
+        "leaves": "cbdp.privacy.budget.served:LeavesBudget",
+        "tables": "cbdp.privacy.budget.served:TablesBudget",
+        "uniform": "cbdp.privacy.budget.even:UniformBudget",
         "geometric": "cbdp.privacy.budget.even:GeometricBudget",
         "optimal": "cbdp.privacy.budget.optimal:Optimal",
     },
@@ -52,7 +52,7 @@ def shares(
     only: Sequence[str] | None = None,
     *,
     target: Mapping[str, Any] | None = None,
-    facts: Facts | None = None,
+    facts: DemandFacts | None = None,
     enough: Fraction | None = None,
 ) -> dict[str, Fraction]:
     """What each measured feature gets of ε, coarse ones first; it adds up to ε exactly.
@@ -67,7 +67,7 @@ def shares(
     levels, whole = measured_levels(features, only), positive(epsilon)
     if isinstance(budget, Mapping):
         return _given(levels, whole, budget)
-    return BUDGETS.get(budget).split(Asked(features, levels, whole, target, facts or Facts(), enough))
+    return BUDGETS.get(budget).split(Asked(features, levels, whole, target, facts or DemandFacts(), enough))
 
 
 def _given(levels: Sequence[str], epsilon: Fraction, budget: Mapping[str, Any]) -> dict[str, Fraction]:
@@ -92,7 +92,7 @@ __all__ = [
     "Asked",
     "Budget",
     "BudgetLike",
-    "Facts",
+    "DemandFacts",
     "measured_levels",
     "shares",
 ]

@@ -14,7 +14,7 @@ from cbdp.privacy.numbers import positive
 
 
 @dataclass(frozen=True)
-class Facts:
+class DemandFacts:
     """What is public about the trips: the unit's sensitivity, and about how many there are and how they are spread."""
 
     sensitivity: Fraction | int = 1
@@ -24,9 +24,9 @@ class Facts:
 
     def __post_init__(self) -> None:
         if self.trips is not None:
-            positive(self.trips, "trips")
-        if self.filled is not None and positive(self.filled, "filled") > 1:
-            raise InputError(f"filled is {self.filled}, a share of the trip types: give at most 1")
+            positive(self.trips, "expected_trips")
+        if self.filled is not None and positive(self.filled, "expected_filled") > 1:
+            raise InputError(f"expected_filled is {self.filled}, a share of the trip types: give at most 1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Asked:
     levels: tuple[str, ...]  # the measured features, coarse ones first
     epsilon: Fraction
     target: Mapping[str, Any] | None = None  # how much the error of each feature matters
-    facts: Facts = field(default_factory=Facts)
+    facts: DemandFacts = field(default_factory=DemandFacts)
     enough: Fraction | None = (
         None  # the most that all tables need, where the estimator learns the rest from the leaves
     )

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import FeatureDag
-from cbdp.privacy.budget.base import Facts
+from cbdp.privacy.budget.base import DemandFacts
 from cbdp.privacy.laws import LAWS, Law
 
 Floats = NDArray[np.float64]
@@ -84,7 +84,7 @@ class Model:
         return error, slope
 
 
-def model(features: FeatureDag, measured: Sequence[str], epsilon: Fraction, facts: Facts) -> Model:
+def model(features: FeatureDag, measured: Sequence[str], epsilon: Fraction, facts: DemandFacts) -> Model:
     """The model of errors for these measured features."""
     names = tuple(features.features)
     adds = np.zeros((len(measured), len(names)))
@@ -96,7 +96,7 @@ def model(features: FeatureDag, measured: Sequence[str], epsilon: Fraction, fact
     return Model(names, tuple(measured), adds, rate, tuple(_signals(features, facts)), LAWS.get(facts.law))
 
 
-def _signals(features: FeatureDag, facts: Facts) -> Iterator[Signal | None]:
+def _signals(features: FeatureDag, facts: DemandFacts) -> Iterator[Signal | None]:
     if facts.trips is None:
         yield from [None] * len(features.features)
         return
@@ -120,7 +120,7 @@ def _filled(mean: float) -> float:
 
 
 def expected_errors(
-    features: FeatureDag, given: Mapping[str, Fraction], facts: Facts | None = None
+    features: FeatureDag, given: Mapping[str, Fraction], facts: DemandFacts | None = None
 ) -> dict[str, float]:
     """By feature the expected error of one count in trips (a standard deviation), if ε is shared so.
 
@@ -130,6 +130,6 @@ def expected_errors(
     {'total': 2.71, 'singleton': 1.36}
     """
     epsilon = sum(given.values(), Fraction(0))
-    made = model(features, list(given), epsilon, facts or Facts())
+    made = model(features, list(given), epsilon, facts or DemandFacts())
     errors = np.sqrt(made.errors(np.array([float(share / epsilon) for share in given.values()]))[0])
     return dict(zip(made.names, errors.tolist(), strict=True))

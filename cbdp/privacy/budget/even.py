@@ -12,7 +12,7 @@ GEOMETRIC_RATIO = Fraction(1259921, 1000000)  # 2^(1/3) per level, after Cormode
 
 
 @dataclass(frozen=True)
-class Uniform(Budget):
+class UniformBudget(Budget):
     """The CBDP paper's: every feature gets the same."""
 
     name: ClassVar[str] = "uniform"

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.features import FeatureDag
 from cbdp.features.presets import EXTRA
-from cbdp.privacy.budget.base import Asked, Budget, Facts
+from cbdp.privacy.budget.base import Asked, Budget, DemandFacts
 from cbdp.privacy.budget.errors import Model, model
 from cbdp.privacy.numbers import positive
 
@@ -64,7 +64,7 @@ def optimal(
     levels: Sequence[str],
     epsilon: Fraction,
     target: Mapping[str, Any],
-    facts: Facts | None = None,
+    facts: DemandFacts | None = None,
 ) -> dict[str, Fraction]:
     """Shares of ε with the least expected loss for a target, in the order of the levels; they add up to ε exactly.
 
@@ -74,7 +74,7 @@ def optimal(
     >>> {name: str(e) for name, e in shares.items()}
     {'total': '489/1000', 'singleton': '511/1000'}
     """
-    loss = _Loss(model(features, levels, epsilon, facts or Facts()), check_target(target, features))
+    loss = _Loss(model(features, levels, epsilon, facts or DemandFacts()), check_target(target, features))
     units = max(UNITS, 2 * LEAST * len(levels))
     best = min((_descended(loss, start, LEAST / units) for start in _starts(loss)), key=loss)
     parts = _polished(loss, _whole(best, units), units)

@@ -32,7 +32,7 @@ class Served(Budget):
 
 
 @dataclass(frozen=True)
-class Leaves(Served):
+class LeavesBudget(Served):
     """Nine tenths for single trip types; or all but what is enough for tables, where the estimator can make do with that."""
 
     name: ClassVar[str] = "leaves"
@@ -46,7 +46,7 @@ class Leaves(Served):
 
 
 @dataclass(frozen=True)
-class Balanced(Served):
+class BalancedBudget(Served):
     """The default."""
 
     name: ClassVar[str] = "balanced"
@@ -55,7 +55,7 @@ class Balanced(Served):
 
 
 @dataclass(frozen=True)
-class Tables(Served):
+class TablesBudget(Served):
     """Of the paper's five features each table then gets more than its fifth."""
 
     name: ClassVar[str] = "tables"

@@ -12,8 +12,8 @@ LAWS: Parts[type[Law]] = Parts(
     "cbdp.laws",
     {
         "geometric": "cbdp.privacy.laws.geometric:Geometric",
-        "rounded": "cbdp.privacy.laws.rounded:Rounded",
-        "laplace": "cbdp.privacy.laws.continuous:Continuous",
+        "rounded": "cbdp.privacy.laws.rounded:RoundedLaplace",
+        "laplace": "cbdp.privacy.laws.continuous:ContinuousLaplace",
     },
     subclass_of(Law),
     base="cbdp.privacy.laws.Law",

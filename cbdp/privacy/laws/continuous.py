@@ -12,7 +12,7 @@ from cbdp.privacy.laws.base import Floats, Law
 
 
 @dataclass(frozen=True)
-class Continuous(Law):
+class ContinuousLaplace(Law):
     """Density exp(−|z|/b) / 2b."""
 
     name: ClassVar[str] = "laplace"
@@ -50,7 +50,7 @@ class Continuous(Law):
     def log_pmf_of_sum(self, many: int, z: Floats) -> Floats:
         """A Bessel function of order n − 1/2.
 
-        >>> law, z = Continuous(1.4), np.array([2.8])
+        >>> law, z = ContinuousLaplace(1.4), np.array([2.8])
         >>> bool(np.allclose(law.log_pmf_of_sum(3, z), np.log(13 * np.exp(-2) / 16 / 1.4)))  # (u² + 3u + 3) exp(−u)/16
         True
         """

@@ -12,7 +12,7 @@ from cbdp.privacy.laws.base import Floats, Law
 
 
 @dataclass(frozen=True)
-class Rounded(Law):
+class RoundedLaplace(Law):
     """P(0) = 1 − exp(−1/2b) and P(±k) = ½ exp(−(k − ½)/b) (1 − exp(−1/b))."""
 
     name: ClassVar[str] = "rounded"

@@ -39,7 +39,7 @@ def test_a_target_that_names_a_further_feature_adds_it(city: Path) -> None:
     ("part", "change", "said"),
     [
         ("cbdp.solvers.piqp.Piqp", ('"constraint-based"', '"constraint-based"\nsolver = "piqp"'), ":22: the solver 'piqp'"),
-        ("cbdp.release.export.omx.Omx", ('"release"', '"release"\nexport = ["omx"]'), ":25: the export format 'omx'"),
+        ("cbdp.release.export.omx.Omx", ('"release"', '"release"\nexport = ["omx"]'), ":25: the format 'omx'"),
     ],
     ids=["solver", "format"],
 )  # fmt: skip

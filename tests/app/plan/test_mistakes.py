@@ -94,7 +94,7 @@ WRONG = [
     ([("cap = 2.0", 'budget = "cbdp.errors:InputError"')], 18, "is not a budget"),
     ([('"constraint-based"', '"no.such:Thing"')], 21, "mechanism 'no.such:Thing' cannot be loaded"),
     ([('"constraint-based"', '"constraint-based"\nsolver = "no.such:Thing"')], 22, "solver 'no.such:Thing' cannot be loaded"),
-    ([('"release"', '"release"\nexport = ["csv",\n"no.such:Thing"]')], 26, "export format 'no.such:Thing' cannot be loaded"),
+    ([('"release"', '"release"\nexport = ["csv",\n"no.such:Thing"]')], 26, "format 'no.such:Thing' cannot be loaded"),
     ([('"release"', '"release"\nconfidence = 0.9999')], 25, "confidence is 0.9999: give at most 0.999"),
     ([('"release"', '"stops.csv"')], 24, "exists already"),
     ([('"release"', '"no/release"')], 24, "there is no folder"),

@@ -1,0 +1,116 @@
+"""The true counts that a release was made from, as far as they can be known again. Private.
+
+With a trip as the unit, they are the counts. With a person, at most `max_trips` of each were kept at random, and nobody knows any
+more which ones; so trips of persons with more are unknown, and every element that holds one of their trips is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.features import Universe
+from cbdp.privacy.unit import Person
+from cbdp.release.release import Release
+from cbdp.trips.count import Counts, count
+from cbdp.trips.sources import Clock, coded
+
+Ints = NDArray[np.int64]
+
+SEED = 20_161_116  # which riders are looked at; their noise is the release's own
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """True counts, and the riders behind them. Private.
+
+    `loose` are trip types of which bounding may have dropped trips: what was counted there is not known.
+    """
+
+    universe: Universe = field(repr=False)
+    index: Ints = field(repr=False)
+    value: Ints = field(repr=False)
+    loose: Ints = field(repr=False)
+    riders: Sequence[Ints] = field(repr=False)  # the trip types of each of some riders
+
+    @property
+    def total(self) -> int:
+        return int(self.value.sum())
+
+
+def truth(
+    trips: Any,
+    release: Release,
+    *,
+    columns: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    riders: int = 20_000,
+) -> Truth:
+    """The counts that a release was made from, as far as they can be known again, and a sample of riders."""
+    universe, unit = release.features.universe, release.claim.unit
+    if isinstance(unit, Person) and not isinstance(trips, Counts | np.ndarray):
+        return _of_persons(trips, universe, unit, columns or {}, clock or Clock(), riders)
+    if isinstance(trips, Counts):
+        if trips.universe.size != universe.size:
+            raise InputError(
+                f"the trips are counted over {trips.universe!r}, the release is of {universe!r}: count with its universe"
+            )
+        counts = trips
+    else:
+        counts = count(trips, universe, columns=columns, clock=clock)
+    rng = np.random.default_rng(SEED)
+    total = int(counts.value.sum())
+    at = np.sort(rng.integers(0, max(total, 1), min(riders, total)))
+    types = counts.index[np.searchsorted(np.cumsum(counts.value), at, side="right")]
+    return Truth(universe, counts.index, counts.value, _none(), [t[None] for t in rng.permutation(types)])
+
+
+def _none() -> Ints:
+    return np.empty(0, dtype=np.int64)
+
+
+def _of_persons(
+    trips: Any, universe: Universe, unit: Person, columns: Mapping[str, str], clock: Clock, riders: int
+) -> Truth:
+    dimensions = {n: (columns.get(n, n), d) for n, d in universe.dimensions.items()}
+    person = columns.get(unit.column, unit.column)
+    ranks, new, last = [_none()], [np.empty(0, dtype=bool)], None
+    with coded(trips, dimensions, person, clock) as batches:
+        for batch in batches:
+            codes = [batch.column(f"c{d}").to_numpy().astype(np.int64) for d in range(len(dimensions))]
+            rank = universe.rank_codes(codes) if len(batch) else _none()
+            persons = batch.column("person").filter(rank >= 0)
+            if not len(persons):
+                continue
+            ranks.append(rank[rank >= 0])
+            new.append(_starts(persons, last))
+            last = persons[-1]
+    return _bounded(universe, np.concatenate(ranks), np.concatenate(new), unit.max_trips, riders)
+
+
+def _starts(persons: Any, last: Any) -> NDArray[np.bool_]:
+    """Where another person's trips begin."""
+    import pyarrow.compute as pc
+
+    made = np.ones(len(persons), dtype=bool)
+    made[0] = last is None or not persons[0].equals(last)
+    made[1:] = np.asarray(pc.not_equal(persons[1:], persons[:-1]).to_numpy(zero_copy_only=False), dtype=bool)
+    return made
+
+
+def _bounded(universe: Universe, rank: Ints, new: NDArray[np.bool_], most: int, riders: int) -> Truth:
+    """Trips sorted by person: those of persons within the bound are counted, the others' types are loose."""
+    begin = np.flatnonzero(new)
+    many = np.diff(np.append(begin, len(rank)))
+    over = np.repeat(many > most, many)
+    index, value = np.unique(rank[~over], return_counts=True)
+    rng = np.random.default_rng(SEED)
+    within = np.flatnonzero(many <= most)
+    chosen = rng.permutation(within)[:riders]
+    listed = [rank[begin[p] : begin[p] + many[p]] for p in chosen.tolist()]
+    return Truth(universe, index.astype(np.int64), value.astype(np.int64), np.unique(rank[over]), listed)

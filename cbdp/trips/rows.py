@@ -1,0 +1,221 @@
+"""CSV to rows: a total function of a file's bytes. Whatever they are, no row stops the count, and none changes how another is read.
+
+A record is read as RFC 4180 says: fields between marks; a field that begins with a quote ends with one, "" in it standing for one
+quote, and may hold marks and line ends. A line end is LF, or CR LF. What is not so written is dropped:
+
+    a record with more or fewer fields than the first line        itself
+    a quote that is not closed, or not at the end of its field    its line, up to the next line end, and no other: reading goes on
+                                                                  with the line after it
+    a record of LIMIT bytes or more                               its line, likewise
+An empty line is no record. Bytes are not decoded: a field that is no UTF-8 is a value like any other, and equals no label.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+
+Bytes = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+
+CHUNK = 2**23
+LIMIT = 2**20
+QUOTE, LF, CR = 34, 10, 13
+MORE, DROP = -1, -2  # the chunk ends within a record; its quotes are out of place, or it is too long
+
+
+@dataclass
+class Tally:
+    """What was read so far: `lines` by counting line ends, the others by the reader."""
+
+    lines: int = 0
+    records: int = 0
+    rows: int = 0
+
+
+def header(path: Path) -> tuple[str, tuple[str, ...]]:
+    """The mark between fields (the one the first line holds most of) and the names of the columns."""
+    try:
+        with _opened(path) as lines:  # no byte beyond the first line is looked at: those are private
+            line = lines.readline(LIMIT).decode("utf-8-sig")
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error):
+        raise InputError(f"{str(path)!r} cannot be read as CSV: it is damaged, or not UTF-8") from None
+    mark = max(",;\t|", key=line.count)
+    try:
+        names = tuple(next(csv.reader([line], delimiter=mark, strict=True), ()))
+    except csv.Error:
+        names = ()
+    if not names or "\0" in line:
+        raise InputError(f"{str(path)!r} is not a CSV file: its first line must name the columns")
+    return mark, names
+
+
+def batches(
+    path: Path, mark: str, fields: int, places: Sequence[int], tally: Tally, limit: int = LIMIT
+) -> Iterator[Any]:
+    """The fields at these places of every row, as Arrow batches of bytes named v0, v1, …"""
+    wanted = np.full(fields, -1, dtype=np.int64)
+    outputs = list(dict.fromkeys(places))
+    wanted[outputs] = np.arange(len(outputs))
+    with _opened(path) as file:
+        file.readline(LIMIT)
+        rest, skipping, new = b"", False, b"-"
+        while new:
+            new = file.read(CHUNK)
+            tally.lines += new.count(b"\n") if new else 1  # the last line may lack its end
+            data = rest + new
+            if skipping:  # within a line that is dropped
+                end = data.find(b"\n")
+                if end < 0:
+                    continue
+                data = data[end + 1 :]
+            used, skipping, made = _batch(data, not new, ord(mark), wanted, len(outputs), tally, limit)
+            if made is not None:
+                yield _named([made[outputs.index(p)] for p in places])
+            rest = data[used:]
+
+
+def _opened(path: Path) -> Any:
+    opened: Callable[..., Any] = gzip.open if path.name.lower().endswith(".gz") else open
+    return opened(path, "rb")
+
+
+def _batch(
+    data: bytes, final: bool, mark: int, wanted: Ints, columns: int, tally: Tally, limit: int
+) -> tuple[int, bool, list[Any] | None]:
+    """Bytes used, whether the last of them are within a line that is dropped, and a column of bytes for each output."""
+    import pyarrow as pa
+
+    source = np.frombuffer(data, dtype=np.uint8)
+    ends = np.zeros((columns, len(data) // len(wanted) + 3), dtype=np.int32)
+    out = np.empty((columns, len(data)), dtype=np.uint8)
+    rows, used, records, skipping = _split(source, final, mark, wanted, limit, ends, out)
+    tally.records += records
+    tally.rows += rows
+    made = []
+    for c in range(columns if rows else 0):
+        size = int(ends[c, rows])
+        buffers = [None, pa.py_buffer(ends[c, : rows + 1].copy()), pa.py_buffer(out[c, :size].copy())]
+        made.append(pa.Array.from_buffers(pa.binary(), rows, buffers))
+    return used, bool(skipping), made or None
+
+
+def _named(arrays: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_arrays(list(arrays), names=[f"v{i}" for i in range(len(arrays))])
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _split(
+    source: Bytes, final: bool, mark: int, wanted: Ints, limit: int, ends: NDArray[np.int32], out: Bytes
+) -> tuple[int, int, int, bool]:
+    """Rows found, bytes used, records seen, and whether the last line is dropped and goes on.
+
+    `ends[c, r]` is where row r − 1 of column c ends in `out[c]`.
+    """
+    columns = ends.shape[0]
+    filled = np.zeros(columns, dtype=np.int64)
+    rows = records = position = 0
+    while position < len(source):
+        for c in range(columns):
+            filled[c] = ends[c, rows]
+        stop, fields = _record(source, position, final, mark, wanted, limit, filled, out)
+        if stop == MORE:
+            break
+        if stop == DROP:  # this line only: reading goes on after it
+            records += 1
+            while position < len(source) and source[position] != LF:
+                position += 1
+            if position == len(source):
+                return rows, position, records, True
+            position += 1
+            continue
+        position = stop
+        if fields == len(wanted):
+            rows += 1
+            for c in range(columns):
+                ends[c, rows] = filled[c]
+        records += fields > 0
+    return rows, position, records, False
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _record(
+    source: Bytes, start: int, final: bool, mark: int, wanted: Ints, limit: int, filled: Ints, out: Bytes
+) -> tuple[int, int]:
+    """Where a record ends and how many fields it has (0: an empty line); or MORE, or DROP.
+
+    What lies beyond the limit is not looked at, so that the outcome does not depend on where a chunk happens to end.
+    """
+    size = min(len(source), start + limit)
+    unended = DROP if size == start + limit else MORE
+    ended = final and size == len(source) and unended == MORE  # the end of the file ends a record
+    position, fields = start, 0
+    while True:
+        column = wanted[fields] if fields < len(wanted) else -1
+        if position < size and source[position] == QUOTE:
+            position, closed = _quoted(source, size, position + 1, column, filled, out)
+            if not closed:
+                return DROP if ended else unended, 0
+            if position < size and source[position] == CR and (position + 1 < size or ended):
+                position += 1
+                if position < size and source[position] != LF:
+                    return DROP, 0
+            elif position < size and source[position] == CR:
+                return unended, 0
+            if position < size and source[position] != mark and source[position] != LF:
+                return DROP, 0
+        else:
+            begin = position
+            while position < size and source[position] != mark and source[position] != LF:
+                position += 1
+            at_end = position == size or source[position] == LF
+            end = position - 1 if at_end and position > begin and source[position - 1] == CR else position
+            if at_end and end == begin and fields == 0 and (position < size or ended):
+                return min(position + 1, size), 0
+            if column >= 0:
+                place = filled[column]
+                for at in range(begin, end):
+                    out[column, place] = source[at]
+                    place += 1
+                filled[column] = place
+        if position == size and not ended:
+            return unended, 0
+        fields += 1
+        if position == size or source[position] == LF:
+            return min(position + 1, size), fields
+        position += 1
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _quoted(
+    source: Bytes, size: int, position: int, column: int, filled: Ints, out: Bytes
+) -> tuple[int, bool]:
+    """The place after the closing quote and True; where there is none before `size`, False."""
+    place = filled[column] if column >= 0 else 0
+    while position < size:
+        byte = source[position]
+        if byte == QUOTE:
+            if position + 1 < size and source[position + 1] == QUOTE:
+                position += 1
+            else:
+                if column >= 0:
+                    filled[column] = place
+                return position + 1, True
+        if column >= 0:
+            out[column, place] = byte
+            place += 1
+        position += 1
+    return position, False
