@@ -97,6 +97,7 @@ class Axis:
 
     name: str
     size: int
+    field: int
     ways: tuple[Way, ...]
 
 

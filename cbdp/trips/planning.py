@@ -145,13 +145,13 @@ class _Making:
         place = self.place(column)
         kind = self.fields[place].kind
         if kind.name == NOTHING:  # no row says what the column holds, so it fits whatever it is for
-            return Axis(name, len(dimension), ())
+            return Axis(name, len(dimension), place, ())
         ways = value_ways(dimension, kind, place, typed=self.schema.typed)
         if not ways or kind.name == TEXT:
             ways += self._by_time(name, dimension, place)
         if not ways:
             raise refusal(column, plain_kind(self.schema.kinds[column]), dimension)
-        return Axis(name, len(dimension), tuple(ways))
+        return Axis(name, len(dimension), place, tuple(ways))
 
     def _by_time(self, name: str, dimension: Dimension, place: int) -> list[Way]:
         found = time_way(name, dimension, self.clock)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -104,7 +105,7 @@ def _periods(name: str, dimension: Dimension) -> Maker:
     edges = dimension.edges or ()
     if len(edges) != len(dimension) + 1:
         raise InputError(f"{len(dimension)} periods of {name!r} need {len(dimension) + 1} edges")
-    if any(b <= a for a, b in zip(edges[:-1], edges[1:], strict=True)):
+    if any(b <= a for a, b in itertools.pairwise(edges)):
         raise InputError(f"the edges of {name!r} do not rise: list them in the order of the day")
     width = math.gcd(*edges, DAY)
     seconds = np.arange(max(0, edges[0]), min(DAY, edges[-1]), width, dtype=np.int64)

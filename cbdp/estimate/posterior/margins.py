@@ -20,6 +20,8 @@ from cbdp.solvers.problem import bincount
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+LAPLACE = 3.0  # the excess kurtosis of Laplace noise
+
 
 @dataclass(frozen=True, eq=False)
 class Margin:
@@ -47,10 +49,10 @@ def margins(features: FeatureDag, measurements: Sequence[Measurement]) -> list[M
     def margin(found: tuple[tuple[str, ...], Partition]) -> Margin:
         by, partition = found
         element = partition.element_of(codes)
-        known, precision, alone = known_sums(element, partition.size, measured, inside)
+        known, precision, alone, tails = known_sums(element, partition.size, measured, inside)
         asked = bool((alone > 0.5).all())
         return Margin(
-            by, partition.size, element.astype(np.int32), known, precision, *noise_law(alone), asked
+            by, partition.size, element.astype(np.int32), known, precision, *noise_law(tails), asked
         )
 
     return each(margin, sorted(useful, key=lambda found: found[1].size)[: TUNING.most_margins], universe.size)
@@ -76,12 +78,13 @@ def _groupings(universe: Universe) -> list[tuple[str, ...]]:
 
 def known_sums(
     element: Ints, size: int, measured: Sequence[Measurement], inside: dict[str, Ints]
-) -> tuple[Floats, Floats, Floats]:
-    """Sums of the measured features that refine the margin, combined by inverse variance: value, precision, share.
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Sums of the measured features that refine the margin, combined by inverse variance: value, precision, share, tails.
 
-    The share is how much of the variance is that of a single noise: 1 is all of it, near 0 there are very many.
+    The share is how much of the variance is that of a single noise: 1 is all of it, near 0 there are very many. The tails are
+    the excess kurtosis of the noise in the sums, in that of Laplace noise, which stands in for laws that are not known.
     """
-    total, precision, fourth = np.zeros(size), np.zeros(size), np.zeros(size)
+    total, precision, fourth, tails = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
     for m in measured:
         held = np.full(len(m.values), -1, dtype=np.int64)
         if m.elements is not None or not _refines(inside[m.feature], element, held):
@@ -90,9 +93,11 @@ def known_sums(
         variance = bincount(held, m.variance, size)
         total += bincount(held, m.values.astype(float), size) / variance
         precision += 1.0 / variance
-        fourth += bincount(held, m.variance**2, size) / variance**2 / variance**2
-    sure = np.maximum(precision, 1e-300)
-    return total / sure, precision, np.minimum(fourth / np.maximum(precision**2, 1e-300), 1.0)
+        one = bincount(held, m.variance**2, size) / variance**2 / variance**2
+        fourth += one
+        tails += one if m.noise is None else m.noise.excess_kurtosis / LAPLACE * one
+    sure, square = np.maximum(precision, 1e-300), np.maximum(precision**2, 1e-300)
+    return total / sure, precision, np.minimum(fourth / square, 1.0), np.minimum(tails / square, 1.0)
 
 
 @njit(cache=True, nogil=True)
@@ -106,9 +111,9 @@ def _refines(fine, coarse, held):  # type: ignore[no-untyped-def]  # noqa: ANN00
     return True
 
 
-def noise_law(alone: Floats) -> tuple[Floats, Floats]:
-    """The power and the width of a law with the kurtosis of such a sum of Laplace noises: 3 beyond the normal for one."""
+def noise_law(tails: Floats) -> tuple[Floats, Floats]:
+    """The power and the width of a law with such tails: 1 is the kurtosis of Laplace noise, 0 that of the normal law."""
     power = np.linspace(1.0, 2.0, 101)
     beyond = np.exp(gammaln(5 / power) + gammaln(1 / power) - 2 * gammaln(3 / power)) - 3.0
-    found = np.interp(3.0 * alone, beyond[::-1], power[::-1])
+    found = np.interp(LAPLACE * tails, beyond[::-1], power[::-1])
     return found, np.exp(0.5 * (gammaln(1 / found) - gammaln(3 / found)))

@@ -26,6 +26,7 @@ from cbdp.estimate.posterior.margins import Margin
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.shapes import best_shape
 from cbdp.estimate.posterior.threads import each
+from cbdp.privacy.laws import Law
 from cbdp.privacy.measurement import Measurement
 
 Floats = NDArray[np.float64]
@@ -86,7 +87,7 @@ def expected(
         _by_likelihood(margin, rate, log, fold, table, likely, shape)
         if progress is not None:
             progress((done + 1) / (2 * len(margins)))
-    bunched = _bunched(noisy, _own(rate, fold), table.variance)
+    bunched = _bunched(noisy, _own(rate, fold), table.noise)
     for done, margin in enumerate(margins):
         _by_sums(margin, rate, fold, noisy, table.variance, bunched)
         if progress is not None:
@@ -276,11 +277,12 @@ def _held(element, rate, size):  # type: ignore[no-untyped-def]  # noqa: ANN001,
 # Factors by sums
 
 
-def _bunched(noisy: Floats, rate: Floats, variance: float) -> float:
+def _bunched(noisy: Floats, rate: Floats, law: Law) -> float:
     """How much more than Poisson counts vary about their rate; 1 where that cannot be told from noise."""
+    variance = law.variance()
     total = max(float(rate.sum()), 1.0)
     extra = float(np.square(noisy - rate).sum()) - len(noisy) * variance
-    chance = math.sqrt(5.0 * len(noisy)) * variance  # of squares of Laplace noise: the kurtosis is 6
+    chance = math.sqrt((law.excess_kurtosis + 2.0) * len(noisy)) * variance  # of squares of the noise
     return max(1.0, extra / total) if extra > TUNING.bunched_sure * chance else 1.0
 
 

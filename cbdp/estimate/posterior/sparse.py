@@ -150,8 +150,8 @@ def _margins(features: FeatureDag, measured: Sequence[Measurement]) -> list[Marg
             joint = joint * (int(codes[name].max()) + 1) + codes[name]
         element: Ints = np.unique(joint, return_inverse=True)[1]
         size = int(element.max()) + 1
-        known, precision, alone = known_sums(element, size, measured, inside)
-        power, width = noise_law(alone)
+        known, precision, alone, tails = known_sums(element, size, measured, inside)
+        power, width = noise_law(tails)
         asked = bool((alone > 0.5).all())
         made.append(Margin(by, size, element.astype(np.int32), known, precision, power, width, asked))
     return sorted((m for m in made if m.size > 1), key=lambda m: (m.size, m.by))

@@ -15,6 +15,7 @@ from cbdp.errors import InputError
 
 Floats = NDArray[np.float64]
 LEAST_SCALE = 1e-300
+AT_ONCE = 512  # columns of a lattice that are blurred at a time
 LEAST_VARIANCE = 1e-100  # what is given to noise too small to speak of: it can be computed with
 
 
@@ -134,32 +135,45 @@ class Law(ABC):
     def extreme(self, many: Any, spare: float) -> Any:
         """About what the largest of so many noises exceeds with probability exp(−spare)."""
         wanted = np.exp(-spare) / np.asarray(many, dtype=float)
-        return np.vectorize(lambda p: self._level(lambda t: float(self.survival(t)), p))(wanted)
+        high = np.full(wanted.shape, 1e3 * math.sqrt(self.variance()) + 1)
+        low = -high
+        for _ in range(100):
+            middle = (low + high) / 2
+            exceeded = self.survival(middle) > wanted
+            low, high = np.where(exceeded, middle, low), np.where(exceeded, high, middle)
+        return (low + high) / 2
 
     def shift(self, excess: Floats) -> Floats:
         """About the s at which E max(0, Z − s) is this: where noise on empty types adds up to so much for each."""
-        find = np.vectorize(lambda e: self._level(self._mean_excess, e))
-        return np.asarray(find(np.asarray(excess, dtype=float)), dtype=float)
-
-    def _mean_excess(self, s: float) -> float:
-        far = max(s, 0.0) + 60 * math.sqrt(self.variance())
-        at = np.linspace(s, far, 4001)
-        return float(np.trapezoid(self.survival(at), at))
-
-    def _level(self, falls: Any, wanted: float) -> float:
-        """Where a falling function takes a value, by bisection."""
-        low, high = -1e3 * math.sqrt(self.variance()) - 1, 1e3 * math.sqrt(self.variance()) + 1
-        for _ in range(200):
-            middle = (low + high) / 2
-            low, high = (middle, high) if falls(middle) > wanted else (low, middle)
-        return (low + high) / 2
+        reach = 60 * math.sqrt(self.variance()) + 1
+        at = np.linspace(-reach, reach, 24_001)
+        share = self.survival(at)
+        pieces = np.append((share[1:] + share[:-1]) / 2 * np.diff(at), 0.0)
+        mean = np.cumsum(pieces[::-1])[::-1]  # E max(0, Z − s) is the integral of P(Z > t) over t > s
+        wanted = np.asarray(excess, dtype=float)
+        return np.where(wanted > mean[0], -wanted, np.interp(-wanted, -mean, at))
 
     def blurred(self, rows: Floats, step: int) -> Floats:
-        """Laws on a lattice of this step (rows) after the noise was added."""
-        from scipy.signal import fftconvolve
+        """Laws on a lattice of this step (rows) after the noise was added.
 
+        No Fourier transform: what is least likely would drown in its rounding errors, and outliers are judged by it.
+        """
         wide = rows.shape[-1]
-        at = step * np.arange(-wide + 1, wide)
-        mass = self.survival(at - step / 2) - self.survival(at + step / 2) if step > 1 else self.pmf(at)
-        made: Floats = fftconvolve(rows, mass[None, :], axes=-1)[:, wide - 1 : 2 * wide - 1]
-        return np.maximum(made, 0.0)
+        up = self._mass(step * np.arange(wide), step)
+        mass = np.concatenate([up[:0:-1], up])  # at −wide + 1 … wide − 1 steps
+        made = np.empty(rows.shape)
+        for start in range(0, wide, AT_ONCE):
+            to = np.arange(start, min(start + AT_ONCE, wide))
+            made[:, to] = rows @ mass[wide - 1 + to - np.arange(wide)[:, None]]
+        return made
+
+    def _mass(self, at: NDArray[Any], step: int) -> Floats:
+        """The probability of what is nearest to these points of a lattice; what lies between two is shared evenly."""
+        if step == 1:
+            return self.pmf(at)
+        if not self.whole:
+            return self.survival(at - step / 2) - self.survival(at + step / 2)
+        more, less = step // 2, (step - 1) // 2
+        one = self.survival(at - less - 1) - self.survival(at + more)
+        other = self.survival(at - more - 1) - self.survival(at + less)
+        return np.asarray((one + other) / 2)

@@ -1,0 +1,394 @@
+"""The counting plan as SQL: joins, whole numbers, SHA-256 and windows, in the words that SQL engines share.
+
+What they do not share is a `Dialect`. Queries are chains of common table expressions, one for each step of the plan:
+
+    read → [at → day → [zone] → moment]* → coded → inside → (numbered → ticketed → chosen →) grouped
+
+Tables of public keys lie beside the trips (`tables`), and, with persons, a table `secret` of one row and one column, `word`: the key.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cbdp.features.calendar import DAY
+from cbdp.trips.kinds import Kind
+from cbdp.trips.plan import MOST_TRIPS, By, Form, Moment, Plan, Way
+from cbdp.trips.zones import FIRST_DAY, LAST_DAY
+
+MICRO = 10**6
+EARLIEST, LATEST = FIRST_DAY * DAY * MICRO, LAST_DAY * DAY * MICRO - 1
+SECRET = "secret"  # noqa: S105 - the name of the table that holds the key
+
+# What becomes of a row at an axis; in inspections
+COUNTED, MISSING, UNKNOWN, OUTSIDE, UNREAD = range(5)
+
+Named = Callable[[str], str]  # a table of ours → what stands after FROM for it
+
+
+class Dialect(ABC):
+    """How an engine says what is not said alike, of the fields of one plan in one source."""
+
+    @abstractmethod
+    def value(self, field: int, kind: Kind, by: By) -> str:
+        """A field's key of a way: bytes, a whole number, a double; NULL where it has none."""
+
+    @abstractmethod
+    def instant(self, field: int, kind: Kind, form: Form) -> str:
+        """Whole microseconds since 1970, floored, by a form that gives an instant."""
+
+    @abstractmethod
+    def day(self, field: int, kind: Kind, form: Form) -> str:
+        """Days since 1970, by a form that gives a date."""
+
+    @abstractmethod
+    def second(self, field: int, kind: Kind, form: Form) -> str:
+        """The second of the day, floored, by a form that gives a time of day or an hour."""
+
+    @abstractmethod
+    def person(self, field: int, kind: Kind) -> str:
+        """A value that is equal for the trips of one person and no other, never by a collation; NULL for nobody."""
+
+    @abstractmethod
+    def ticket(self, kind: Kind) -> str:
+        """The ticket (cbdp.trips.tickets) as 64 hexadecimal digits, of the columns `person`, `j` and `word`."""
+
+    @abstractmethod
+    def nobody_else(self, field: int, kind: Kind) -> str:
+        """As `person`, in other words: for the invariants, which must not share the count's mistakes."""
+
+    @abstractmethod
+    def shown(self, field: int, kind: Kind) -> str:
+        """A field as text for the curator's eyes; NULL where it is missing."""
+
+    @abstractmethod
+    def div(self, a: str, b: int) -> str:
+        """A whole number, not negative, by another, rounded down."""
+
+    def total(self, value: str) -> str:
+        """The sum of whole numbers up to MOST_TRIPS, which must not overflow, saturated there."""
+        return f"CAST(LEAST(SUM(CAST({value} AS DECIMAL(38, 0))), {MOST_TRIPS}) AS BIGINT)"
+
+    def kept(self, most: int, kind: Kind, secret: str) -> list[Step]:
+        """Steps from `inside` (person, flat) to `kept` (person, flat); `secret` is the table that holds the key."""
+        word = f"CROSS JOIN {secret}"
+        return [
+            Step("numbered", f"SELECT person, flat, {_row_number('flat')} AS j FROM inside"),
+            Step("ticketed", f"SELECT person, flat, j, {self.ticket(kind)} AS ticket FROM numbered {word}"),
+            Step("chosen", f"SELECT person, flat, {_row_number('ticket, j')} AS place FROM ticketed"),
+            Step("kept", f"SELECT person, flat FROM chosen WHERE place <= {most}"),
+        ]
+
+
+def _row_number(order: str) -> str:
+    return f"ROW_NUMBER() OVER (PARTITION BY person ORDER BY {order})"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A common table expression."""
+
+    name: str
+    text: str
+
+
+def query(steps: Iterable[Step], last: str) -> str:
+    return "WITH " + ",\n".join(f"{s.name} AS ({s.text})" for s in steps) + f"\n{last}"
+
+
+def tables(plan: Plan) -> dict[str, Any]:
+    """The public tables that lie beside the trips: name → Arrow table. Keys are unique in each."""
+    import pyarrow as pa
+
+    found = {}
+    for a, axis in enumerate(plan.axes):
+        for w, way in enumerate(axis.ways):
+            keys = pa.array(way.keys, pa.binary()) if way.by == "bytes" else pa.array(way.keys)
+            found[f"way_{a}_{w}"] = pa.table({"look": keys, "code": pa.array(way.codes)})
+    for z, zeros in enumerate(plan.zeros):
+        found[f"zero_{z}"] = pa.table({"look": zeros.flat})
+    for m, moment in enumerate(plan.moments):
+        zone = plan.zones.get(moment.zone or "")
+        if zone is not None and zone.fixed is None:
+            columns = {"day": zone.day, "before": zone.before, "change": zone.change, "after": zone.after}
+            found[f"zone_{m}"] = pa.table({f"zone_{name}": column for name, column in columns.items()})
+    return found
+
+
+# Steps
+
+
+def read(plan: Plan, say: Dialect, source: str, *, every: bool = False) -> Step:
+    """All that is needed of a row, each as bytes, a whole number or a double."""
+    columns: dict[str, str] = {}
+    for axis in plan.axes:
+        for way in axis.ways:
+            if way.by not in ("second", "day"):
+                columns[_key(way)] = say.value(way.of, plan.fields[way.of].kind, way.by)
+    for m, moment in enumerate(plan.moments):
+        columns |= _moment_columns(m, moment, plan.fields[moment.field].kind, say)
+    if plan.weight is not None:
+        whole = say.value(plan.weight, plan.fields[plan.weight].kind, "whole")
+        columns["weight"] = f"CASE WHEN {whole} >= 0 THEN LEAST({whole}, {MOST_TRIPS}) END"
+    if plan.bound is not None:
+        columns["person"] = say.person(plan.bound.person, plan.fields[plan.bound.person].kind)
+    if every:
+        columns |= {f"shown_{i}": say.shown(i, f.kind) for i, f in enumerate(plan.fields)}
+    listed = ", ".join(f"{text} AS {name}" for name, text in columns.items()) or "1 AS nothing"
+    return Step("read_rows", f"SELECT {listed} FROM {source}")
+
+
+def _key(way: Way) -> str:
+    return f"f{way.of}_{way.by}"
+
+
+def _moment_columns(m: int, moment: Moment, kind: Kind, say: Dialect) -> dict[str, str]:
+    texts: dict[str, list[str]] = {"us": [], "date": [], "time": []}
+    for form in moment.forms:
+        if form.gives in ("stamp", "epoch"):
+            texts["us"].append(say.instant(moment.field, kind, form))
+        elif form.gives == "date":
+            texts["date"].append(say.day(moment.field, kind, form))
+        else:
+            texts["time"].append(say.second(moment.field, kind, form))
+    return {f"m{m}_{name}": _first(found) for name, found in texts.items() if found}
+
+
+def _first(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"COALESCE({', '.join(texts)})"
+
+
+def moments(plan: Plan, say: Dialect, named: Named) -> list[Step]:
+    """For every moment m the columns m_day and m_second, by the zone's clock."""
+    steps: list[Step] = []
+    for m, moment in enumerate(plan.moments):
+        before = steps[-1].name if steps else "read_rows"
+        steps += _moment(m, moment, plan, say, named, before)
+    return steps
+
+
+def _moment(m: int, moment: Moment, plan: Plan, say: Dialect, named: Named, before: str) -> list[Step]:
+    gives = {form.gives for form in moment.forms}
+    instant = bool(gives & {"stamp", "epoch"})
+    steps = _instant(m, moment, plan, say, named, before) if instant else []
+    day = [f"m{m}_iday"] if instant else []
+    second = [f"m{m}_isecond"] if instant else []
+    if "date" in gives:
+        day.append(f"CASE WHEN m{m}_date BETWEEN {FIRST_DAY} AND {LAST_DAY - 1} THEN m{m}_date END")
+    if gives & {"time", "hour"}:
+        second.append(f"CASE WHEN m{m}_time BETWEEN 0 AND {DAY - 1} THEN m{m}_time END")
+    none = "CAST(NULL AS BIGINT)"
+    made = f"{_first(day or [none])} AS m{m}_day, {_first(second or [none])} AS m{m}_second"
+    last = steps[-1].name if steps else before
+    return [*steps, Step(f"moment_{m}", f"SELECT *, {made} FROM {last}")]
+
+
+def _instant(m: int, moment: Moment, plan: Plan, say: Dialect, named: Named, before: str) -> list[Step]:
+    """Day and second of an instant, both floored."""
+    zone = plan.zones.get(moment.zone or "")
+    table = zone is not None and zone.fixed is None
+    moved = f" + {zone.fixed * MICRO}" if zone is not None and zone.fixed is not None else ""
+    at, rest, day = f"m{m}_at", f"m{m}_rest", DAY * MICRO
+    inside = f"CASE WHEN m{m}_us BETWEEN {EARLIEST} AND {LATEST} THEN m{m}_us{moved} END"
+    u = "u" if table else "i"  # by UTC's clock, or by the one wanted
+    split = f"{say.div(rest, MICRO)} AS m{m}_{u}second"
+    steps = [
+        Step(f"at_{m}", f"SELECT *, {inside} AS {at} FROM {before}"),
+        Step(f"rest_{m}", f"SELECT *, MOD(MOD({at}, {day}) + {day}, {day}) AS {rest} FROM at_{m}"),
+        # shifted by whole days, so that what is divided is not negative
+        Step(
+            f"split_{m}",
+            f"SELECT *, {say.div(f'({at} - {rest} + {-FIRST_DAY * 2 * day})', day)} - {-FIRST_DAY * 2} AS m{m}_{u}day, "
+            f"{split} FROM rest_{m}",
+        ),
+    ]
+    if not table:
+        return steps
+    shift = f"CASE WHEN m{m}_usecond >= zone_change THEN zone_after ELSE zone_before END"
+    join = f"LEFT JOIN {named(f'zone_{m}')} z ON z.zone_day = t.m{m}_uday"
+    local, over = f"m{m}_local", f"CASE WHEN m{m}_local < 0 THEN -1 WHEN m{m}_local >= {DAY} THEN 1 ELSE 0 END"
+    return [
+        *steps,
+        Step(f"local_{m}", f"SELECT t.*, m{m}_usecond + {shift} AS {local} FROM split_{m} t {join}"),
+        Step(
+            f"zoned_{m}",
+            f"SELECT *, CASE WHEN {local} IS NOT NULL THEN m{m}_uday + {over} END AS m{m}_iday, "
+            f"{local} - {DAY} * {over} AS m{m}_isecond FROM local_{m}",
+        ),
+    ]
+
+
+def coded(plan: Plan, say: Dialect, named: Named, before: str, *, every: bool = False) -> Step:
+    """Codes c0, c1, … by the axes' ways; rows without a code drop out unless `every` one is wanted."""
+    codes, joins, where = [], [], []
+    for a, axis in enumerate(plan.axes):
+        found = [f"w_{a}_{w}.code" for w in range(len(axis.ways))]
+        inner = len(found) == 1 and not every
+        for w, way in enumerate(axis.ways):
+            on = f"w_{a}_{w}.look = {_looked_up(way, say)}"
+            joins.append(f"{'JOIN' if inner else 'LEFT JOIN'} {named(f'way_{a}_{w}')} w_{a}_{w} ON {on}")
+        code = _first(found) if found else "CAST(NULL AS BIGINT)"
+        codes.append(f"{code} AS c{a}")
+        if not inner:
+            where.append(f"{code} IS NOT NULL")
+    carried = [f"t.{c}" for c in ("weight", "person") if _has(plan, c)]
+    if every:
+        carried = ["t.*"]
+    where += [f"{c} IS NOT NULL" for c in carried]
+    condition = f" WHERE {' AND '.join(where)}" if where and not every else ""
+    return Step("coded", f"SELECT {', '.join([*carried, *codes])} FROM {before} t {' '.join(joins)}{condition}")
+
+
+def _has(plan: Plan, column: str) -> bool:
+    return (plan.weight if column == "weight" else plan.bound) is not None
+
+
+def _looked_up(way: Way, say: Dialect) -> str:
+    if way.by == "second":
+        second = f"t.m{way.of}_second"
+        return say.div(second, way.width) if way.width > 1 else second
+    return f"t.m{way.of}_day" if way.by == "day" else f"t.{_key(way)}"
+
+
+def inside(plan: Plan, named: Named) -> Step:
+    """The place of the codes in the product of the axes; structural zeros drop out."""
+    joins, where = [], []
+    for z, zeros in enumerate(plan.zeros):
+        join = "LEFT JOIN" if zeros.out else "JOIN"
+        joins.append(f"{join} {named(f'zero_{z}')} z{z} ON z{z}.look = {flat(zeros.axes, zeros.shape)}")
+        where += [f"z{z}.look IS NULL"] if zeros.out else []
+    columns = [c for c in ("weight", "person") if _has(plan, c)]
+    columns.append(f"{flat(range(len(plan.axes)), plan.shape)} AS flat")
+    condition = f" WHERE {' AND '.join(where)}" if where else ""
+    return Step("inside", f"SELECT {', '.join(columns)} FROM coded {' '.join(joins)}{condition}")
+
+
+def flat(axes: Sequence[int], shape: Sequence[int]) -> str:
+    text = f"c{axes[0]}"
+    for axis, size in zip(axes[1:], shape[1:], strict=True):
+        text = f"({text} * {size} + c{axis})"
+    return text
+
+
+def steps_inside(plan: Plan, say: Dialect, source: str, named: Named) -> list[Step]:
+    """From rows to (weight, person, flat) of all that is inside the universe."""
+    moved = moments(plan, say, named)
+    before = moved[-1].name if moved else "read_rows"
+    return [read(plan, say, source), *moved, coded(plan, say, named, before), inside(plan, named)]
+
+
+# Queries
+
+
+def counts(plan: Plan, say: Dialect, source: str, named: Named) -> str:
+    """Rows (flat, n) without a bound."""
+    n = "COUNT(*)" if plan.weight is None else say.total("weight")
+    weighty = "" if plan.weight is None else " HAVING SUM(weight) > 0"
+    return query(
+        steps_inside(plan, say, source, named), f"SELECT flat, {n} AS n FROM inside GROUP BY flat{weighty}"
+    )
+
+
+def kept(plan: Plan, say: Dialect, source: str, named: Named) -> str:
+    """Rows (person, flat) of the kept trips."""
+    assert plan.bound is not None
+    kind = plan.fields[plan.bound.person].kind
+    steps = [*steps_inside(plan, say, source, named), *say.kept(plan.bound.most, kind, named(SECRET))]
+    return query(steps, "SELECT person, flat FROM kept")
+
+
+def by_person(plan: Plan, say: Dialect, source: str, named: Named) -> str:
+    """Rows (person, flat) of all trips inside, in order."""
+    return query(steps_inside(plan, say, source, named), "SELECT person, flat FROM inside ORDER BY person, flat")
+
+
+def loads(plan: Plan, say: Dialect, source: str, named: Named) -> str:
+    """Rows (trips, persons): how many persons have how many trips."""
+    each = "SELECT COUNT(*) AS trips FROM inside GROUP BY person"
+    last = f"SELECT trips, COUNT(*) AS persons FROM ({each}) e GROUP BY trips ORDER BY trips"
+    return query(steps_inside(plan, say, source, named), last)
+
+
+# Invariants: other words for what the count relies on
+
+
+def most_kept(table: str) -> str:
+    """The greatest number of kept trips of any person, of a table (person, flat)."""
+    each = f"SELECT COUNT(flat) AS trips FROM {table} GROUP BY person"
+    return f"SELECT MAX(trips) FROM ({each}) e"
+
+
+def allowed(plan: Plan, say: Dialect, source: str) -> str:
+    """The most trips that may be kept in all: of every person at most `most`, and no more than they have rows."""
+    assert plan.bound is not None
+    who = say.nobody_else(plan.bound.person, plan.fields[plan.bound.person].kind)
+    each = f"SELECT COUNT(*) AS trips FROM (SELECT {who} AS who FROM {source}) r WHERE who IS NOT NULL GROUP BY who"
+    most = plan.bound.most
+    return f"SELECT SUM(CASE WHEN trips > {most} THEN {most} ELSE trips END) FROM ({each}) e"
+
+
+def weights(plan: Plan, say: Dialect, source: str) -> str:
+    """The sum of all weights that are counts."""
+    assert plan.weight is not None
+    whole = say.value(plan.weight, plan.fields[plan.weight].kind, "whole")
+    return f"SELECT SUM(CAST(w AS DECIMAL(38, 0))) FROM (SELECT {whole} AS w FROM {source}) r WHERE w > 0"
+
+
+# Inspections
+
+
+def statuses(plan: Plan, say: Dialect, source: str, named: Named) -> str:
+    """Rows (s0, s1, …, zero, nobody, weightless, rows, trips): how many rows share each combination."""
+    joins = [
+        f"LEFT JOIN {named(f'zero_{z}')} z{z} ON z{z}.look = {flat(zeros.axes, zeros.shape)}"
+        for z, zeros in enumerate(plan.zeros)
+    ]
+    zero = [f"(z{z}.look IS {'NOT ' if zeros.out else ''}NULL)" for z, zeros in enumerate(plan.zeros)]
+    all_in = " AND ".join(f"c{a} IS NOT NULL" for a in range(len(plan.axes)))
+    columns = [f"{_status(plan, a)} AS s{a}" for a in range(len(plan.axes))]
+    columns.append(f"CASE WHEN {all_in} AND ({' OR '.join(zero) or '1 = 0'}) THEN 1 ELSE 0 END AS zero")
+    for name, column in (("nobody", "person"), ("weightless", "weight")):
+        none = f"CASE WHEN {column} IS NULL THEN 1 ELSE 0 END" if _has(plan, column) else "0"
+        columns.append(f"{none} AS {name}")
+    columns.append(f"{'COALESCE(weight, 0)' if _has(plan, 'weight') else '1'} AS trips")
+    marked = Step("marked", f"SELECT {', '.join(columns)} FROM coded {' '.join(joins)}")
+    groups = ", ".join([*(f"s{a}" for a in range(len(plan.axes))), "zero", "nobody", "weightless"])
+    last = f"SELECT {groups}, COUNT(*) AS n, {say.total('trips')} AS trips FROM marked GROUP BY {groups}"
+    return query([*_every(plan, say, source, named), marked], last)
+
+
+def examples(plan: Plan, say: Dialect, source: str, named: Named, axis: int, status: int, most: int) -> str:
+    """Rows (value, n): the commonest values of an axis' column that have this status."""
+    shown = f"shown_{plan.axes[axis].field}"
+    where = f"{_status(plan, axis)} = {status} AND {shown} IS NOT NULL"
+    last = f"SELECT {shown} AS value, COUNT(*) AS n FROM coded WHERE {where} GROUP BY {shown} ORDER BY n DESC, value LIMIT {most}"
+    return query(_every(plan, say, source, named), last)
+
+
+def span(plan: Plan, say: Dialect, source: str, named: Named) -> str | None:
+    """One row: the first and the last day of the first moment that has one."""
+    dated = [m for m, t in enumerate(plan.moments) if {f.gives for f in t.forms} & {"stamp", "epoch", "date"}]
+    if not dated:
+        return None
+    steps = [read(plan, say, source), *moments(plan, say, named)]
+    return query(steps, f"SELECT MIN(m{dated[0]}_day), MAX(m{dated[0]}_day) FROM {steps[-1].name}")
+
+
+def _every(plan: Plan, say: Dialect, source: str, named: Named) -> list[Step]:
+    moved = moments(plan, say, named)
+    before = moved[-1].name if moved else "read_rows"
+    return [read(plan, say, source, every=True), *moved, coded(plan, say, named, before, every=True)]
+
+
+def _status(plan: Plan, axis: int) -> str:
+    ways = plan.axes[axis].ways
+    if not ways:
+        return str(MISSING)
+    timed = [w for w in ways if w.by in ("second", "day")]
+    known = " OR ".join(f"m{w.of}_{w.by} IS NOT NULL" for w in timed)
+    other = f"CASE WHEN {known} THEN {OUTSIDE} ELSE {UNREAD} END" if timed else str(UNKNOWN)
+    shown = f"shown_{plan.axes[axis].field}"
+    return f"CASE WHEN c{axis} IS NOT NULL THEN {COUNTED} WHEN {shown} IS NULL THEN {MISSING} ELSE {other} END"
