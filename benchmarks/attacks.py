@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from benchmarks.opal import MECHANISMS, UNIT, tables_of
 from benchmarks.tables import markdown
 from cbdp.audit import consistency, detection, differencing, scale
-from cbdp.audit.tables import Noise, Published, Table, from_release, knowing
+from cbdp.audit.released import from_release
+from cbdp.audit.tables import CountTable, PublishedTables, knowing
 from cbdp.datasets import OpalTaps, opal_taps
 from cbdp.datasets.opal_taps import CREMORNE, MANLY, QUAY_3, TIMES
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.mechanisms import Mechanism, ThresholdLaplace
+from cbdp.privacy.laws import law_of
 
 Ints = NDArray[np.int64]
 
@@ -39,15 +41,15 @@ SAID = {
 }
 
 
-def assessed_rows() -> Published:
+def assessed_rows() -> PublishedTables:
     """The rows of the assessment's Table 2, with the wharf that is missing there."""
-    noise = Noise("laplace", P)
+    noise = law_of("laplace", P)
     keys = {"time": np.full(3, "00:00"), "loc": np.array(list(ROWS))}
-    both = Table("time-loc", keys, np.array(list(ROWS.values())), noise, THRESHOLD, shows_zeros=False)
-    time = Table(
+    both = CountTable("time-loc", keys, np.array(list(ROWS.values())), noise, THRESHOLD, shows_zeros=False)
+    time = CountTable(
         "time", {"time": np.array(["00:00"])}, np.array([150.0]), noise, THRESHOLD, shows_zeros=False
     )
-    return Published((both, time), epsilon=8)
+    return PublishedTables((both, time), epsilon=8)
 
 
 def taps_off(taps: OpalTaps, dag: FeatureDag, day: str) -> Ints:
@@ -93,7 +95,7 @@ def manly(taps: OpalTaps, days: tuple[str, ...], p: Fraction) -> scale.Fit:
             far = (one + other) / 2 >= THRESHOLD + scale.FAR * float(p)
             differences.append((one - other)[far & (one > 0) & (other > 0)])
     value = np.concatenate(differences)
-    noise = Noise("discrete-laplace", float(p))
+    noise = law_of("geometric", float(p))
     group = scale.Residuals("the Manly ferry", value, noise, noise, np.ones(len(value), np.int64), True)
     return scale.fit(group, 0.95)
 
@@ -132,9 +134,7 @@ def main(argv: list[str]) -> int:
 def print_assessed() -> None:
     rows = []
     for group in detection.GROUPS:
-        chances = [
-            detection.detected(Noise(law, P), THRESHOLD, group) for law in ("laplace", "rounded-laplace")
-        ]
+        chances = [detection.detected(law_of(law, P), THRESHOLD, group) for law in ("laplace", "rounded")]
         rows.append(
             [str(group), f"{detection.assessed(P, THRESHOLD, group):.2g}", *(f"{c:.2g}" for c in chances)]
         )

@@ -15,14 +15,16 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.tables import markdown
-from cbdp.app.audit.epsilon import Bound
+from cbdp.app.audit.epsilon import EpsilonBound
 from tests.zoo import HONEST, NARROW, ZOO, Case
 
 CONFIDENCE = 0.95
 ALL: Mapping[str, Case] = {**HONEST, **ZOO, **NARROW}
 
 
-def attacks(names: Sequence[str], seeds: Sequence[int], jobs: int) -> Iterator[tuple[str, list[Bound]]]:
+def attacks(
+    names: Sequence[str], seeds: Sequence[int], jobs: int
+) -> Iterator[tuple[str, list[EpsilonBound]]]:
     """The bounds of each case, one for each seed; progress goes to the error stream."""
     if jobs == 1:
         for name in names:
@@ -33,17 +35,17 @@ def attacks(names: Sequence[str], seeds: Sequence[int], jobs: int) -> Iterator[t
             yield name, list(pool.map(partial(_attack, name), seeds, chunksize=5))
 
 
-def _attack(name: str, seed: int) -> Bound:
+def _attack(name: str, seed: int) -> EpsilonBound:
     print(f"\raudit: {name}, seed {seed}" + " " * 20, end="", file=sys.stderr)
     return ALL[name].attack(seed)
 
 
-def honest_row(name: str, bound: Bound) -> list[str]:
+def honest_row(name: str, bound: EpsilonBound) -> list[str]:
     case = ALL[name]
     return [name, f"{case.claim:g}", f"{bound.epsilon:.3f}", f"{case.reach:g}", f"{case.trials:,}"]
 
 
-def caught_row(name: str, bounds: Sequence[Bound]) -> list[str]:
+def caught_row(name: str, bounds: Sequence[EpsilonBound]) -> list[str]:
     """Catches with the limit that they give for the chance of one, and how far the bounds stay away from the claim."""
     found = np.array([b.epsilon for b in bounds])
     caught = int(sum(b.exceeds for b in bounds))

@@ -66,7 +66,7 @@ class Parts(Generic[T]):
         for name in self.known():
             try:
                 yield name, self.get(name), ""
-            except CbdpError as broken:
+            except Exception as broken:  # noqa: BLE001 - somebody else's module may fail in any way
                 yield name, None, str(broken)
 
     def _load(self, where: str) -> Any:

@@ -1,6 +1,6 @@
-"""Who watches long work hears of its stages; work that nobody watches says nothing.
+"""Progress callbacks; no-op when unset.
 
-What is said tells how far the work is, never what it found: shares are of steps whose number is public.
+Progress says how far the work is, never what it found: shares are of steps whose number is public.
 """
 
 from __future__ import annotations

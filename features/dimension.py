@@ -48,7 +48,7 @@ class Dimension:
                     f"a dimension's value number {place} is missing ({value!r}): name every value"
                 )
             if value in positions:
-                raise InputError(f"the value {value!r} stands twice in a dimension: values must be distinct")
+                raise InputError(f"a dimension lists the value {value!r} twice: list each value once")
             positions[value] = place
         object.__setattr__(self, "values", listed)
         object.__setattr__(self, "edges", None if edges is None else tuple(edges))

@@ -205,7 +205,7 @@ def _parts(universe: Universe, attributes: tuple[Attribute, ...]) -> Iterable[_P
         if listed > MAX_LISTED:
             names = ", ".join(attributes[a].name for a in group)
             raise InputError(
-                f"{names} hang together over {listed} combinations, too many to list: use fewer attributes"
+                f"{names} depend on each other over {listed} combinations, too many to list: use fewer attributes"
             )
         codes = _joint_codes(universe, attributes, group, blocks)
         joint, first, sizes = np.unique(codes, return_index=True, return_counts=True)

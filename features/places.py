@@ -43,7 +43,7 @@ class Stops:
         seen: set[Hashable] = set()
         for stop in self.ids:
             if stop in seen:
-                raise InputError(f"the stop {stop!r} stands twice: ids must be distinct")
+                raise InputError(f"the stop {stop!r} is listed twice: give each stop its own id")
             seen.add(stop)
         for name in ("names", "lat", "lon", "zone"):
             values = getattr(self, name)
@@ -52,7 +52,7 @@ class Stops:
         for stop, lat, lon in zip(self.ids, self.lat.tolist(), self.lon.tolist(), strict=True):
             if abs(lat) > 90 or abs(lon) > 180 or np.isnan(lat) != np.isnan(lon):
                 raise InputError(
-                    f"the stop {stop!r} lies at latitude {lat}, longitude {lon}: give degrees of both"
+                    f"the stop {stop!r} has latitude {lat} and longitude {lon}: give both, in degrees"
                 )
 
     def __len__(self) -> int:
@@ -85,7 +85,7 @@ def stops(
     path = Path(path)
     for name in columns or {}:
         if name not in FIELDS:
-            raise InputError(f"columns name {name!r}: stops have {', '.join(FIELDS)}")
+            raise InputError(f"columns names {name!r}, which stops do not have: they have {', '.join(FIELDS)}")
     gtfs = path.is_dir() or path.suffix.lower() in (".txt", ".zip")
     if path.suffix.lower() in (".geojson", ".json"):
         rows = [_point(feature, path) for feature in _features(path)]
@@ -111,7 +111,7 @@ def _stops(rows: Sequence[Row], names: Mapping[str, str], ids: Callable[[str], H
         try:
             found.append(ids(given))
         except ValueError:
-            raise InputError(f"the stop {given!r} has an id that is no {ids.__name__}") from None
+            raise InputError(f"the id of the stop {given!r} is not a whole number, but the trips have whole numbers: convert one of them") from None
     lat = np.array([_degrees(row.get(names["lat"]), stop) for row, stop in zip(rows, found, strict=True)])
     lon = np.array([_degrees(row.get(names["lon"]), stop) for row, stop in zip(rows, found, strict=True)])
     zones = [str(row.get(names["zone"]) or "").strip() for row in rows]
@@ -143,7 +143,7 @@ def text_of(path: Path) -> str:
             with zipfile.ZipFile(path) as archive:
                 inside = [n for n in archive.namelist() if n.rpartition("/")[2] == "stops.txt"]
                 if not inside:
-                    raise InputError(f"{str(path)!r} holds no stops.txt: it is no GTFS feed")
+                    raise InputError(f"{str(path)!r} has no stops.txt: it is not a GTFS feed")
                 return archive.read(min(inside, key=len)).decode("utf-8-sig")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -161,7 +161,7 @@ def table_rows(text: str, path: Path) -> list[Row]:
     for number, row in enumerate(rows, 2):
         if len(row) != len(header):
             raise InputError(
-                f"row {number} of {str(path)!r} has {len(row)} fields, its first line {len(header)}: mend it"
+                f"row {number} of {str(path)!r} has {len(row)} fields, its first line has {len(header)}: correct the row"
             )
     return [dict(zip(header, row, strict=True)) for row in rows]
 
@@ -175,7 +175,7 @@ def _features(path: Path) -> list[Mapping[str, Any]]:
     if not isinstance(features, list) or not all(
         isinstance(f, dict) and isinstance(f.get("geometry"), dict) for f in features
     ):
-        raise InputError(f"{str(path)!r} is no GeoJSON FeatureCollection with geometries")
+        raise InputError(f"{str(path)!r} is not a GeoJSON FeatureCollection with geometries")
     return features
 
 
@@ -262,7 +262,7 @@ def zones_by_clustering(stops: Stops, zones: int) -> tuple[Stops, tuple[Hashable
     points = _metres(stops.lat[order], stops.lon[order])
     different = len(np.unique(points, axis=0))
     if isinstance(zones, bool) or not isinstance(zones, int) or not 1 <= zones <= different:
-        raise InputError(f"{zones!r} zones of stops at {different} places: choose from 1 to {different}")
+        raise InputError(f"cannot make {zones!r} zones of stops at {different} places: choose a number from 1 to {different}")
     centres = points[_far_apart(points, zones)]
     member, _ = vq(points, centres)
     for _ in range(500):
@@ -335,7 +335,7 @@ def distance_bands(stops: Stops, edges_km: Iterable[float] = (1, 2, 4)) -> NDArr
     """
     edges = [float(e) for e in edges_km]
     if not edges or edges[0] <= 0 or any(b <= a for a, b in itertools.pairwise(edges)):
-        raise InputError(f"edges_km are {edges}: give distances above 0 that rise")
+        raise InputError(f"edges_km are {edges}: give distances above 0 in rising order")
     starts = [0.0, *edges]
     labels = [f"{a:g}-{b:g} km" for a, b in zip(starts, edges, strict=False)] + [f"{edges[-1]:g}+ km"]
     return np.array(labels)[np.searchsorted(edges, distances_km(stops), side="right")]

@@ -38,7 +38,7 @@ class Solver(ABC):
     install: ClassVar[str] = ""  # how to get that
     exact_values: ClassVar[bool] = True  # can hold exact public counts (infinite weights)
     warm: ClassVar[bool] = False  # makes use of an earlier solution
-    largest: ClassVar[int | None] = None  # leaves beyond which it is hopeless
+    largest: ClassVar[int | None] = None  # trip types it can handle; None: any number
 
     @classmethod
     def installed(cls) -> bool:
@@ -69,7 +69,7 @@ class Solver(ABC):
         n = len(problem.target)
         if self.largest is not None and n > self.largest:
             raise SolverError(
-                f"solver {self.name!r} is hopeless beyond {self.largest:,} leaves, here are {n:,}: use 'newton'"
+                f"solver {self.name!r} handles at most {self.largest:,} trip types; this problem has {n:,}: use 'newton'"
             )
 
 

@@ -38,7 +38,7 @@ class Highs(LiftedSolver):
         hipo = importlib.util.find_spec("highspy_extras") is not None
         if not hipo and qp.leaves > MOST_BY_ACTIVE_SET:
             raise SolverError(
-                f"highs without HiPO is hopeless beyond {MOST_BY_ACTIVE_SET:,} leaves, here are {qp.leaves:,}: "
+                f"highs without HiPO handles at most {MOST_BY_ACTIVE_SET:,} trip types; this problem has {qp.leaves:,}: "
                 "pip install highspy-extras, or use 'newton'"
             )
         s = scaled(qp)

@@ -118,7 +118,7 @@ class Sparse:
             ):  # rounding made it indefinite: somewhat more curvature slows a step, not more
                 self.factor = None
         raise SolverError(
-            "the Newton system is too ill-conditioned to be factorised: give leaves more weight"
+            "the Newton system is too ill-conditioned to be factorised: give 'singleton' more weight"
         )
 
 

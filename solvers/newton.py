@@ -80,7 +80,7 @@ class Newton(Solver):
             found = _with_floors(search, every, lam, self.tolerance)
         if search.stalled:
             raise SolverError(
-                f"newton is at residual {found.residual:.1e} and gets no further: give leaves more weight"
+                f"newton stopped making progress at residual {found.residual:.1e}: give 'singleton' more weight"
             )
         prices = {t.name: _spread(dual.prices(found.lam) * unit, places[t.name]) for t in problem.terms}
         leaves = primal(every.target, every.slack, every.cell, found.shift)
@@ -257,7 +257,7 @@ class _Search:
                 return now
             if self.steps >= self.max_steps:
                 raise SolverError(
-                    f"newton is at residual {best.residual:.1e} after {self.steps} steps: raise max_steps"
+                    f"newton reached residual {best.residual:.1e} after {self.steps} steps, the limit: raise max_steps"
                 )
             now = self.step(leaves, now)
             fresh += 1
@@ -280,7 +280,7 @@ class _Search:
             return tried
         if end == slope:  # of a direction that is all rounding
             raise SolverError(
-                f"newton's step at residual {now.residual:.1e} leads nowhere, weights differ too much: give leaves more weight"
+                f"newton cannot go on from residual {now.residual:.1e} because the weights differ too much: give 'singleton' more weight"
             )
         t = leaves.least_along(now.shift, tried.shift, slope, self.dual.growth(direction), end)
         return self.dual.point(leaves, now.lam + t * direction)

@@ -162,3 +162,15 @@ def small() -> tuple[cbdp.FeatureDag, cbdp.Counts]:
     rng = np.random.default_rng(3)
     counts = np.bincount((rng.beta(0.6, 2, 3000) * universe.size).astype(np.int64), minlength=universe.size)
     return dag, cbdp.count(counts, universe)
+
+
+def as_version_1(manifest: dict) -> dict:
+    """A manifest as version 1 of the format stated it."""
+    recipe = manifest.pop("recipe")
+    old = {"expected_trips": "trips", "expected_filled": "filled"}
+    settings = {old.get(name, name): value for name, value in recipe["settings"].items()}
+    for measured in manifest["measurements"]:
+        del measured["law"]
+    for feature in manifest["features"]:
+        (feature["noise"] or {}).pop("zeros", None)
+    return {**manifest, "version": 1, "mechanism": {"name": recipe["mechanism"], "settings": settings}}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import cbdp
-from cbdp.app.audit.epsilon import Bound, Files, Parts, epsilon_lower_bound
+from cbdp.app.audit.epsilon import EpsilonBound, ThroughFiles, TrialParts, epsilon_lower_bound
 from cbdp.app.audit.epsilon_views import Reading, read
 from cbdp.features import SINGLETON
 from cbdp.mechanisms import (
@@ -28,8 +27,9 @@ from cbdp.mechanisms import (
     ThresholdLaplace,
 )
 from cbdp.privacy.entropy import Entropy, InsecureSeededEntropy
+from cbdp.privacy.laws import Law, law_of
 from cbdp.privacy.ledger import BudgetError, Ledger
-from cbdp.privacy.measurement import Measurement
+from cbdp.privacy.measurement import Measurement, NoisyAnswer
 from cbdp.privacy.unit import Person, Trip
 from cbdp.release.release import Release, from_leaves
 from cbdp.trips.count import Counts, count
@@ -39,15 +39,15 @@ Table = dict[str, list[Any]]
 CARD = Person("card", 2)
 
 
-class Counted(Parts):
-    """Parts whose trips are counted before the mechanism gets them: counting trips draws nothing, and takes its time."""
+class Counted(TrialParts):
+    """TrialParts whose trips are counted before the mechanism gets them: counting trips draws nothing, and takes its time."""
 
     def mix(self, one: Table, two: Table, first: np.ndarray) -> np.ndarray:  # type: ignore[override]
         return self.counted(one, two)(first)
 
 
-MANY_PARTS = Parts(30_000, {"stop": ["A", "B"]}, person="card")
-FEW_PARTS = Parts(10_000, {"stop": ["A", "B"]}, person="card")
+MANY_PARTS = TrialParts(30_000, {"stop": ["A", "B"]}, person="card")
+FEW_PARTS = TrialParts(10_000, {"stop": ["A", "B"]}, person="card")
 MANY_COUNTED = Counted(MANY_PARTS.number, MANY_PARTS.dimensions)
 FEW_COUNTED = Counted(FEW_PARTS.number, FEW_PARTS.dimensions)
 
@@ -70,13 +70,13 @@ class Case:
     mechanism: Any
     one: Any
     two: Any
-    parts: Parts | None = MANY_PARTS
+    parts: TrialParts | None = MANY_PARTS
     trials: int = 300_000
     reach: float = 0.9
     claim: float = 1.0
     delta: float | None = None
 
-    def attack(self, seed: int) -> Bound:
+    def attack(self, seed: int) -> EpsilonBound:
         return epsilon_lower_bound(
             self.mechanism,
             self.one,
@@ -99,25 +99,25 @@ class OpalSecondAlgorithm(ThresholdLaplace):
 class SensitivityOfARow(ConstraintBased):
     """Noise for one row where a person has several. Libraries too low by a factor: Casacuberta and others, 2022."""
 
-    def run(self, counts: Counts, entropy: Entropy) -> Release:
-        return super().run(replace(counts, unit=Trip()), entropy)
+    def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
+        return super().measure(replace(counts, unit=Trip()), entropy)
 
 
 class SensitivityOfARowOnEveryType(Laplace):
     """The same with noise on every trip type only."""
 
     @property
-    def scale(self) -> Fraction:
-        return 1 / self.spent
+    def noise(self) -> Law:
+        return law_of(self.law, 1 / self.epsilon)
 
 
 class ChargedOnce(ConstraintBased):
     """Two features, each measured with the whole ε, and one charge. Variants of sparse vector: Lyu, Su and Li, 2017."""
 
-    def run(self, counts: Counts, entropy: Entropy) -> Release:
+    def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
         assert self.measured is not None
-        spent = self.spent * len(self.measured)
-        return ConstraintBased(self.features, spent, measured=self.measured).run(counts, entropy)
+        spent = self.epsilon * len(self.measured)
+        return ConstraintBased(self.features, spent, measured=self.measured).measure(counts, entropy)
 
 
 @dataclass(frozen=True)
@@ -133,12 +133,11 @@ class KnownSeed:
 class MironovsFloats(Laplace):
     """Floating-point noise: the lowest bits tell what it was added to. Mironov, 2012, in every library of the time."""
 
-    def run(self, counts: Counts, entropy: Entropy) -> Release:
+    def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
         rng = np.random.default_rng(int(entropy.words(1, 64)[0]))
-        truth = counts.dense()
-        noisy = truth + rng.laplace(scale=float(self.scale), size=len(truth))
-        measured = Measurement(SINGLETON, noisy, scale=self.scale, epsilon=self.spent)
-        return Release(self.features, self.name, self.claim(), *from_leaves(noisy), (measured,), secure=False)
+        truth, law = counts.dense(), law_of("laplace", self.noise.scale)
+        noisy = truth + rng.laplace(scale=float(law.scale), size=len(truth))
+        return [Measurement(SINGLETON, noisy, scale=law.scale, law=law.name, epsilon=self.epsilon)]
 
 
 @dataclass(frozen=True)
@@ -158,25 +157,29 @@ class InsertionOrder:
         return replace(release, index=release.index[order], value=release.value[order])
 
 
-class MetadataPeeked(ConstraintBased):
+@dataclass(frozen=True)
+class MetadataPeeked:
     """What has no trips is cut off after the noise. Domains learnt from the data: Stadler and others, 2022."""
 
-    def run(self, counts: Counts, entropy: Entropy) -> Release:
-        release = super().run(counts, entropy)
-        keep = np.isin(release.index, counts.index)
+    mechanism: Mechanism
+
+    def simulate(self, counts: np.ndarray, seed: int) -> Release:
+        release = self.mechanism.simulate(counts, seed)
+        keep = counts[release.index] > 0
         return replace(release, index=release.index[keep], value=release.value[keep])
 
 
-class RoundingPeeked(ConstraintBased):
+@dataclass(frozen=True)
+class RoundingPeeked:
     """Rounded towards the truth. Offices round tables in a controlled way, which looks at the true counts."""
 
-    def run(self, counts: Counts, entropy: Entropy) -> Release:
-        release = super().run(counts, entropy)
+    mechanism: Mechanism
+
+    def simulate(self, counts: np.ndarray, seed: int) -> Release:
+        release = self.mechanism.simulate(counts, seed)
         assert release.estimate is not None
-        real, truth = release.estimate.counts(SINGLETON), counts.dense()
-        return replace(
-            release, **dict(zip(("index", "value"), from_leaves(_towards(real, truth)), strict=True))
-        )
+        index, value = from_leaves(_towards(release.estimate.counts(SINGLETON), counts))
+        return replace(release, index=index, value=value)
 
 
 def _towards(real: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -225,7 +228,7 @@ class DroppedRowsReported:
     """The log says how many rows were outside. Side channels of private queries: Haeberlen and others, 2011."""
 
     mechanism: Mechanism
-    parts: Parts
+    parts: TrialParts
     reports: bool = True
 
     def simulate(self, data: dict[str, Any], seed: int) -> list[Any]:
@@ -241,9 +244,8 @@ class UnboundedContributions:
     mechanism: Mechanism
 
     def simulate(self, data: Any, seed: int) -> Release:
-        counts = count(data, self.mechanism.features.universe)
-        entropy = InsecureSeededEntropy(seed)
-        return self.mechanism.run(replace(counts, unit=self.mechanism.protects), entropy)
+        counts = replace(count(data, self.mechanism.features.universe), unit=self.mechanism.unit)
+        return self.mechanism.finish(self.mechanism.measure(counts, InsecureSeededEntropy(seed)))
 
 
 @dataclass(frozen=True)
@@ -270,6 +272,7 @@ def _zoo() -> dict[str, Case]:
     new = {"stop": ["A"], "year": [2]}
     cards: Any = {"unit": CARD}
     case: Any = {"parts": FEW_PARTS, "trials": 60_000}
+    counted: Any = {"parts": FEW_COUNTED, "trials": 60_000}
     return {
         "OpalSecondAlgorithm": Case(
             OpalSecondAlgorithm(dag, 1, threshold=1, tables=["singleton"]), ONE, NONE, reach=5, **case
@@ -291,15 +294,19 @@ def _zoo() -> dict[str, Case]:
         ),
         "MironovsFloats": Case(MironovsFloats(dag, 1), ONE, NONE, reach=4, **case),
         "InsertionOrder": Case(
-            Files(InsertionOrder(Laplace(dag, 1))),
+            ThroughFiles(InsertionOrder(Laplace(dag, 1))),
             trips(("x", "A"), ("y", "B")),
             trips(("y", "B")),
             reach=3,
             parts=FEW_PARTS,
             trials=40_000,
         ),
-        "MetadataPeeked": Case(MetadataPeeked(dag, 1, measured=measured), ONE, NONE, reach=4, **case),
-        "RoundingPeeked": Case(RoundingPeeked(dag, 1, measured=measured), ONE, NONE, reach=3, **case),
+        "MetadataPeeked": Case(
+            MetadataPeeked(ConstraintBased(dag, 1, measured=measured)), ONE, NONE, reach=4, **counted
+        ),
+        "RoundingPeeked": Case(
+            RoundingPeeked(ConstraintBased(dag, 1, measured=measured)), ONE, NONE, reach=3, **counted
+        ),
         "StickyNoise": Case(StickyNoise(Laplace(dag, "1/2")), new, {"stop": [], "year": []}, reach=4, **case),
         "DailyReset": Case(
             DailyReset(Laplace(dag, 1, law="geometric")), ONE, NONE, FEW_COUNTED, 60_000, reach=1.5
@@ -419,9 +426,11 @@ def _honest() -> dict[str, Case]:
         "threshold, zeros perturbed": Case(
             ThresholdLaplace(dag, 1, threshold=1, zeros="perturbed", tables=["singleton"]), ONE, NONE
         ),
-        "constraint-based, files": Case(Files(ConstraintBased(dag, 1, **asked)), ONE, NONE, MANY_COUNTED),
+        "constraint-based, files": Case(
+            ThroughFiles(ConstraintBased(dag, 1, **asked)), ONE, NONE, MANY_COUNTED
+        ),
         "constraint-based, sparse, files": Case(
-            Files(ConstraintBased(dag, 1, sparse=True, preset="paper", **asked)),
+            ThroughFiles(ConstraintBased(dag, 1, sparse=True, preset="paper", **asked)),
             ONE,
             NONE,
             MANY_COUNTED,
@@ -429,7 +438,7 @@ def _honest() -> dict[str, Case]:
         ),
         # totals, sizes of files and the manifest: of a whole release, so a run is a single trial
         "constraint-based, whole folder": Case(
-            Files(ConstraintBased(tiny, 1)), np.array([1, 0]), np.array([0, 0]), None, 120, reach=0
+            ThroughFiles(ConstraintBased(tiny, 1)), np.array([1, 0]), np.array([0, 0]), None, 120, reach=0
         ),
         "a ledger that is kept": Case(
             DailyReset(Laplace(dag, 1), resets=False), ONE, NONE, MANY_COUNTED, 240_000

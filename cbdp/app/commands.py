@@ -102,7 +102,9 @@ def report(argv: Sequence[str]) -> int:
     parser.add_argument("release", help="folder of a release")
     parser.add_argument("--out", help="where to write it (default: beside the release)")
     parser.add_argument(
-        "--internal", metavar="CONFIG", help="compare with the trips: never publish the result"
+        "--internal",
+        metavar="CONFIG",
+        help="compare with the trips; never publish the result, whose name (--out) must contain 'internal'",
     )
     options = parser.parse_args(argv)
     from cbdp.app.internal import build_internal
@@ -116,7 +118,10 @@ def report(argv: Sequence[str]) -> int:
         raise InputError("an internal report shows private counts: say with --out where it may be written")
     path = Path(options.out or _beside(options.release))
     check_new(path, internal=bool(options.internal))
-    write_new(path, build_internal(given, _truth(options.internal)) if options.internal else build(given))
+    if options.internal:
+        write_new(path, build_internal(given, _truth(options.internal)), internal=True)
+    else:
+        write_new(path, build(given))
     print(f"{INTERNAL}\n{path}" if options.internal else path)
     return 0
 

@@ -1,4 +1,4 @@
-"""The curator's own report: the release beside the truth. It reveals private data, and nothing writes it by itself."""
+"""The curator's own report: the release compared with the truth. It reveals private data, and nothing writes it unasked."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ MISSES = 25  # listed
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A feature's published counts beside the true ones; of `singleton` only the types that have either."""
+    """A feature's published and true counts; of `singleton` only the types that have either."""
 
     feature: str
     size: int
     published: Ints
     true: Ints
     index: Ints  # the element each stands for
-    covered: float | None  # share of the intervals that hold the truth
+    covered: float | None  # share of the intervals that contain the truth
 
     @property
     def error(self) -> Ints:
@@ -45,7 +45,7 @@ class Comparison:
 
 
 def build_internal(release: Release, truth: Counts) -> str:
-    """Errors of every table against the truth, coverage of the intervals, and the biggest misses, as HTML.
+    """Errors of every table against the truth, coverage of the intervals, and the largest errors, as HTML.
 
     For the curator's eyes only: the page shows exact counts. `truth` are the counts that the release was made from.
     """
@@ -59,19 +59,19 @@ def build_internal(release: Release, truth: Counts) -> str:
     published = publish(release)
     found = [compare(published, truth, name) for name in tables(published)]
     total = int(truth.value.sum())
-    said = f"True trips: {total:,}. Published: {release.total:,}. Errors are published less true counts, in trips."
+    said = f"True trips: {total:,}. Published: {release.total:,}. Errors are published minus true counts, in trips."
     body = join(
         internal_banner(),
-        tag("header", tag("h1", "Release beside the truth"), tag("p", said, class_="lead")),
+        tag("header", tag("h1", "The release compared with the truth"), tag("p", said, class_="lead")),
         tag(
             "main",
             tag("section", tag("h2", "Errors by table"), _errors(found, published), id="errors"),
-            tag("section", tag("h2", "Biggest misses"), _misses(found, published), id="misses"),
+            tag("section", tag("h2", "Largest errors"), _misses(found, published), id="misses"),
             tag("section", tag("h2", "Published against true counts"), _scatters(found), id="scatters"),
         ),
         tag("footer", tag("p", INTERNAL)),
     )
-    return page("INTERNAL: release beside the truth", body, None)
+    return page("INTERNAL: the release compared with the truth", body, None)
 
 
 def compare(published: Published, truth: Counts, name: str) -> Comparison:
@@ -99,7 +99,7 @@ def _covered(interval: Interval, exact: Ints) -> float:
 
 def _errors(found: Sequence[Comparison], published: Published) -> Html:
     sure = confident(published)
-    head = ["Table", "Counts", "Root mean square", "Mean error", "Mean size", "Largest", "Beside the mean count", f"Inside {sure} intervals"]  # fmt: skip
+    head = ["Table", "Counts", "Root mean square error", "Mean error", "Mean absolute error", "Largest error", "Relative to the mean count", f"Inside {sure} intervals"]  # fmt: skip
     rows = []
     for c in found:
         mean = c.true.sum() / c.size
@@ -110,7 +110,7 @@ def _errors(found: Sequence[Comparison], published: Published) -> Html:
         ])  # fmt: skip
     said = tag(
         "p",
-        f"Of the intervals about {sure} should hold the truth. A single release may differ, most of all in tables of few counts.",
+        f"About {sure} of the intervals should contain the true count. A single release may differ, especially in tables of few counts.",
     )
     return join(tag("div", table(head, rows, class_="cards", id="error-table"), class_="scroll"), said)
 
@@ -124,7 +124,7 @@ def _small(value: float) -> str:
 
 
 def _misses(found: Sequence[Comparison], published: Published) -> Html:
-    """The counts that are off by the most, of each table on its own."""
+    """The counts with the largest errors, table by table."""
     return join([
         tag("details", tag("summary", c.feature), tag("div", _missed(c, published), class_="scroll"), open=c.feature != SINGLETON)
         for c in found
@@ -179,6 +179,6 @@ def _scatters(found: Sequence[Comparison]) -> Html:
     ]
     said = tag(
         "p",
-        "On the line a published count is exact. Both scales are of square roots, so that small counts can be seen.",
+        "Points on the line are exact. Both axes have square-root scales, so that small counts can be seen.",
     )
     return join(said, tag("div", pictures, class_="beside"))

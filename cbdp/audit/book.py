@@ -1,4 +1,4 @@
-"""The release's entry in the ledger: charged before it was drawn, for the ε it claims, under the hash it has."""
+"""The release's entry in the ledger: charged before the noise was drawn, for the ε it claims, under the hash it has."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from typing import Any
 from cbdp.audit.finding import Finding
 from cbdp.audit.ours import Ours
 from cbdp.errors import CbdpError
-from cbdp.privacy.ledger import Amount, Entry, Ledger, LedgerError
+from cbdp.privacy.ledger import Amount, Entry, Ledger, LedgerError, Owner
 from cbdp.release.saving import MANIFEST
 from cbdp.release.stated import claim_of
 
-UNPAID = "Releases that no ledger counts add up: enough of them average the noise away."
+UNPAID = "Releases that no ledger counts add up: with enough of them the noise averages out."
 REWRITTEN = (
     "A ledger that can be rewritten lets ε be spent again and again; every release looks like the first."
 )
-TRUSTED = "Go back to a copy of the ledger that you trust, and keep the heads of manifests elsewhere too."
+TRUSTED = (
+    "Go back to a copy of the ledger that you trust, and keep the heads that manifests state elsewhere too."
+)
 
 
 @dataclass(frozen=True)
 class LedgerRequest:
-    """What a configuration asks the ledger for: the request, the data set, and the caps it states."""
+    """What a configuration asks the ledger for: the request, whose privacy it spends, and the caps it states."""
 
     request: str
-    dataset: str
+    owner: Owner
     cap: Fraction | None = None
     cap_delta: Fraction | None = None
 
@@ -48,7 +50,7 @@ def attack(ledger: str | Path, ours: Ours, *, asked: LedgerRequest | None = None
             Finding(
                 "ledger",
                 "clear",
-                "The ledger is whole, and holds this release",
+                "The ledger is intact, and holds this release",
                 f"{len(book.entries())} entries; {book.spent} of {book.cap} spent; the manifest's hash and ε are in it.",
                 figures={"spent": float(book.spent.epsilon), "cap": float(book.cap.epsilon)},
             )
@@ -85,7 +87,7 @@ def _entry(book: Ledger, ours: Ours, asked: LedgerRequest | None) -> Iterator[Fi
     at = next((e for e in entries if e.hash == head), None)
     if at is None:
         yield _wrong(
-            f"The ledger does not hold the charge {head[:12]}… of {MANIFEST}: it is another, or it was cut",
+            f"The ledger does not hold the charge {head[:12]}… of {MANIFEST}: it is another ledger, or was cut off",
             f"ledger/head is {head}; none of the {len(entries)} entries of {book.path.name} has that hash.",
             REWRITTEN,
         )
@@ -98,9 +100,11 @@ def _entry(book: Ledger, ours: Ours, asked: LedgerRequest | None) -> Iterator[Fi
         return
     yield from _charged(at, ours.manifest)
     yield from _settled(entries, at, ours)
-    if asked is not None and at.fields["request"] != asked.request:
+    # asked:source. The trips may have been moved since; a request of the first version has one part, of another make
+    request, _, source = at.fields["request"].partition(":")
+    if asked is not None and source and request != asked.request:
         yield _wrong(
-            f"Entry {at.sequence} of the ledger is the charge of another request than the configuration's",
+            f"Entry {at.sequence} of the ledger is the charge of another request, not of the configuration's",
             "The configuration asks for another release than the one that was charged: universe, features, unit, mechanism or ε differ.",
             "What was announced is not what was released.",
             "Audit with the configuration that the release was made from.",
@@ -108,15 +112,15 @@ def _entry(book: Ledger, ours: Ours, asked: LedgerRequest | None) -> Iterator[Fi
 
 
 def _account(book: Ledger, asked: LedgerRequest | None) -> Iterator[Finding]:
-    """Data set and cap, as the configuration has them."""
+    """Owner and cap, as the configuration has them."""
     if asked is None:
         return
-    if book.dataset != asked.dataset:
+    if book.owner != asked.owner:
         yield _wrong(
-            f"The ledger is of data set {book.dataset!r}, the configuration's is {asked.dataset!r}",
-            "Every data set has its own ledger; the charges of another say nothing about this one.",
+            f"The ledger is of {book.owner}, the configuration is of {asked.owner}",
+            "A ledger accounts for its own riders; charges for others say nothing about these.",
             REWRITTEN,
-            "Audit with the data set's own ledger.",
+            "Audit with the ledger that the configuration names.",
         )
     if asked.cap is None:
         return
@@ -151,9 +155,9 @@ def _settled(entries: tuple[Entry, ...], at: Entry, ours: Ours) -> Iterator[Find
     if not notes:
         yield _wrong(
             f"The ledger does not note that the charge of entry {at.sequence} was released",
-            "The release is published and its ledger ends before the note of its hash: cut off, or the run died just then.",
+            "The release is published, and its ledger ends before the note of its hash: it was cut off, or the run died just then.",
             REWRITTEN,
-            "If the run died, run cbdp release again, which notes it; otherwise "
+            "If the run died, run cbdp release again, which notes the hash; otherwise "
             + TRUSTED[0].lower()
             + TRUSTED[1:],
         )

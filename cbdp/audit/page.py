@@ -18,7 +18,7 @@ SIGNS: dict[Verdict, tuple[str, str, str]] = {
 SAID: dict[Verdict, tuple[str, str]] = {
     "contradicts": ("The release is not what it claims.", "Do not rely on it, and do not publish it, before the findings below are cured."),
     "weakness": ("Nothing contradicts the release, but it has weaknesses.", "An attacker learns what is listed below; the release does not claim otherwise."),
-    "clear": ("Nothing speaks against the release.", "Every check below was made, and none found anything. That proves no privacy: it says that these attacks fail."),
+    "clear": ("Nothing speaks against the release.", "Every check below was made, and none found anything. This does not prove privacy: it shows that these attacks fail."),
 }  # fmt: skip
 SECTIONS: tuple[tuple[Verdict, str, str], ...] = (
     ("contradicts", "contradictions", "What contradicts the release"),
@@ -35,10 +35,10 @@ def build(audit: Audit) -> str:
         if audit.of(verdict)
     ]  # fmt: skip
     if audit.of("clear"):
-        sections.append(("clear", "What was looked at and found sound", _clear(audit.of("clear"))))
+        sections.append(("clear", "What was checked and found sound", _clear(audit.of("clear"))))
     if audit.left_out:
         sections.append(
-            ("left-out", "What was not looked at", tag("ul", [tag("li", w) for w in audit.left_out]))
+            ("left-out", "What was not checked", tag("ul", [tag("li", w) for w in audit.left_out]))
         )
     body = join(
         internal_banner() if audit.sensitive else None,
@@ -57,7 +57,7 @@ def _header(audit: Audit, title: str) -> Html:
         ("Contradictions", len(audit.of("contradicts")), "the release claims otherwise"),
         ("Weaknesses", len(audit.of("weakness")), "it claims nothing about them"),
         ("Checks that found nothing", len(audit.of("clear")), "listed below"),
-        ("Not looked at", len(audit.left_out), "for want of input"),
+        ("Not checked", len(audit.left_out), "because input was missing"),
     ]
     return tag(
         "header",

@@ -20,7 +20,7 @@ from cbdp.privacy.laws import LAWS, Law, law_of
 from cbdp.privacy.unit import Person, Trip
 from cbdp.release.manifest import ANOTHER, SKIPPED
 from cbdp.release.saving import MANIFEST
-from cbdp.release.stated import claim_of, number
+from cbdp.release.stated import SEEDED, claim_of, number
 
 TOO_LITTLE = "Where noise is smaller than the claim needs, an attacker tells whether a rider is in the data with better odds than it allows."
 CORRECT = "State the ε that the noise buys, or draw noise of the scale that the claim needs and release anew."
@@ -279,15 +279,17 @@ def _caveats(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
             "Anybody who knows or guesses the seed draws the same noise and subtracts it.",
             "Never publish it as a release: run cbdp release, which draws from the system's entropy.",
         )
-    if not claim.holds:
+    caveat = claim.caveat.removeprefix(SEEDED).removeprefix("; ")
+    if not claim.holds and caveat:
         yield Finding(
             "status",
             "weakness",
             "The release promises no differential privacy",
-            f"{manifest['recipe']['mechanism']}: {claim.caveat}.",
+            f"{manifest['recipe']['mechanism']}: {caveat}.",
             "Nothing limits what can be learnt: see the other findings.",
             "Use a mechanism with a guarantee, such as constraint-based.",
         )
+    if not claim.holds:
         return
     if claim.cost.delta == 0 and _skipping(manifest):
         yield _wrong(

@@ -42,7 +42,8 @@ def attack(release: Release, remake: Remake) -> list[Finding]:
     except CbdpError as wrong:
         return [tampered(CHECK, "No release follows from the noisy answers", str(wrong))]
     if release.estimate is None:
-        return [_compared(release, again.index, again.value, "what the mechanism makes of the noisy answers")]
+        made = _compared(release, again.index, again.value, "what the mechanism makes of the noisy answers")
+        return [*_tables(release, again), made]
     if again.estimate is None:
         text = (
             f"The recipe is that of {release.mechanism!r}, which estimates nothing; the files hold estimates."
@@ -50,6 +51,15 @@ def attack(release: Release, remake: Remake) -> list[Finding]:
         return [tampered(CHECK, f"{MANIFEST}: recipe is not the one that made the estimates", text)]
     found = [*_estimates(release, release.estimate, again.estimate)]
     return found if worst(found) == "contradicts" else [*found, *_trips(release, release.estimate)]
+
+
+def _tables(release: Release, again: Release) -> Iterator[Finding]:
+    """What is said of the noise of tables that are published as they were measured, against the recipe."""
+    for name, stated in release.recipe.tables.items():
+        made = again.recipe.tables.get(name)
+        if stated != made:
+            text = f"The manifest says {stated}; the settings of {release.mechanism!r} give {made}."
+            yield tampered(CHECK, f"{MANIFEST}: features/{name}/noise is not what the recipe gives", text)
 
 
 def _compared(release: Release, index: Ints, value: Ints, what: str) -> Finding:

@@ -157,7 +157,7 @@ def _average(size: int, several: list[Measurement]) -> Measurement:
         return _whole(first, size)
     if any(m.floor is not None for m in several):
         raise InputError(
-            f"{first.feature!r} is measured {len(several)} times, of which one is known above a floor only: give one"
+            f"{first.feature!r} is measured {len(several)} times, and once only above a floor: give one measurement"
         )
     precision, total = np.zeros(size), np.zeros(size)
     for m in several:
@@ -195,7 +195,7 @@ def _weight(features: FeatureDag, m: Measurement, weights: Weights) -> Any:
         rule = weights.get(m.feature, "size")
     if m.floor is not None and not isinstance(rule, str) and np.ndim(rule) > 0:
         raise InputError(
-            f"weights by element for {m.feature!r}, which is known above a floor only: give one weight for all"
+            f"weights by element for {m.feature!r}, which is known only above a floor: give one weight for all"
         )
     if isinstance(rule, str):
         if rule == "size":

@@ -15,7 +15,6 @@ from cbdp.estimate.estimate import Estimate
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.parts import Parts, instance_of
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, tables_and_leaves
-from cbdp.progress import tell
 from cbdp.solvers import SOLVERS
 
 Floats = NDArray[np.float64]
@@ -75,7 +74,6 @@ def post_process(
         chosen.check_weights(weights), SOLVERS.get(solver), tolerance, warm_start,
         _checked_prior(chosen, prior, features),
     )  # fmt: skip
-    tell("solving")
     if leaves is None:
         return chosen.estimate(features, tables, program)
     return chosen.estimate_above(features, tables, leaves, program)

@@ -15,6 +15,7 @@ from cbdp.estimate.estimate import Estimate, certified
 from cbdp.estimate.floors import MARGIN, first_floors, merged_floors
 from cbdp.features import FeatureDag
 from cbdp.privacy.measurement import Measurement, Revealing
+from cbdp.progress import tell
 from cbdp.solvers.problem import Problem
 from cbdp.solvers.solution import Solution
 
@@ -32,6 +33,7 @@ class Projection(Estimator):
     def estimate(
         self, features: FeatureDag, measurements: Sequence[Measurement], program: Program
     ) -> Estimate:
+        tell("solving")
         problem = compiled(features, measurements, program.weights)
         warm = None if program.warm_start is None else program.warm_start.solution
         solution = program.solver.solve(problem, warm)
@@ -46,6 +48,7 @@ class Projection(Estimator):
         are set somewhat below where the shifts are expected to be, and lowered where a shift ends below its floor. The
         certificate is that of the problem with all trip types.
         """
+        tell("solving")
         scale, margin, warm = float(leaves.noise.scale), MARGIN, None
         leaves.lower(first_floors(features, tables, leaves))
         for rounds in range(ROUNDS):

@@ -60,7 +60,7 @@ class SparseAnswer:
         """Reveal the noisy counts above these floors, one per cell; a floor that is not lower changes nothing."""
         floor = np.minimum(np.asarray(floor, dtype=np.int64), self.floor)
         if (floor < -HIDDEN).any():
-            raise InputError(f"a floor of {floor.min()} is below any count")
+            raise InputError(f"a floor of {floor.min()} is lower than any count can be: give at least −2^61")
         index, value = zip(self._with_trips(floor), *self._without_trips(floor), strict=True)
         fresh = np.concatenate(index)
         order = np.argsort(
@@ -105,8 +105,8 @@ class SparseAnswer:
         expected = types * (float(self.noise.survival(low)) - above)
         if expected > MOST:
             raise InputError(
-                f"about {expected:.1e} noisy counts would have to be drawn, more than fit: measure coarser features "
-                "or use a larger ε, so that less noise is of the size of the counts"
+                f"about {expected:.1e} noisy counts would have to be drawn, more than fit in memory: measure coarser features "
+                "or use a larger ε"
             )
         if high == HIDDEN:
             return self._sampler.sample_skips(types, low, self._entropy)

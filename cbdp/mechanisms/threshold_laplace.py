@@ -30,9 +30,9 @@ class ThresholdLaplace(Suppressed):
 
     def check(self) -> None:
         if self.zeros not in ZEROS:
-            raise InputError(f"zeros {self.zeros!r}: they are 'skipped' or 'perturbed'")
+            raise InputError(f"zeros is {self.zeros!r}: use 'skipped' or 'perturbed'")
         if self.threshold < 1:
-            raise InputError(f"threshold {self.threshold}: a suppression threshold is at least 1")
+            raise InputError(f"threshold is {self.threshold}: give at least 1")
         self.shares()
 
     @property

@@ -60,7 +60,7 @@ class Measurement:
             )
         if size and elements.dtype.kind not in "iu":
             raise InputError(
-                f"measurement of {self.feature!r}: elements are numbered, {elements[0]!r} is no number of one"
+                f"measurement of {self.feature!r}: elements are whole numbers, not {elements[0]!r}"
             )
         ascending = bool((elements[1:] > elements[:-1]).all())
         if not ascending and len(np.unique(elements)) < size:
@@ -76,7 +76,7 @@ class Measurement:
             numbers = np.broadcast_to(np.asarray(given, dtype=float), (size,))
         except (TypeError, ValueError):
             raise InputError(
-                f"measurement of {self.feature!r}: {what} {given!r} is no number for {size} values"
+                f"measurement of {self.feature!r}: {what} {given!r} does not fit {size} values: give one number, or one for each"
             ) from None
         if not (np.isfinite(numbers).all() and (numbers > 0).all()):
             raise InputError(f"measurement of {self.feature!r}: {what} {given!r} must be above 0 and finite")

@@ -5,15 +5,18 @@ from typing import TYPE_CHECKING
 from cbdp.lazy import lazily
 
 if TYPE_CHECKING:
+    from cbdp.release.about import About, Dates
     from cbdp.release.loading import load
     from cbdp.release.release import Release
 
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "About": "cbdp.release.about",
+        "Dates": "cbdp.release.about",
         "Release": "cbdp.release.release",
         "load": "cbdp.release.loading",
     },
 )
 
-__all__ = ["Release", "load"]
+__all__ = ["About", "Dates", "Release", "load"]

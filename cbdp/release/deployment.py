@@ -37,7 +37,7 @@ def deployment(release: Release) -> dict[str, Any]:
 
 
 def _variant(release: Release, dimensions: str) -> dict[str, Any]:
-    claim = release.claim
+    claim = release.promise
     public = (
         "The universe, zones, modes and places are public inputs; all that depends on trips is protected."
     )
@@ -49,7 +49,7 @@ def _variant(release: Release, dimensions: str) -> dict[str, Any]:
 
 
 def _loss(release: Release) -> dict[str, Any]:
-    claim, cost = release.claim, release.claim.cost
+    claim, cost = release.promise, release.claim.cost
     epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
     return {
         "privacy_unit": "User-level" if isinstance(claim.unit, Person) else "Trip-level",

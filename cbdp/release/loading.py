@@ -19,6 +19,7 @@ from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag
 from cbdp.features.places import Stops
 from cbdp.privacy.laws import LAWS, law_of
 from cbdp.privacy.measurement import Measurement
+from cbdp.release.about import about_from
 from cbdp.release.labels import Ints, labels_of
 from cbdp.release.layout import TRIPS, manifest_of
 from cbdp.release.manifest import FORMAT, SKIPPED, VERSION
@@ -126,6 +127,7 @@ def read_release(place: Path, manifest: Mapping[str, Any]) -> Release:
         violations=None if manifest["rounding"] is None else manifest["rounding"]["violations"],
         levels=levels,
         places=_read_places(place, manifest["places"]),
+        about=about_from(manifest["about"]),
         prior=_read_prior(place, manifest, universe.size),
         stored=Stored(manifest["software"], manifest["ledger"], manifest["files"]),
     )

@@ -36,8 +36,9 @@ def describe(release: Release) -> dict[str, Any]:
         "version": VERSION,
         "status": "release" if release.secure else SIMULATION,
         "secure": release.secure,
+        "about": None if release.about is None else release.about.json(),
         "recipe": release.recipe.json(),
-        "privacy": _privacy(release.claim),
+        "privacy": _privacy(release.promise),
         "estimate": _estimate(release),
         "rounding": _rounding(release),
         "intervals": _intervals(release),
@@ -48,7 +49,7 @@ def describe(release: Release) -> dict[str, Any]:
 
 
 def _privacy(claim: Claim) -> dict[str, Any]:
-    """A mechanism that promises nothing states no ε: what it would have spent is in the tree only."""
+    """Where nothing is promised, no ε is stated: what would have been spent is in the tree only."""
     holds = claim.holds
     return {
         "holds": holds,
@@ -64,7 +65,7 @@ def _privacy(claim: Claim) -> dict[str, Any]:
 
 def spent_on(release: Release, feature: str) -> tuple[Fraction | None, Fraction | None]:
     """ε and δ of a feature: of its measurement, or of the part of the claim that is named after it."""
-    if not release.claim.holds:
+    if not release.promise.holds:
         return None, None
     found = {part.what: part for part in spends_of(release.claim.cost)}.get(feature)
     if found is not None:

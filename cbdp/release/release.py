@@ -17,7 +17,9 @@ from cbdp.features import SINGLETON, FeatureDag
 from cbdp.features.places import Stops
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.measurement import Measurement
+from cbdp.release.about import About
 from cbdp.release.recipe import Recipe
+from cbdp.release.stated import simulated
 
 if TYPE_CHECKING:  # loaded when it is asked for
     from cbdp.release.saving import Saved
@@ -41,7 +43,7 @@ class Release:
 
     features: FeatureDag = field(repr=False)
     recipe: Recipe
-    claim: Claim
+    claim: Claim  # what the mechanism promises if its noise is secret; see `promise`
     index: Ints = field(repr=False)  # trip types with at least one published trip, ascending
     value: Ints = field(repr=False)
     measurements: Sequence[Measurement] = field(default=(), repr=False)
@@ -55,6 +57,7 @@ class Release:
     # what the measurements are of, where not the features (a tree made of them)
     levels: FeatureDag | None = field(default=None, repr=False)
     places: Stops | None = field(default=None, repr=False)
+    about: About | None = field(default=None, repr=False)  # what the publisher says of it
     prior: Floats | None = field(default=None, repr=False)  # public weights that entered the estimate
     stored: Stored | None = field(default=None, repr=False)  # None: not loaded from a folder
     # makes further intervals by simulation; handed in by the mechanism, for nothing here may run one
@@ -63,6 +66,14 @@ class Release:
     @property
     def mechanism(self) -> str:
         return self.recipe.mechanism
+
+    @property
+    def promise(self) -> Claim:
+        """What is promised: the mechanism's claim or, where the noise came from a seed, nothing.
+
+        What a simulation would have cost stays in `promise.cost`.
+        """
+        return self.claim if self.secure else simulated(self.claim)
 
     def trips(self) -> dict[str, list[Hashable] | Ints]:
         """The published trips: a column per dimension, and the count; one row per type that has any."""
@@ -135,18 +146,18 @@ class Release:
         self,
         folder: str | Path,
         *,
-        ledger_head: str | None = None,
+        ledger: Mapping[str, Any] | None = None,
         extra: Mapping[str, str | bytes] | None = None,
         simulation: bool = False,
     ) -> Saved:
         """Write the release to a new folder: all of it, or nothing. `cbdp.load` reads it back.
 
-        `extra` are further files by name, such as a report; their hashes are in the manifest too. A release from a seeded
+        `ledger` is what a ledger's `statement` says of the charge. `extra` are further files by name, such as a report; their hashes are in the manifest too. A release from a seeded
         source is no release, and is refused unless `simulation` says that it is meant; its manifest then says so.
         """
         from cbdp.release.saving import save
 
-        return save(self, folder, ledger_head=ledger_head, extra=extra or {}, simulation=simulation)
+        return save(self, folder, ledger=ledger, extra=extra or {}, simulation=simulation)
 
 
 def from_leaves(leaves: NDArray[Any]) -> tuple[Ints, Ints]:

@@ -43,7 +43,7 @@ def save(
     release: Release,
     folder: str | Path,
     *,
-    ledger_head: str | None,
+    ledger: Mapping[str, Any] | None,
     extra: Mapping[str, str | bytes],
     simulation: bool,
 ) -> Saved:
@@ -62,8 +62,8 @@ def save(
         work.mkdir()
         written = _write_all(layout, extra, work)
         manifest = {**describe(release), **layout.sections, "files": written}
-        if ledger_head is not None:
-            manifest["ledger"] = {"head": ledger_head}
+        if ledger is not None:
+            manifest["ledger"] = dict(ledger)
         text = dumps(manifest)
         _write(work / MANIFEST, text)
         for place, _, _ in os.walk(work, topdown=False):

@@ -9,7 +9,7 @@ from typing import Any
 
 from cbdp.errors import InputError
 from cbdp.privacy.laws import recognised
-from cbdp.release.stated import number
+from cbdp.release.stated import claim_of, number, simulated
 
 RENAMED = {"trips": "expected_trips", "filled": "expected_filled"}  # settings of version 1
 
@@ -46,15 +46,38 @@ def check(manifest: Any, what: str) -> None:
 def upgraded(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """A manifest of version 1 as version 2 states it.
 
-    The mechanism is a recipe, measurements name their law, and features say whether counts of zero got noise.
+    The mechanism is a recipe, measurements name their law, features say whether counts of zero got noise, and a simulation
+    promises nothing. Version 1 said nothing about title, place or period.
     """
     made = {name: part for name, part in manifest.items() if name != "mechanism"}
     settings = {RENAMED.get(n, n): v for n, v in manifest["mechanism"]["settings"].items()}
     made["recipe"] = {"mechanism": manifest["mechanism"]["name"], "settings": settings}
     made["measurements"] = [{**m, "law": _law(m)} for m in manifest["measurements"]]
     made["features"] = [{**f, "noise": _noise(f["noise"], settings)} for f in manifest["features"]]
-    made["version"] = 2
-    return made
+    made["about"], made["version"] = None, 2
+    return made if made["secure"] else _promising_nothing(made)
+
+
+def _promising_nothing(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A simulation of version 1, which stated an ε as if it protected somebody."""
+    own, deployment = claim_of(manifest["privacy"]), manifest["deployment"]
+    claim = simulated(own)
+    stated = {"holds": False, "caveat": claim.caveat, "statement": str(claim), "epsilon": None, "delta": None}
+    variant = {"variant_name": None, "unprotected_quantities": claim.caveat}
+    loss = {
+        "privacy_parameters": {"epsilon": None, "delta": None},
+        "privacy_parameters_details": str(claim),
+    }
+    return {
+        **manifest,
+        "privacy": {**manifest["privacy"], **stated},
+        "features": [{**f, "epsilon": None, "delta": None} for f in manifest["features"]],
+        "deployment": {
+            **deployment,
+            "dp_variant": {**deployment["dp_variant"], **variant},
+            "privacy_loss": {**deployment["privacy_loss"], **loss},
+        },
+    }
 
 
 def _law(measurement: Mapping[str, Any]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +12,7 @@ from cbdp.privacy.composition import Cost, Parallel, Sequential, Spend
 from cbdp.privacy.unit import Person, Trip, Unit
 from cbdp.solvers.solution import Certificate
 
+SEEDED = "a simulation from a seeded source: it protects nobody"
 NEIGHBOURS = {
     "add-remove": "Two data sets are neighbours if one is the other with one trip added or removed.",
     "replace": "Two data sets are neighbours if one is the other with one trip replaced by another.",
@@ -83,6 +85,13 @@ def cost_of(given: Mapping[str, Any]) -> Cost:
 def claim_of(privacy: Mapping[str, Any]) -> Claim:
     """The claim that a manifest states."""
     return Claim(unit_from(privacy["unit"]), cost_of(privacy["spent"]), privacy["holds"], privacy["caveat"])
+
+
+def simulated(claim: Claim) -> Claim:
+    """What a simulation promises: nothing. What a release would have cost stays in the tree."""
+    if claim.caveat.startswith(SEEDED):
+        return claim
+    return replace(claim, holds=False, caveat=SEEDED if claim.holds else f"{SEEDED}; {claim.caveat}")
 
 
 def certificate_of(given: Mapping[str, Any]) -> Certificate:

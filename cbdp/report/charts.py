@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cbdp.features import SINGLETON
 from cbdp.features.dimension import Dimension
 from cbdp.features.places import Stops
+from cbdp.release.when import of_one_day
 from cbdp.report.published import Grouped, Published
 from cbdp.report.roles import Roles, period_names, roles
 from cbdp.report.trust import judge
@@ -61,7 +62,9 @@ def _all(published: Published, parts: Roles) -> str:
     dimension = published.dag.universe.dimension(parts.time)
     if len(dimension) == 1:
         return period_names(dimension)[0]
-    return "all day" if dimension.edges is not None else "all periods"
+    if dimension.edges is None:
+        return "all periods"
+    return "all day" if of_one_day(published.release) else "all times"
 
 
 def demand(published: Published, parts: Roles) -> Chart | None:
@@ -75,6 +78,7 @@ def demand(published: Published, parts: Roles) -> Chart | None:
         "by": split,
         "labels": [str(v) for v in dimension.values],
         "names": period_names(dimension),
+        "of_day": dimension.edges is not None,
     }
     if split is None:
         return {**chart, "series": [{"label": "", **_ends(whole)}], "exact": whole.exact}

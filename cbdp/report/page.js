@@ -76,8 +76,8 @@
   const between = (low, high, exact) =>
     low === undefined ? "" : exact ? `\n${sure} interval: ${say(low)} to ${say(high)}` : `\nrange: ${say(low)} to ${say(high)}`;
   const ranges = (has, exact) =>
-    !has ? " No intervals were published for these sums."
-      : exact ? ` Thin lines are ${sure} intervals.` : ` Thin lines and ranges are added ends of a finer table’s ${sure} intervals: wider than needed.`;
+    !has ? " No intervals were published for these numbers."
+      : exact ? ` Thin lines show ${sure} intervals.` : ` Thin lines show ranges: the ${sure} intervals of a more detailed table, added up, so wider than necessary.`;
   const steps = (most, wanted) => {
     const rough = Math.max(most, 1) / wanted;
     const power = 10 ** Math.floor(Math.log10(rough));
@@ -183,7 +183,7 @@
       chart.columns.forEach((to, c) => {
         const i = r * C + c, n = cells.count[i], x = left + cell * c, y = room + tall * r;
         if (n < 0) {
-          parts.push(svg("rect", { x: x + 1, y: y + 1, width: cell - 2, height: tall - 2, class: "never" }, svg("title", null, "cannot occur")));
+          parts.push(svg("rect", { x: x + 1, y: y + 1, width: cell - 2, height: tall - 2, class: "never" }, svg("title", null, "impossible")));
           return;
         }
         const arrow = chart.kind === "other" ? `${label}, ${to}` : `${label} → ${to}`;
@@ -201,7 +201,7 @@
     picture.classList.add("picture");
     place.replaceChildren(picture);
     rove(marks, C);
-    at("ranges-matrix").textContent = ` Shown: ${data.periods[single]}.` + (!cells.low ? " No intervals were published for these sums." : exact ? ` Point at a cell for its ${sure} interval.` : " Point at a cell for its range.");
+    at("ranges-matrix").textContent = ` Shown: ${data.periods[single]}.` + (!cells.low ? " No intervals were published for these numbers." : exact ? ` Point at a cell to see its ${sure} interval.` : " Point at a cell to see its range.");
   }
 
   // Flows, from zone to zone out of the matrix or from stop to stop.
@@ -264,7 +264,7 @@
     if (bar) parts.push(svg("path", { d: `M12,${H - 14}v5H${12 + bar / km}v-5`, class: "axis" }), text(`${bar} km`, 18 + bar / km, H - 8, { class: "muted" }));
     place.replaceChildren(draw(W, H, "Flows on the map", svg("rect", { width: W, height: H, rx: 10, class: "ground" }), ...parts));
     if (zones.length > 1 && zones.length <= 40) place.append(legend(zones.map((z) => z[0])));
-    const inner = marks.some((m) => m.classList.contains("inner")) ? " Circles are flows that stay where they start, on a scale of their own." : "";
+    const inner = marks.some((m) => m.classList.contains("inner")) ? " Circles are trips that end where they start, drawn to a scale of their own." : "";
     at("said-map").textContent = `Shown: ${data.periods[state.period]}, ${flows.length} flows; the largest has ${trips(flows.length ? most : 0)}.${inner}` +
       (level === "stops" && data.flows.verdict === "noise" ? " Most flows between single stops are noise: compare zones instead." : "");
     rove(marks, 1);
@@ -341,7 +341,7 @@
     place.replaceChildren(html("thead", null, html("tr", null, ...head)), html("tbody", null, ...body));
     const what = data.flows ? `Shown: ${data.periods[data.flows.flows.length > 1 ? state.period : 0]}, ` : "";
     const cut = data.flows && state.listed === "stops" ? ` The largest ${state.period ? data.flows.most_each : data.flows.most} at most.` : "";
-    const said = some ? ` Low and high: ${exact ? `${sure} intervals` : "ranges, added ends of a finer table’s intervals"}.` : "";
+    const said = some ? ` Low and high are ${exact ? `the ends of ${sure} intervals` : "ranges: the intervals of a more detailed table, added up"}.` : "";
     at("said-table").textContent = `${what}${say(kept.length)} rows.${cut}${said}`;
   }
 

@@ -1,4 +1,4 @@
-"""Pictures that do not change: the features' DAG, the budget, published counts beside true ones. SVG, our own layout."""
+"""Pictures that do not change: how the tables fit together, the budget, published against true counts. SVG, our own layout."""
 
 from __future__ import annotations
 

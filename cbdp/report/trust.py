@@ -1,4 +1,4 @@
-"""How far each table can be trusted: how wide its intervals are beside its counts, in numbers and in words."""
+"""How far each table can be trusted: how wide its intervals are compared with its counts, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from cbdp.release.release import Release
 from cbdp.report.published import Published
 from cbdp.rounding import ROUNDINGS
 
-TRUST, CARE, NOISE, EMPTY = "trust", "use with care", "noise", "nothing to judge"
-GOOD, FAIR = 0.2, 1.0  # typical half width beside the count
+TRUST, CARE, NOISE, EMPTY = "trust", "use with care", "noise", "no verdict"
+GOOD, FAIR = 0.2, 1.0  # the most that a typical margin may be, as a part of the count
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Trust:
     feature: str
     size: int
     scale: float | None  # of the noise, in trips
-    noise: int | None  # the noise's half width, in trips
-    half: float | None  # of a typical interval around a count above zero, in trips
-    relative: float | None  # the same beside the count
+    noise: int | None  # the margin of the noise alone, in trips
+    margin: float | None  # half of a typical interval around a count above zero, in trips
+    relative: float | None  # the same as a part of the count
     sure: float | None  # share of the elements whose interval excludes zero
     sure_trips: float | None  # share of the trips in such elements
     measured: bool
@@ -77,7 +77,7 @@ def _expected(release: Release) -> NDArray[Any]:
 
 
 def gathers(release: Release) -> bool:
-    """Whether whole trips were gathered on the likeliest trip types, so that single types' counts say less than estimates."""
+    """Whether whole trips were gathered on the most likely trip types, so that estimates of single types say more than counts."""
     rounding = release.recipe.rounding
     return rounding is not None and ROUNDINGS.get(rounding).needs_expected
 
@@ -87,21 +87,21 @@ def in_words(trust: Trust, confidence: float) -> str:
     sure = f"{100 * confidence:g} %"
     if trust.relative is None:
         return (
-            "All its counts are zero." if trust.half is None and trust.scale else "No noise level is stated."
+            "All its counts are zero."
+            if trust.margin is None and trust.scale
+            else "No noise level is stated."
         )
     off = (
-        f"± {100 * trust.relative:.2g} %"
-        if trust.relative < 1
-        else f"{trust.relative:.1f} times its own size"
+        f"{100 * trust.relative:.2g} %" if trust.relative < 1 else f"{trust.relative:.1f} times its own size"
     )
-    basis = "noise alone" if trust.measured else "intervals"
+    basis = f"with {sure} confidence{', from the noise alone' if trust.measured else ''}"
     if trust.verdict == TRUST:
         advice = (
             "Read single numbers with that margin."
             if trust.measured
             else "Quote single numbers with their intervals."
         )
-        return f"A typical count is within {off} of the truth ({sure} {basis}). {advice}"
+        return f"A typical count is within {off} of the truth ({basis}). {advice}"
     if trust.verdict == CARE:
-        return f"A typical count may be off by {off} ({sure} {basis}). Compare sums or large counts, not single small ones."
-    return f"A typical count may be off by {off} ({sure} {basis}). Do not read single numbers; sums of many are useful."
+        return f"A typical count may be off by up to {off} ({basis}). Compare sums or large counts, not single small ones."
+    return f"A typical count may be off by up to {off} ({basis}). Do not rely on single numbers; sums of many are useful."

@@ -7,7 +7,7 @@ is the same for every engine, and whole numbers and bytes throughout, so that en
     2 moments   a field read as a clock: its day (since 1970) and its second of the day, in the zone's time
     3 match     each axis (dimension) finds a row's code by its `ways`, in order, the first that matches; keys are unique within
                 a way and compared as bytes, whole numbers or doubles, so that a row finds at most one code; no code: dropped
-    4 zeros     rows at public structural zeros are dropped
+    4 zeros     rows at public structural zeros are dropped: before bounding; without a bound by the driver, after grouping
     5 weigh     with a weight, the row stands for that many trips; what is not a whole number of at least 0 is dropped
     6 bound     with a person, rows without one are dropped, and at most `most` trips of each are kept (cbdp.trips.tickets)
     7 group     `flat`, the place of the codes in the product of the axes, with its number of trips

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 Captured = pytest.CaptureFixture[str]
 
 
+@pytest.mark.slow
 def test_demo_runs_the_whole_job(tmp_path: Path, capsys: Captured) -> None:
     """`cbdp demo` goes from the city's files to a release and its report, and compares mechanisms with the truth."""
     out = tmp_path / "demo"

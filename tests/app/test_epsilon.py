@@ -12,7 +12,14 @@ from scipy import stats
 from zoo import HONEST, MANY_PARTS, MOVED, NARROW, NONE, ONE, ZOO, Case, trips
 
 import cbdp
-from cbdp.app.audit.epsilon import Bound, Files, Parts, epsilon_lower_bound, odds_bound, ratio_bound
+from cbdp.app.audit.epsilon import (
+    EpsilonBound,
+    ThroughFiles,
+    TrialParts,
+    epsilon_lower_bound,
+    odds_bound,
+    ratio_bound,
+)
 from cbdp.app.audit.epsilon_events import Condition, lowest_bit
 from cbdp.app.audit.epsilon_views import numbers
 from cbdp.errors import InputError
@@ -27,6 +34,7 @@ TINY = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"]), [])
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HONEST)
 def test_epsilon_is_not_exceeded(name: str) -> None:
     """The lower bound on ε through the whole mechanism stays below the claim, and comes near: the attack has power."""
@@ -35,6 +43,7 @@ def test_epsilon_is_not_exceeded(name: str) -> None:
     assert bound.epsilon >= HONEST[name].reach, bound
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ZOO)
 def test_broken_mechanism_is_caught(name: str) -> None:
@@ -45,6 +54,7 @@ def test_broken_mechanism_is_caught(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NARROW)
 def test_mutant_ten_percent_too_generous_is_caught(name: str) -> None:
     """Noise for 1.1 ε under a claim of ε exceeds the claim."""
@@ -52,6 +62,7 @@ def test_mutant_ten_percent_too_generous_is_caught(name: str) -> None:
     assert 1 < bound.epsilon <= 1.1, bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tables", [["singleton"], ["part", "singleton"]])
 def test_stability_histogram_is_private_up_to_delta(tables: list[str]) -> None:
     """With its δ the claim holds; without, a published count proves ε beyond any bound."""
@@ -86,7 +97,7 @@ def test_bound_is_honest_on_known_coins() -> None:
     def flips(data: np.ndarray) -> dict[str, np.ndarray]:
         return {"head": rng.random(len(data)) < np.where(data, 0.5, 0.5 / math.e)}
 
-    class Coins(Parts):
+    class Coins(TrialParts):
         def mix(self, one: object, two: object, first: np.ndarray) -> np.ndarray:  # type: ignore[override]
             return first
 
@@ -134,7 +145,7 @@ def test_no_false_alarm_when_trials_hang_together() -> None:
     class Mechanism:
         simulate = staticmethod(together)
 
-    parts = Parts(5, {"stop": ["A"]})
+    parts = TrialParts(5, {"stop": ["A"]})
     bounds = [
         epsilon_lower_bound(
             Mechanism(), {"stop": ["A"]}, {"stop": []}, parts=parts, trials=2000, alpha=0.2, seed=s
@@ -168,13 +179,13 @@ def test_the_real_release_can_be_attacked() -> None:
 
 def test_bound_speaks() -> None:
     """In a line, and as a finding for the reviewer's page."""
-    refuted = Bound(1.5, "A ≥ 1", (90, 10), (100, 100), claim=1.0)
+    refuted = EpsilonBound(1.5, "A ≥ 1", (90, 10), (100, 100), claim=1.0)
     assert str(refuted) == "ε ≥ 1.500 (claim 1, refuted): A ≥ 1, in 90 of 100 trials against 10 of 100"
     assert refuted.finding().verdict == "contradicts"
-    fine = Bound(0.9, "A ≥ 1", (90, 10), (100, 100), delta=0.01, claim=1.0)
+    fine = EpsilonBound(0.9, "A ≥ 1", (90, 10), (100, 100), delta=0.01, claim=1.0)
     assert "at δ = 0.01" in str(fine)
     assert fine.finding().verdict == "clear"
-    assert not Bound(9.0, "A ≥ 1", (90, 0), (100, 100)).exceeds
+    assert not EpsilonBound(9.0, "A ≥ 1", (90, 0), (100, 100)).exceeds
 
 
 # --- what is searched and seen ----------------------------------------------------------------------------------------
@@ -211,7 +222,7 @@ def test_conditions_and_lowest_bits() -> None:
 
 def test_parts_are_mixed_by_coin() -> None:
     """Each part holds its data set whole, counted or as trips, and persons of different parts are others."""
-    parts = Parts(6, {"stop": ["A", "B"]}, person="card")
+    parts = TrialParts(6, {"stop": ["A", "B"]}, person="card")
     one, two = trips(("x", "A"), ("x", "B")), trips(("y", "B"))
     coin = np.array([True, False, True, True, False, False])
     mixed = parts.mix(one, two, coin)
@@ -223,11 +234,11 @@ def test_parts_are_mixed_by_coin() -> None:
 
 def test_files_show_what_the_release_holds() -> None:
     """What is read from the files by part is what the release in memory says, hidden counts included."""
-    parts = Parts(50, {"stop": ["A", "B"]})
+    parts = TrialParts(50, {"stop": ["A", "B"]})
     mechanism = ConstraintBased(parts.features, 1, measured=parts.measured, sparse=True)
     data = parts.mix({"stop": ["A", "A", "A"]}, {"stop": ["B"]}, np.arange(50) % 3 == 0)
     release = mechanism.simulate(data, seed=1)
-    there, stored = numbers(release, parts), numbers(Files(mechanism).simulate(data, seed=1), parts)
+    there, stored = numbers(release, parts), numbers(ThroughFiles(mechanism).simulate(data, seed=1), parts)
     for j, stop in enumerate("AB"):
         shown = there[f"noisy singleton[{j}]"]
         assert np.isnan(shown).any()
@@ -242,7 +253,7 @@ def test_files_show_what_the_release_holds() -> None:
 
 def test_a_whole_folder_shows_sizes_and_manifest() -> None:
     """With one release a trial, every file's size and every number of the manifest is a column."""
-    seen = numbers(Files(ConstraintBased(TINY, 1)).simulate(np.array([3, 4]), seed=0))
+    seen = numbers(ThroughFiles(ConstraintBased(TINY, 1)).simulate(np.array([3, 4]), seed=0))
     assert {"bytes of manifest.json", "bytes of trips.parquet", "manifest trips.total"} <= set(seen)
     assert all(len(column) == 1 for column in seen.values())
 
@@ -257,16 +268,16 @@ def test_bad_input_is_refused() -> None:
     ]:
         with pytest.raises(InputError, match=match):
             epsilon_lower_bound(lambda d: d, 1, 0, **wrong)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="int is no mechanism"):
+    with pytest.raises(InputError, match="int is not a mechanism"):
         epsilon_lower_bound(3, 1, 0, trials=100)
     with pytest.raises(InputError, match="must give numbers"):
         epsilon_lower_bound(lambda _: "text", 1, 0, trials=100)
     with pytest.raises(InputError, match="at most 1000"):
         epsilon_lower_bound(lambda _: np.zeros(2000), 1, 0, trials=100)
-    parts = Parts(3, {"stop": ["A"]})
+    parts = TrialParts(3, {"stop": ["A"]})
     with pytest.raises(InputError, match="2 rows of 'x' for 3 trials"):
         epsilon_lower_bound(lambda _: np.zeros((2, 1)), ONE, NONE, parts=parts, trials=100)
     with pytest.raises(InputError, match="whole number of at least 1"):
-        Parts(0, {"stop": ["A"]})
+        TrialParts(0, {"stop": ["A"]})
     with pytest.raises(InputError, match="keeps the copies apart"):
-        Parts(3, {"part": ["A"]})
+        TrialParts(3, {"part": ["A"]})

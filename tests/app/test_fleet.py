@@ -341,7 +341,7 @@ def test_a_gtfs_city_takes_zones_from_a_table(made, tmp_path, capsys):
 
 
 def test_the_page_goes_where_it_may(made, tmp_path, capsys):
-    """It is written once, marked if its riders are real, and such a page is never put into a release."""
+    """It is written once, marked if its riders are real, also in its name, and such a page is never put into a release."""
     out = tmp_path / "service.html"
     assert size(str(made / "exact"), place(made), page=str(out)) == 0
     assert "INTERNAL" not in out.read_text()
@@ -350,8 +350,10 @@ def test_the_page_goes_where_it_may(made, tmp_path, capsys):
     with pytest.raises(InputError, match="no folder"):
         size(str(made / "exact"), place(made), page=str(tmp_path / "none" / "x.html"))
     trips = str(made / "trips.parquet")
-    with pytest.raises(InputError, match="lies in a release"):
-        compare(str(made / "exact"), trips, place(made), page=str(made / "exact" / "x.html"))
+    for name, said in (("exact/internal.html", "lies in the release"), ("x.html", "use '.*x-internal.html'")):
+        with pytest.raises(InputError, match=said):
+            compare(str(made / "exact"), trips, place(made), page=str(made / name))
+        assert not (made / name).exists()
     internal = tmp_path / "internal.html"
     assert compare(str(made / "noisy"), trips, place(made), page=str(internal)) == 0
     assert "INTERNAL – reveals private data" in internal.read_text()

@@ -218,6 +218,7 @@ def test_tables_that_disagree_are_released_without_intervals(folder: Path) -> No
     load(folder / "release")
 
 
+@pytest.mark.slow
 def test_two_requests_for_one_folder_pay_once(folder: Path) -> None:
     """Of two configurations that name the same folder the second to come is refused before it is charged."""
     other = folder / "other.toml"
@@ -332,6 +333,7 @@ def draws(folder: Path) -> int:
     return (folder / "draws").read_text().count("noise") if (folder / "draws").exists() else 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_at_any_instant(folder: Path) -> None:
     """Never noise without a charge, never two releases for one, never half a release; the next run ends it."""
@@ -363,6 +365,7 @@ def test_killed_at_any_instant(folder: Path) -> None:
         assert not leftovers(folder / "release")
 
 
+@pytest.mark.slow
 def test_killed_from_outside(folder: Path) -> None:
     """The command itself, killed by the clock at a few instants, then run to its end."""
     command = [sys.executable, "-m", "cbdp", "release", str(folder / "cbdp.toml")]

@@ -16,7 +16,8 @@ from benchmarks.opal import tables_of
 from cbdp import Feature, FeatureDag, Trip
 from cbdp.audit import consistency, described, detection, differencing, scale
 from cbdp.audit.finding import worst
-from cbdp.audit.tables import Pair, Published, from_release, knowing
+from cbdp.audit.released import from_release
+from cbdp.audit.tables import Pair, PublishedTables, knowing
 from cbdp.datasets import opal_taps
 from cbdp.datasets.opal_taps import CREMORNE, LATE_DAYS, MANLY, QUAY_3, TIMES
 from cbdp.features import SINGLETON
@@ -45,11 +46,11 @@ def taps_off(day: str) -> NDArray[np.int64]:
 TIMETABLE = np.sum([taps_off(day) for day in TAPS.days], axis=0) > 0  # where and when ferries arrive at all
 
 
-def released(name: str, day: str, seed: int) -> Published:
+def released(name: str, day: str, seed: int) -> PublishedTables:
     return from_release(MAKE[name](FERRY).simulate(taps_off(day), seed))
 
 
-def both_ends(published: Published, table: str) -> Published:
+def both_ends(published: PublishedTables, table: str) -> PublishedTables:
     """With the Manly ferry's pairs: who taps on at one end taps off at the other two quarter hours later."""
     labels = np.array([str(v) for v in TIMES.values])
     first, second = [], []
@@ -207,7 +208,7 @@ cells = "some"
 
 
 @pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory) -> Published:
+def parts(tmp_path_factory: pytest.TempPathFactory) -> PublishedTables:
     """The published parts of Opal's tables, read by a description."""
     if not PARTS.is_dir():
         pytest.skip("the published parts of the Opal release are not at ../shared/data/opal_tap_2016")
@@ -218,7 +219,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Published:
     return described.read(folder)
 
 
-def test_the_thresholds_of_the_published_parts(parts: Published) -> None:
+def test_the_thresholds_of_the_published_parts(parts: PublishedTables) -> None:
     """18 in the table by time and location, 34 in the one by location, and no table says so."""
     found = {t.name: detection.find_threshold(t) for t in parts.tables}
     least = {name: t.least for name, t in found.items() if t is not None}
@@ -228,7 +229,7 @@ def test_the_thresholds_of_the_published_parts(parts: Published) -> None:
     assert any("below 18" in t for t in titles)
 
 
-def test_the_edges_are_those_of_the_published_algorithm(parts: Published) -> None:
+def test_the_edges_are_those_of_the_published_algorithm(parts: PublishedTables) -> None:
     """2 ln(2/δ)/ε + 1 before rounding lets 91 % of the 18s and 32 % of the 34s through, and so it is."""
     for name, epsilon in (("time and location", 2), ("location", 1)):
         edge = 2 * np.log(2 * 8_000_000) / epsilon + 1
@@ -239,7 +240,7 @@ def test_the_edges_are_those_of_the_published_algorithm(parts: Published) -> Non
         assert abs(seen[0] - expected) < 5 * np.sqrt(expected)
 
 
-def test_what_the_parts_allow(parts: Published) -> None:
+def test_what_the_parts_allow(parts: PublishedTables) -> None:
     """No count is listed twice, all are whole, and with no two tables of the same days nothing can be differenced."""
     assert {f.verdict for f in consistency.attack(parts)} <= {"clear", "weakness"}
     assert not parts.relations

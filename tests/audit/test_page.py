@@ -11,7 +11,6 @@ from browsing import DESKTOP, HOSTILE, PHONE, opened
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app.audit import audit_release as audit
 from cbdp.audit import Audit, Finding, build
 from cbdp.report.markup import INTERNAL
 
@@ -128,7 +127,7 @@ def test_the_command_writes_the_page(browser, tmp_path: Path, capsys: pytest.Cap
     assert cli.main(["audit", str(tmp_path / "release"), "--out", str(tmp_path / "page.html")]) == 0
     assert "open " in capsys.readouterr().out
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert html == build(audit(tmp_path / "release"))
+    assert html == build(cbdp.audit_release(tmp_path / "release"))
     assert sorted((tmp_path / "release").rglob("*")) == before
     with opened(browser, tmp_path, html, PHONE) as page:
         assert page.inner_text("#verdict").startswith("✓")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from audited import busiest, change, contradictions, correct_hashes, small
 
 import cbdp
+from cbdp.app.audit.remaking import remade
+from cbdp.audit import solved
+from cbdp.errors import InputError
 
 
 @pytest.mark.parametrize("name", ["total", "zone"])
@@ -61,3 +66,44 @@ def test_trips_that_do_not_follow_are_found_for_closed_forms(tmp_path: Path) -> 
         words = " · ".join(map(str, dag.universe.unrank(int(release.index[7]))))
         found = cbdp.audit_release(tmp_path / mechanism.name).of("contradicts")
         assert any(f.check == "estimate" and words in f.title for f in found)
+
+
+MADE: dict[str, Callable[[cbdp.FeatureDag], cbdp.ConstraintBased]] = {
+    "constraint-based": lambda dag: cbdp.ConstraintBased(dag, 1),
+    "prior": lambda dag: cbdp.ConstraintBased(dag, 1, prior=1.0 + np.arange(dag.universe.size) % 3),
+    "target": lambda dag: cbdp.ConstraintBased(
+        dag, 1, target={"zone": 2, "singleton": "1/3"}, expected_trips=3000, expected_filled=0.3
+    ),
+    "paper": lambda dag: cbdp.ConstraintBased(dag, 1, preset="paper"),
+    "sparse posterior": lambda dag: cbdp.ConstraintBased(dag, 1, sparse=True, estimator="posterior"),
+    "sparse projection": lambda dag: cbdp.ConstraintBased(dag, 1, sparse=True, preset="paper"),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_an_estimate_is_audited_with_the_estimator_that_made_it(name: str, tmp_path: Path) -> None:
+    """Made again it agrees, and so do the trips; with a noisy count changed it does not."""
+    dag, counts = small()
+    MADE[name](dag).release(counts).save(tmp_path / "out")
+    back = cbdp.load(tmp_path / "out")
+    assert [f.verdict for f in solved.attack(back, lambda: remade(back))] == ["clear", "clear"]
+    *rest, last = back.measurements
+    assert last.feature == "singleton"
+    changed = replace(last, values=last.values + 40 * (np.arange(len(last.values)) == 3))
+    other = replace(back, measurements=[*rest, changed])
+    assert [f.verdict for f in solved.attack(other, lambda: remade(other))] == ["contradicts"]
+
+
+def test_another_recipe_does_not_make_the_estimates(tmp_path: Path) -> None:
+    """A recipe that was exchanged for one without an estimate, or that fails on the noisy answers, is a contradiction."""
+    dag, counts = small()
+    release = cbdp.ConstraintBased(dag, 1).release(counts)
+    laplace = cbdp.Laplace(dag, 1).release(counts)
+    [found] = solved.attack(release, lambda: laplace)
+    assert found.title == "manifest.json: recipe is not the one that made the estimates"
+
+    def fails() -> cbdp.Release:
+        raise InputError("no answers")
+
+    [found] = solved.attack(release, fails)
+    assert (found.verdict, found.evidence) == ("contradicts", "no answers")

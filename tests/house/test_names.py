@@ -14,7 +14,8 @@ import cbdp
 
 def test_no_two_public_classes_share_a_name() -> None:
     """Whoever reads a class's name knows which one is meant."""
-    assert not House.at().collisions()
+    found = [f"\n  {name}: {', '.join(where)}" for name, where in House.at().collisions().items()]
+    assert not found, f"rename all but one of each:{''.join(found)}"
 
 
 def private_names(path: Path) -> list[str]:

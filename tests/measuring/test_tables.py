@@ -16,6 +16,7 @@ from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.laws.geometric import Geometric
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bits", "n"), [(8, 50_000), (16, 300_000), (32, 1_000_000)])
 @pytest.mark.parametrize("scale", [Fraction(1, 2), 1, 3, 10, 200, 5_000])
 def test_short_words_keep_the_law(scale, bits, n):

@@ -12,14 +12,14 @@ from ledgers import SHA, opened
 import cbdp
 from cbdp.errors import BudgetError, InputError
 from cbdp.privacy import ledger
-from cbdp.privacy.ledger import Amount, Charge, Finished, Ledger
+from cbdp.privacy.ledger import Amount, Charge, Finished, Ledger, Owner
 
 
 def test_a_charge_goes_from_reserved_to_released(tmp_path: Path) -> None:
     """What was reserved is spent, what was released is found again by its request."""
     with opened(tmp_path) as book:
-        assert (book.dataset, book.cap, book.spent, book.finished("r")) == (
-            "trips",
+        assert (book.owner, book.cap, book.spent, book.finished("r")) == (
+            Owner("trips"),
             Amount(10**9),
             Amount(),
             None,
@@ -98,11 +98,13 @@ def test_bad_epsilon_writes_nothing(tmp_path: Path, bad: object) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dataset": "taps"}, "is of data set 'trips', not 'taps'"),
+        ({"dataset": "taps"}, "belongs to data set 'trips', not to data set 'taps': name another ledger, or"),
+        ({"riders": "all"}, "belongs to data set 'trips', not to the riders 'all': name another ledger"),
         ({"cap": 2}, "is 1, not 2: it was fixed"),
         ({"cap_delta": "1e-9"}, r"is 1, not \(1, δ 0.000000001\)"),
         ({"cap": None, "cap_delta": 0}, "without a cap"),
         ({"dataset": ""}, "dataset is ''"),
+        ({"riders": ""}, "riders is ''"),
     ],
 )
 def test_another_data_set_or_cap_is_refused(tmp_path: Path, options: dict[str, object], message: str) -> None:
@@ -110,7 +112,7 @@ def test_another_data_set_or_cap_is_refused(tmp_path: Path, options: dict[str, o
     opened(tmp_path).close()
     with pytest.raises(InputError, match=message):
         opened(tmp_path, **options)
-    with pytest.raises(InputError, match="'trips', not 'taps'"):
+    with pytest.raises(InputError, match="'trips', not to data set 'taps'"):
         Ledger.view(tmp_path / "l.sqlite", dataset="taps")
 
 

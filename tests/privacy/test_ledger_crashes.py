@@ -122,7 +122,7 @@ def test_killed_at_every_line_the_ledger_recovers(tmp_path: Path) -> None:
         lines, status = map(int, process.stdout.read().split())  # type: ignore[union-attr]
     assert status == 0
     assert set((tmp_path / "seen").read_text().split()) == {
-        f"{name}.py" for name in ("amounts", "chain", "ledger", "locks", "store")
+        f"{name}.py" for name in ("amounts", "chain", "ledger", "locks", "owner", "store")
     }
     spent: Counter[tuple[Fraction, bool, bool]] = Counter()
     for n in range(0, lines, 5):

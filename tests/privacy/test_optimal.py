@@ -141,7 +141,7 @@ def test_a_target_may_name_what_is_not_measured() -> None:
     [
         ({"budget": "optimal"}, "budget 'optimal' without a target"),
         ({"budget": "uniform", "target": {"zone": 1}}, "a target with budget 'uniform'"),
-        ({"target": {"zones": 1}}, "a target for 'zones', which is no feature"),
+        ({"target": {"zones": 1}}, "a target for 'zones', which is not a feature"),
         ({"target": {"origin": 1}}, r"add it with extra=\('origin',\)"),
         ({"target": {}}, "say how much features matter"),
         ({"target": {"zone": 0}}, "the target of 'zone' is 0, it must be above 0"),

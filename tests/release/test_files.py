@@ -267,6 +267,7 @@ def _claims() -> st.SearchStrategy[Claim]:
     return st.one_of(holds, st.builds(Claim, unit, cost, st.just(False), st.just("no promise")))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(releases())
 def test_any_release_comes_back_as_it_was(release: Release) -> None:
@@ -282,16 +283,17 @@ def test_any_release_comes_back_as_it_was(release: Release) -> None:
         assert _bytes(Path(place, "one")) == _bytes(Path(place, "two"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_s_release_comes_back(name: str, tmp_path: Path) -> None:
     """Save and load change nothing; the manifest fits its schema; saved again, every byte is the same."""
     release = _release(name)
-    saved = release.save(tmp_path / "one", ledger_head="ab" * 32)
+    saved = release.save(tmp_path / "one", ledger={"head": "ab" * 32})
     jsonschema.Draft202012Validator(schema()).validate(saved.manifest)
     back = load(tmp_path / "one")
     _same_release(release, back)
     assert back.manifest["ledger"]["head"] == "ab" * 32
-    again = release.save(tmp_path / "two", ledger_head="ab" * 32)
+    again = release.save(tmp_path / "two", ledger={"head": "ab" * 32})
     third = back.save(tmp_path / "three")
     assert _bytes(again.path) == _bytes(saved.path) == _bytes(third.path)
     assert again.sha256 == saved.sha256 == hashlib.sha256(_bytes(saved.path)["manifest.json"]).hexdigest()
@@ -824,6 +826,7 @@ def _simulated() -> Release:
     return mechanism.simulate(np.arange(mechanism.features.universe.size) % 7, 3)
 
 
+@pytest.mark.slow
 def test_bytes_depend_on_nothing_but_the_release(tmp_path: Path) -> None:
     """Another process, another hash seed, another folder and time zone: the same bytes, and no word of any of them."""
     _simulated().save(tmp_path / "here", simulation=True)
@@ -848,6 +851,7 @@ for n in itertools.count():
 """
 
 
+@pytest.mark.slow
 def test_a_killed_save_leaves_all_or_nothing(tmp_path: Path) -> None:
     """SIGKILL while saves follow each other: every folder is whole, and what was under way is known as leftovers."""
     for attempt in range(3):

@@ -364,6 +364,7 @@ def test_impossible_cells_are_marked():
     assert charts(publish(release))["matrix"]["cells"][0]["count"] == [-1, 0, 1, 2, -1, 3, 4, 5, -1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", ["ConstraintBased", "Laplace", "Hierarchical", "StabilityHistogram", "ThresholdLaplace"]
 )
@@ -398,6 +399,7 @@ def test_rounding_violations_are_named(rush):
     assert "it moved 3 of mode by one trip or more, and no other count" in text
 
 
+@pytest.mark.slow
 def test_universe_too_large_to_list():
     """Ten billion trip types: the page lists the largest flows only, and stays small."""
     stops = cbdp.Dimension(range(20_000), zone=[i % 50 for i in range(20_000)])
@@ -423,6 +425,7 @@ def test_universe_too_large_to_list():
     assert f"{universe.size:,}" in Page(html).text
 
 
+@pytest.mark.slow
 def test_built_in_city_is_small():
     """The whole day of the built-in city fits into far less than two megabytes."""
     city = cbdp.datasets.ann_arbor()

@@ -29,6 +29,7 @@ def test_floors_and_ceilings_in_any_universe(twin: Twin) -> None:
         assert not rounded.violation
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=100)
 @given(grids())
 def test_floors_and_ceilings_by_number_of_families(case: tuple[str, Twin]) -> None:

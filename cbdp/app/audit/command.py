@@ -42,9 +42,9 @@ def main(argv: Sequence[str]) -> int:
         )
     print("\n".join(lines(done)))
     if options.json is not None:
-        write_new(Path(options.json), done.json())
+        write_new(Path(options.json), done.json(), internal=done.sensitive)
     if options.out is not None:
-        write_new(Path(options.out), build(done))
+        write_new(Path(options.out), build(done), internal=done.sensitive)
         print(f"open {options.out}")
     return int(done.verdict == "contradicts")
 
@@ -64,7 +64,8 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         const=True,
         metavar="FILE",
-        help="curator only: test the noise against the real trips: those of --config, or of a file or a configuration; never publish the result",
+        help="curator only: test the noise against the real trips: those of --config, or of a file or a configuration; "
+        "never publish the result, and write 'internal' into the names of its files",
     )
     parser.add_argument("--out", metavar="HTML", help="also write the reviewer's page")
     parser.add_argument("--json", metavar="JSON", help="also write the findings as JSON")
@@ -76,7 +77,7 @@ def _say(text: str) -> None:
 
 
 def lines(done: Audit) -> Iterator[str]:
-    """The findings as a short table: the gravest first, then what was not looked at."""
+    """The findings as a short table: the gravest first, then what was not checked."""
     if done.sensitive:
         yield INTERNAL
     yield f"{done.subject}: {done.claim}"
@@ -89,7 +90,7 @@ def lines(done: Audit) -> Iterator[str]:
                     f.evidence, WIDE, initial_indent=" " * (17 + wide), subsequent_indent=" " * (17 + wide)
                 )
     for words in done.left_out:
-        yield f"  {'not looked':<11}  {words}"
+        yield f"  {'not checked':<11}  {words}"
     yield f"{SUMS[done.verdict]}: {_counted(done)}"
 
 

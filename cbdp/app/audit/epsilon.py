@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cbdp.app.audit.epsilon_events import search
-from cbdp.app.audit.epsilon_views import Files, TrialParts, as_columns, numbers
+from cbdp.app.audit.epsilon_views import ThroughFiles, TrialParts, as_columns, numbers
 from cbdp.audit.finding import Finding
 from cbdp.errors import InputError
 from cbdp.mechanisms import Mechanism
 from cbdp.privacy.unit import Trip
 from cbdp.trips.count import count
 
-__all__ = ["Bound", "Files", "TrialParts", "epsilon_lower_bound", "odds_bound", "ratio_bound"]
+__all__ = ["EpsilonBound", "ThroughFiles", "TrialParts", "epsilon_lower_bound", "odds_bound", "ratio_bound"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -47,7 +47,7 @@ LEAST = 16  # trials without which nothing can be said
 
 
 @dataclass(frozen=True)
-class Bound:
+class EpsilonBound:
     """What was proven: ε is at least this, but for a chance of `alpha`; and by which event."""
 
     epsilon: float
@@ -101,7 +101,7 @@ def epsilon_lower_bound(
     seed: int = 0,
     events: Events | None = None,
     view: View | None = None,
-) -> Bound:
+) -> EpsilonBound:
     """The largest ε that runs of a mechanism on two neighbouring data sets prove, with a false alarm of at most `alpha`.
 
     `mechanism` is one of ours, anything with `simulate(data, seed)`, or any callable from data to what it publishes (pass
@@ -111,7 +111,7 @@ def epsilon_lower_bound(
     those of the mechanism unless told otherwise.
     """
     _check(trials, alpha, delta)
-    inner = mechanism.mechanism if isinstance(mechanism, Files) else mechanism
+    inner = mechanism.mechanism if isinstance(mechanism, ThroughFiles) else mechanism
     if hasattr(inner, "claim"):
         promised = inner.claim().cost
         claim = float(promised.epsilon) if claim is None else claim
@@ -178,9 +178,9 @@ def _published(mechanism: Any, data: Any, seed: int) -> Any:
 
 def _tested(
     events: Events, columns: Columns, first: Bools, claim: float | None, delta: float, alpha: float
-) -> Bound:
+) -> EpsilonBound:
     n1, n2 = int(first.sum()), int((~first).sum())
-    best = Bound(0.0, "no event", (0, 0), (n1, n2), delta, alpha, claim)
+    best = EpsilonBound(0.0, "no event", (0, 0), (n1, n2), delta, alpha, claim)
     level = alpha / (2 * max(len(events), 1))
     for name, happens in events.items():
         held = np.asarray(happens(columns), dtype=bool)
@@ -188,7 +188,7 @@ def _tested(
         for a, n, b, m in ((k1, n1, k2, n2), (k2, n2, k1, n1)):
             proven = float(_proven(a, b, n, m, delta=delta, level=level))
             if proven > best.epsilon:
-                best = Bound(proven, name, (k1, k2), (n1, n2), delta, alpha, claim)
+                best = EpsilonBound(proven, name, (k1, k2), (n1, n2), delta, alpha, claim)
     return best
 
 

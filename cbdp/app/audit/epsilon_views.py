@@ -109,7 +109,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Files:
+class ThroughFiles:
     """A mechanism whose releases are saved, and read by somebody who has nothing but the files.
 
     `mechanism` is anything with `simulate(data, seed)` that returns a release.

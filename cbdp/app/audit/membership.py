@@ -221,8 +221,8 @@ def attack(release: Release, true: Truth) -> list[Finding]:
     floor = made.interval(ALARM / 2)[0]
     tables = listed(made.tables)
     text = (
-        f"Of {n:,} riders of whom no two share a count in {tables}, the attacker recognises {made.caught:,}, and says the same of "
-        f"{made.falsely:,} of as many who are not in the data: an advantage of {made.advantage:.3f} (95 % interval "
+        f"Of {n:,} riders of whom no two share a count in {tables}, the attacker recognises {made.caught:,}, and takes "
+        f"{made.falsely:,} of as many others, who are not in the data, for riders: an advantage of {made.advantage:.3f} (95 % interval "
         f"{low:.3f} to {high:.3f})."
     )
     if claim.holds:
@@ -242,7 +242,7 @@ def attack(release: Release, true: Truth) -> list[Finding]:
     verdict, title = _verdict(made, claim.holds, floor, most)
     if verdict == "clear":
         return [Finding("membership", verdict, title, text, figures=figures)]
-    attack = "Whoever knows all other trips learns whether a given rider is in the data."
+    attack = "Whoever knows all other trips learns whether a particular rider is in the data."
     cure = "Withdraw the release; look for noise that is missing or too small."
     if not claim.holds:
         cure = "Use a mechanism with a guarantee, such as constraint-based."

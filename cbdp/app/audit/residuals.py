@@ -160,9 +160,9 @@ def attack(release: Release, true: Truth) -> list[Finding]:
     if sound:
         text = " ".join(_described(g) for g in sound)
         figures: dict[str, float | str] = {"groups of answers": len(sound), "chance of a false alarm": ALARM}
-        title = "The noise has its declared law, on true zeros and on other counts"
+        title = "The noise follows its declared law, on true zeros and on other counts"
         findings.append(
-            Finding("residuals", "clear", title if not findings else "Other noise has its law", text, figures=figures)
+            Finding("residuals", "clear", title if not findings else "The other noise follows its declared law", text, figures=figures)
         )  # fmt: skip
     return findings
 
@@ -217,12 +217,12 @@ def _contradiction(group: Group, why: Sequence[str]) -> Finding:
     title = (
         f"{name}: true zeros were published without noise"
         if nothing
-        else f"{name}: the noise on {group.what} is not of its declared law"
+        else f"{name}: the noise on {group.what} does not follow its declared law"
     )
     attack = (
-        "Any published count above zero then proves that somebody was there: no ε protects against that."
+        "Every published count above zero then proves that somebody was there: no ε protects against that."
         if nothing
-        else "Whoever knows the noise that was really added undoes it better than the claim allows."
+        else "Whoever knows which noise was really added can undo it better than the claim allows."
     )
     text = f"{_described(group)} Tests: {'; '.join(why)}."
     cure = "Withdraw the release. Draw fresh noise of the declared law on every count, zeros included, under a new charge."

@@ -210,7 +210,7 @@ def _planned(config: str | Path) -> Plan:
 
 def _request(planned: Plan) -> book.LedgerRequest:
     privacy = planned.config.privacy
-    return book.LedgerRequest(planned.request, planned.dataset, privacy.cap, privacy.cap_delta)
+    return book.LedgerRequest(planned.asked, planned.account.owner, privacy.cap, privacy.cap_delta)
 
 
 def _check_universe(planned: Plan, ours: Ours) -> None:

@@ -4,6 +4,7 @@ from cbdp.app.config.mechanism import MechanismSection
 from cbdp.app.config.positions import TomlFile, Where, key_lines
 from cbdp.app.config.reading import SCHEMA, parse, read, schema
 from cbdp.app.config.settings import (
+    AboutSection,
     Config,
     DataSection,
     DaySpan,
@@ -21,6 +22,7 @@ from cbdp.app.config.settings import (
 
 __all__ = [
     "SCHEMA",
+    "AboutSection",
     "Config",
     "DataSection",
     "DaySpan",

@@ -33,6 +33,12 @@ from cbdp.privacy.numbers import probability
 
 TIME_OF_DAY = Text('a time of day like "06:30"', form=r"^([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d)?$")
 
+# ends where the text does: in Python `$` would let a line end through
+LINE = Text(
+    "a line of at most 200 characters in quotes",
+    form="^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]{1,200}(?![\\s\\S])",
+)
+
 
 @dataclass(frozen=True)
 class DataSection:
@@ -46,8 +52,18 @@ class DataSection:
         ),
     ]
     id: Annotated[
+        str,
+        Option(
+            Text('a public name for this data set, for example id = "city buses 2026-03"', form=LINE.form),
+            "the data set's name in the ledger and in the manifest; other trips get another name",
+        ),
+    ]
+    riders: Annotated[
         str | None,
-        Option(Text(), "the data set's name in the ledger; by default the name of the trips' file or table"),
+        Option(
+            LINE,
+            "a public name of the people who ride, where several data sets hold their trips: they share one ledger and cap",
+        ),
     ] = None
     columns: Annotated[
         Mapping[str, str],
@@ -280,6 +296,24 @@ class PrivacySection:
 
 
 @dataclass(frozen=True)
+class AboutSection:
+    """What the publisher says about the release; public, and shown wherever it is."""
+
+    title: Annotated[str | None, Option(LINE, "what the release is called")] = None
+    place: Annotated[str | None, Option(LINE, "where the trips were made")] = None
+    period: Annotated[
+        str | DaySpan | None,
+        Option(Either((LINE, Fields(DaySpan))), 'when: text like "March 2026", or the first and last day'),
+    ] = None
+    publisher: Annotated[str | None, Option(LINE, "who publishes it")] = None
+    licence: Annotated[str | None, Option(LINE, 'on which terms, for example "CC BY 4.0"')] = None
+    contact: Annotated[str | None, Option(LINE, "whom to ask")] = None
+    timezone: Annotated[str | None, Option(LINE, "the time zone of its times; by default data.timezone")] = (
+        None
+    )
+
+
+@dataclass(frozen=True)
 class OutputSection:
     """What is written, and what is worth a warning."""
 
@@ -324,6 +358,9 @@ class Config:
     output: Annotated[OutputSection, Option(Fields(OutputSection), "what is written")] = field(
         default_factory=OutputSection
     )
+    about: Annotated[
+        AboutSection | None, Option(Fields(AboutSection), "title, place, period, publisher and the like")
+    ] = None
 
     def path(self, written: str) -> Path:
         """A path in the configuration, from its folder."""

@@ -17,8 +17,10 @@ from cbdp.app.explain.numbers import (
 )
 from cbdp.app.plan import Plan
 from cbdp.app.printing import aligned
+from cbdp.app.publish.opening import missing
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
+from cbdp.privacy.ledger import Amount
 from cbdp.privacy.unit import Person
 
 WIDTH = 110
@@ -147,17 +149,24 @@ def _noise_remarks(plan: Plan) -> Iterator[str]:
 
 def _account(plan: Plan) -> list[str]:
     account = plan.account
-    state = "" if account.exists else " (does not exist yet: the release creates it)"
+    state = "" if account.exists else " (does not exist yet)"
     cost = account.left - account.after
     lines = [
-        f"Ledger {account.path}{state}, data set {plan.dataset!r}",
+        f"Ledger {account.path}{state} of {account.owner}",
         f"cap {account.cap}, spent {account.spent}, this release {cost}, left after it {account.after}",
     ]
+    if not account.exists:
+        lines.append(f"{missing(plan)}.")
+    if account.unpublished != Amount():
+        lines.append(
+            f"Of what was spent, {account.unpublished} went to runs that were never published. It stays spent: "
+            "docs/threat-model.md says why."
+        )
     if account.finished is not None:
         lines.append(
             f"An identical request was released to {account.finished.path}: it is returned, nothing is spent."
         )
-    lines.append(f"Request {plan.request}")
+    lines.append(f"Request {plan.asked}")
     return lines
 
 
@@ -176,9 +185,11 @@ def warnings(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
         yield "there is no table between the total and single trip types: add a [[feature]] or a preset"
     if not plan.account.exists and plan.config.privacy.cap is None:
         yield (
-            f"privacy.cap is not stated: the ledger would be created with a cap of {plan.account.cap}, so that no "
+            f"privacy.cap is not stated: the ledger will be created with a cap of {plan.account.cap}, so that no "
             "second release fits"
         )
+    if plan.account.forgotten:
+        yield f"`cbdp release` will refuse: {plan.account.forgotten}"
     if plan.account.unfinished:
         yield "an identical request was charged and never released: unless its folder is whole, it is charged again"
 

@@ -46,7 +46,7 @@ def compare(release: str, trips: str, rules: FleetRules | None = None, *, page: 
     )
     if out:
         about = f"The fleet of {published.name}, {chosen.promise}, on the real riders."
-        write_page(out, pages.build(city, services[0], about=about, internal=True))
+        write_page(out, pages.build(city, services[0], about=about, internal=True), internal=True)
     return 0
 
 

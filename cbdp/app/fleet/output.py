@@ -39,6 +39,6 @@ def page_path(page: str | None, *, internal: bool) -> Path | None:
     return path
 
 
-def write_page(path: Path, html: str) -> None:
-    write_new(path, html)
+def write_page(path: Path, html: str, *, internal: bool) -> None:
+    write_new(path, html, internal=internal)
     print(f"open {path}")

@@ -39,7 +39,8 @@ def size(source: str, rules: FleetRules | None = None, *, page: str | None = Non
     print("\n".join(table(city, service)))
     if out:
         about = f"The fleet of {trips.name}, {chosen.promise}, on the same riders."
-        write_page(out, pages.build(city, service, about=about, internal=given.internal))
+        html = pages.build(city, service, about=about, internal=given.internal)
+        write_page(out, html, internal=given.internal)
     return 0
 
 

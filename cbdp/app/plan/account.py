@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cbdp.app.config import Config
 from cbdp.app.config.choices import formats
 from cbdp.app.plan.chosen import check_chosen
+from cbdp.app.plan.siblings import forgotten
 from cbdp.errors import InputError
 from cbdp.mechanisms import Mechanism
-from cbdp.privacy.ledger import Amount, BudgetError, Charge, Finished, Ledger
+from cbdp.privacy.ledger import Amount, BudgetError, Charge, Finished, Ledger, Owner
 
 MOST_CONFIDENT = 0.999
 
@@ -21,9 +22,12 @@ class Account:
 
     path: Path
     exists: bool
-    cap: Amount  # of the ledger, or the one it will be created with
+    owner: Owner
+    cap: Amount  # of the ledger, or the one it would be created with
     spent: Amount
     charge: Amount  # what this release costs
+    unpublished: Amount = field(default_factory=Amount)  # of what was spent: on runs that were never published
+    forgotten: str | None = None  # an earlier release that the ledger ought to hold and does not
     finished: Finished | None = None  # an identical request that was released: it costs nothing again
     unfinished: tuple[Charge, ...] = ()  # identical requests that were charged and never released
 
@@ -37,24 +41,37 @@ class Account:
         return self.left if self.finished else self.left - self.charge
 
 
-def account_of(config: Config, dataset: str, mechanism: Mechanism, request: str) -> Account:
+def account_of(config: Config, mechanism: Mechanism, request: str) -> Account:
     path = config.path(config.privacy.ledger)
+    owner = Owner.of(config.data.id, config.data.riders)
     cost = mechanism.claim().cost
     charge = Amount.charge(cost.epsilon, cost.delta)
     with config.source.at("privacy", "ledger"):
         started = path.parent.is_dir() and Ledger.started(path)
-    account = _existing(config, path, dataset, charge, request) if started else _new(config, path, charge)
+    account = Account(path, started, owner, Amount(), Amount(), charge)
+    account = _existing(config, account, request) if started else _new(config, account)
     if account.finished is None and not _written(config, account) and not charge.within(account.left):
         with config.source.at("privacy", "epsilon"):
-            raise BudgetError(
-                f"a charge of {charge} does not fit: {account.left} of the cap {account.cap} is left for data set "
-                f"{dataset!r}: lower epsilon, or delta"
-            )
+            raise BudgetError(f"a charge of {charge} does not fit: {_choices(account)}")
     return account
 
 
-def _new(config: Config, path: Path, charge: Amount) -> Account:
-    """The account of a ledger that the release will create."""
+def _choices(account: Account) -> str:
+    """What is left, where the rest has gone, and what can be done. Lowering ε is not the only way."""
+    lost = (
+        ""
+        if account.unpublished == Amount()
+        else f" ({account.unpublished} was spent on runs that were never published, and stays spent)"
+    )
+    return (
+        f"{account.left} of the cap {account.cap} is left for {account.owner}{lost}. Release less, by a smaller epsilon or "
+        "delta; or decide that more may be spent: that is a new promise to the riders, and takes a new ledger"
+    )
+
+
+def _new(config: Config, account: Account) -> Account:
+    """The account of a ledger that has yet to be created."""
+    path, charge = account.path, account.charge
     privacy = config.privacy
     with config.source.at("privacy", "cap"):
         if privacy.cap_delta is not None and privacy.cap is None:
@@ -64,29 +81,41 @@ def _new(config: Config, path: Path, charge: Amount) -> Account:
     with config.source.at("privacy", "ledger"):
         if not path.parent.is_dir():
             raise InputError(f"there is no folder {str(path.parent)!r} for the ledger: create it first")
-    return Account(path, False, cap, Amount(), charge)
+    lost = forgotten(config.path(config.output.path), account.owner, None)
+    return replace(account, cap=cap, forgotten=lost)
 
 
-def _existing(config: Config, path: Path, dataset: str, charge: Amount, request: str) -> Account:
-    privacy = config.privacy
-    with config.source.at("privacy", "ledger"), Ledger.view(path) as ledger:
+def _existing(config: Config, account: Account, request: str) -> Account:
+    owner = account.owner
+    with config.source.at("privacy", "ledger"), Ledger.view(account.path) as ledger:
         ledger.verify()
-        cap, spent, owner = ledger.cap, ledger.spent, ledger.dataset
-        finished, unfinished = ledger.finished(request), tuple(ledger.unfinished(request))
-    if owner != dataset:
-        keys = ("data", "id") if config.data.id else ("privacy", "ledger")
-        raise config.source.error(
-            keys,
-            f"the ledger {str(path)!r} belongs to data set {owner!r}, not {dataset!r}: give each data set its own",
+        if ledger.owner != owner:
+            keys = ("data", "riders" if owner.riders else "id")
+            refusal = ledger.owner.refusal_of(owner)
+            raise config.source.error(keys, f"the ledger {str(account.path)!r} {refusal}")
+        account = replace(
+            account,
+            cap=ledger.cap,
+            spent=ledger.spent,
+            unpublished=ledger.unpublished,
+            forgotten=forgotten(config.path(config.output.path), owner, ledger),
+            finished=ledger.finished(request),
+            unfinished=tuple(ledger.unfinished(request)),
         )
-    if privacy.cap is not None:
-        with config.source.at("privacy", "cap"):
-            asked = Amount.limit(privacy.cap, cap.delta if privacy.cap_delta is None else privacy.cap_delta)
-            if asked != cap:
-                raise InputError(
-                    f"the ledger's cap is {cap}, not {asked}: it was fixed when the ledger was created, write {cap}"
-                )
-    return Account(path, True, cap, spent, charge, finished, unfinished)
+    _check_cap(config, account.cap)
+    return account
+
+
+def _check_cap(config: Config, cap: Amount) -> None:
+    privacy = config.privacy
+    if privacy.cap is None:
+        return
+    with config.source.at("privacy", "cap"):
+        asked = Amount.limit(privacy.cap, cap.delta if privacy.cap_delta is None else privacy.cap_delta)
+        if asked != cap:
+            raise InputError(
+                f"the ledger's cap is {cap}, not {asked}: it was fixed when the ledger was created, write {cap}"
+            )
 
 
 def _written(config: Config, account: Account) -> bool:
@@ -112,6 +141,8 @@ def output_of(config: Config, account: Account) -> Path:
         )
     known = account.finished is not None or account.unfinished
     if (path.exists() or path.is_symlink()) and not known:
+        if account.forgotten is not None:
+            raise config.source.error(("privacy", "ledger"), account.forgotten)
         raise config.source.error(
             keys, f"the output {str(path)!r} exists already: choose another path, nothing is overwritten"
         )

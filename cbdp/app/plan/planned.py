@@ -7,17 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cbdp.app.config import Config
+from cbdp.app.plan.about import about_of
 from cbdp.app.plan.account import Account, account_of, output_of
 from cbdp.app.plan.features import features_of
 from cbdp.app.plan.mechanism import mechanism_of
-from cbdp.app.plan.request import request_of
+from cbdp.app.plan.request import asked_of, request_of
+from cbdp.app.plan.source import source_hash
 from cbdp.app.plan.stops import stops_of
-from cbdp.app.plan.trips import check_columns, check_names, dataset_of, schema_of, unit_of
+from cbdp.app.plan.trips import check_columns, check_names, schema_of, unit_of
 from cbdp.app.plan.universe import universe_of
 from cbdp.features import FeatureDag, Universe
 from cbdp.features.places import Stops
 from cbdp.mechanisms import Mechanism
 from cbdp.privacy.unit import Unit
+from cbdp.release import About
 from cbdp.trips import Clock
 
 
@@ -27,7 +30,6 @@ class Plan:
 
     config: Config = field(repr=False)
     trips: str | list[str]  # what `cbdp.count` takes
-    dataset: str
     columns: Mapping[str, str]  # dimension → column of the trips
     clock: Clock
     stops: Stops | None
@@ -35,7 +37,17 @@ class Plan:
     mechanism: Mechanism
     account: Account
     output: Path
-    request: str  # SHA-256 of all that is public and decides what is released
+    request: str  # what the ledger knows the release by: `asked`, and where the trips are
+    about: About | None = None
+
+    @property
+    def dataset(self) -> str:
+        return self.config.data.id
+
+    @property
+    def asked(self) -> str:
+        """SHA-256 of all that is public and decides what is released."""
+        return self.request.partition(":")[0]
 
     @property
     def universe(self) -> Universe:
@@ -68,14 +80,12 @@ def plan(config: Config) -> Plan:
     check_columns(config, universe, trips)
     features = features_of(config, universe)
     mechanism = mechanism_of(config, features, unit_of(config, trips))
-    dataset = dataset_of(config)
     columns = {name: trips.column(name) for name in universe.dimensions}
-    request = request_of(dataset, columns, trips.clock, mechanism)
-    account = account_of(config, dataset, mechanism, request)
+    request = request_of(asked_of(config, columns, trips.clock, mechanism), source_hash(trips.given))
+    account = account_of(config, mechanism, request)
     return Plan(
         config,
         trips.given,
-        dataset,
         columns,
         trips.clock,
         stops,
@@ -84,4 +94,5 @@ def plan(config: Config) -> Plan:
         account,
         output_of(config, account),
         request,
+        about_of(config),
     )

@@ -1,6 +1,8 @@
-"""The request of a plan: a hash of everything public that decides what is released.
+"""The request of a plan: what identifies a release, so that the same one is not paid for twice.
 
-Where it is written, and at what confidence intervals are drawn, is not among it: to change that costs no ε.
+It is two hashes: one of everything public that decides what is released, and one of the trips' whereabouts (`source`). An audit
+compares the first alone, for trips may be moved after a release. Where the release is written, at what confidence intervals
+are drawn, and what it says about itself is in neither: to change that costs no ε.
 """
 
 from __future__ import annotations
@@ -8,72 +10,60 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cbdp.features import Universe
+from cbdp.app.config import Config, DataSection
 from cbdp.mechanisms import Mechanism
 from cbdp.parts import settings_of
+from cbdp.privacy.composition import spends_of
+from cbdp.release.universe_files import universe_hash
 from cbdp.rounding.few import price_of
 from cbdp.trips import Clock
 
-SAID_ELSEWHERE = ("measured", "tables", "preset")  # by what is spent, or by other settings
+VERSION = 2
+SPELLING = ("measured", "tables", "preset")  # what is spent, and the other settings, say the same
+# Of [data]: what is stated by other parts of the request, and what decides no count. All that is not listed counts.
+ELSEWHERE = ("trips", "id", "columns", "timezone", "time_format", "holidays", "stops", "stop_columns")
+NO_COUNT = ("riders", "expected_trips", "expected_filled")
 
 
-def request_of(dataset: str, columns: Mapping[str, str], clock: Clock, mechanism: Mechanism) -> str:
-    cost: Any = mechanism.claim().cost
+def request_of(asked: str, source: str) -> str:
+    return f"{asked}:{source}"
+
+
+def asked_of(config: Config, columns: Mapping[str, str], clock: Clock, mechanism: Mechanism) -> str:
+    """A hash of all that is public and decides what is released; `columns` are those of the dimensions."""
+    features, cost = mechanism.features, mechanism.claim().cost
     stated = {
-        "version": 1,
-        "dataset": dataset,
-        "columns": dict(columns),
-        "clock": [
-            clock.timezone,
-            clock.format,
-            [[day.isoformat(), label] for day, label in dict(clock.holidays).items()],
-        ],
-        "universe": _universe_hash(mechanism.features.universe),
-        "features": {name: list(f.by) for name, f in mechanism.features.features.items()},
-        "mechanism": mechanism.name,
-        "settings": _settings(mechanism),
-        "unit": str(mechanism.unit),
-        "person": getattr(mechanism.unit, "column", None),
-        "spends": [(p.what, str(p.epsilon), str(p.delta)) for p in getattr(cost, "parts", (cost,))],
+        "version": VERSION,
+        "dataset": config.data.id,
+        "reading": _reading(config.data, columns),
+        "clock": {f.name: repr(getattr(clock, f.name)) for f in fields(clock)},
+        "universe": universe_hash(features.universe),
+        "features": {name: list(feature.by) for name, feature in features.features.items()},
+        "recipe": _recipe(mechanism),
+        "unit": [str(mechanism.unit), getattr(mechanism.unit, "column", None)],
+        "spends": [[p.what, str(p.epsilon), str(p.delta)] for p in spends_of(cost)],
+        "cost": [str(cost.epsilon), str(cost.delta)],
     }
-    return _sha256(stated)
-
-
-def _settings(mechanism: Mechanism) -> dict[str, Any]:
-    """What the settings say, in the form of requests from before some of them existed."""
-    stated = mechanism.recipe.settings
-    settings = {n: stated[n] for n in settings_of(type(mechanism)) if n not in SAID_ELSEWHERE}
-    for name in settings:
-        if isinstance(array := getattr(mechanism, name), np.ndarray):
-            settings[name] = _array_hash(array.astype("<f8"))
-    if settings.get("estimator") == "projection":
-        settings = {n: value for n, value in settings.items() if n not in ("estimator", "prior")}
-    if settings.get("rounding") == "nearest":
-        del settings["rounding"]
-    elif "rounding" in settings:
-        settings["rounding"] = [settings["rounding"], price_of(getattr(mechanism, "budget", None))]
-    return settings
-
-
-def _universe_hash(universe: Universe) -> str:
-    dimensions = [[name, list(d.values), d.edges] for name, d in universe.dimensions.items()]
-    attributes = [
-        [a.name, list(a.of), list(a.labels), _array_hash(a.codes.astype("<i8"))]
-        for _, a in sorted(universe.attributes.items())
-    ]
-    zeros = [[list(of), _array_hash(mask.astype("u1"))] for of, mask in universe.zeros]
-    return _sha256([dimensions, attributes, zeros])
-
-
-def _array_hash(array: NDArray[Any]) -> str:
-    return hashlib.sha256(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes()).hexdigest()
-
-
-def _sha256(stated: Any) -> str:
     text = json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _reading(data: DataSection, columns: Mapping[str, str]) -> dict[str, Any]:
+    """How rows are read. The column of persons counts where persons are protected, and then the unit names it."""
+    others = {role: column for role, column in data.columns.items() if role not in ("person", "day")}
+    further = {f.name: repr(getattr(data, f.name)) for f in fields(data) if f.name not in ELSEWHERE + NO_COUNT}
+    unset = {f.name: repr(f.default) for f in fields(data) if f.default is not MISSING}
+    stated = {name: value for name, value in further.items() if value != unset.get(name)}
+    return {"columns": others | dict(columns), **stated}
+
+
+def _recipe(mechanism: Mechanism) -> dict[str, Any]:
+    """The recipe without what can be spelt in several ways and is said by what is spent."""
+    stated = mechanism.recipe.settings
+    settings = {n: stated[n] for n in settings_of(type(mechanism)) if n not in SPELLING}
+    if settings.get("rounding") == "few":  # its price is by the budget's name, beyond what that spends
+        settings["rounding"] = ["few", price_of(getattr(mechanism, "budget", None))]
+    return {"mechanism": mechanism.name, "settings": settings}

@@ -87,12 +87,6 @@ def _located(config: Config, written: str) -> str:
     return f"duckdb://{inside}::{table}" if file and not Path(file).is_file() else written
 
 
-def dataset_of(config: Config) -> str:
-    """The data set's name, or that of the trips' files or table: it says nothing of the rows, the machine or a password."""
-    names = (w.rpartition("::")[2] if "://" in w else Path(w).name or w for w in config.data.trips)
-    return config.data.id or ", ".join(names)
-
-
 def holidays(config: Config) -> dict[dt.date, str]:
     return {dt.date.fromisoformat(day): label for day, label in config.data.holidays.items()}
 

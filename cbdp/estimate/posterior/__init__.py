@@ -34,7 +34,6 @@ class Posterior(Estimator):
         self, features: FeatureDag, measurements: Sequence[Measurement], program: Program
     ) -> Estimate:
         leaves = expected_leaves(features, measurements, prior=program.prior)
-        tell("solving")
         tables = [m for m in measurements if m.feature != SINGLETON]
         weighed = replace(program, weights=self.weights)
         return Projection().estimate(features, [*tables, leaves], weighed)
@@ -42,6 +41,7 @@ class Posterior(Estimator):
     def estimate_above(
         self, features: FeatureDag, tables: Sequence[Measurement], leaves: Revealing, program: Program
     ) -> Estimate:
+        tell("solving")
         return estimate_above(features, tables, leaves, program)
 
 

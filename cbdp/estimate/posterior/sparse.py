@@ -70,9 +70,9 @@ def _less(features: FeatureDag, m: Measurement, known: _Known) -> Measurement:
     giant = known.noisy > known.reach
     inside = features.cells.element_of_cell[m.feature][known.cell[giant]]
     size = len(m.values)
-    return Measurement(
-        m.feature,
-        m.values - bincount(inside, known.noisy[giant] - known.reach, size),
+    return replace(
+        m,
+        values=m.values - bincount(inside, known.noisy[giant] - known.reach, size),
         variance=m.variance + np.bincount(inside, minlength=size) * known.table.variance,
     )
 

@@ -54,7 +54,7 @@ def check_target(target: Any, features: FeatureDag) -> dict[str, Fraction]:
         if name not in features:
             cure = f": add it with extra=({name!r},)" if name in EXTRA else ""
             raise InputError(
-                f"a target for {name!r}, which is no feature: there are {', '.join(features.features)}{cure}"
+                f"a target for {name!r}, which is not a feature: there are {', '.join(features.features)}{cure}"
             )
     return {name: positive(weight, f"the target of {name!r}") for name, weight in target.items()}
 

@@ -1,4 +1,7 @@
-"""What a data set's privacy has cost so far: an append-only, hash-chained file that is charged before noise is drawn.
+"""What some riders' privacy has cost so far: an append-only, hash-chained file that is charged before noise is drawn.
+
+A ledger belongs to one data set, or to riders whose trips several data sets hold (a year of one card system in twelve monthly
+files): what a release of any of them costs adds up under one cap.
 
 The order of a release is: `reserve` (committed to disk), draw, write the files, `released`. A crash at any instant leaves
 ε spent, never noise drawn without a charge. Nothing gives ε back: what is spent is the sum of all that was reserved.
@@ -12,15 +15,28 @@ sound in itself: keep the head that a release's manifest states, and ask `contai
 
 No entry holds a time: how long a release takes depends on private rows, and heads are published.
 
-`amounts` are what is charged, `chain` checks the entries and adds them up, `store` is the SQLite file that holds them,
+A ledger is created when somebody asks for it, never because it is missing: a new one would forget what was spent.
+
+`amounts` are what is charged, `owner` is for whom, `chain` checks the entries and adds them up, `store` is the SQLite file that holds them,
 `snapshot` reads it without a trace, `locks` make identical requests wait for each other, `ledger` puts these together.
 """
 
 from __future__ import annotations
 
 from cbdp.errors import BudgetError
-from cbdp.privacy.ledger.amounts import Amount, Charge, Finished
+from cbdp.privacy.ledger.amounts import Amount, Charge, Finished, Spending
 from cbdp.privacy.ledger.chain import Entry, LedgerError
 from cbdp.privacy.ledger.ledger import Ledger
+from cbdp.privacy.ledger.owner import Owner
 
-__all__ = ["Amount", "BudgetError", "Charge", "Entry", "Finished", "Ledger", "LedgerError"]
+__all__ = [
+    "Amount",
+    "BudgetError",
+    "Charge",
+    "Entry",
+    "Finished",
+    "Ledger",
+    "LedgerError",
+    "Owner",
+    "Spending",
+]

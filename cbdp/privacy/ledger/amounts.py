@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from cbdp.errors import InputError
@@ -70,6 +70,7 @@ class Charge:
     amount: Amount
     what: str
     head: str
+    dataset: str = ""
 
     @property
     def epsilon(self) -> Fraction:
@@ -87,6 +88,23 @@ class Finished:
     charge: Charge
     sha256: str
     path: str
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What charges add up to, and how much of it went to runs that were never published."""
+
+    spent: Amount = field(default_factory=Amount)
+    unpublished: Amount = field(default_factory=Amount)
+    releases: int = 0
+
+    def with_charge(self, amount: Amount, *, published: bool) -> Spending:
+        lost = self.unpublished if published else self.unpublished + amount
+        return Spending(self.spent + amount, lost, self.releases + published)
+
+    def __add__(self, other: Spending) -> Spending:
+        lost = self.unpublished + other.unpublished
+        return Spending(self.spent + other.spent, lost, self.releases + other.releases)
 
 
 def _decimal(units: int, digits: int) -> str:

@@ -10,18 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from cbdp.errors import CbdpError, InputError
-from cbdp.privacy.ledger.amounts import ATTO, Amount, Charge, Finished
+from cbdp.privacy.ledger.amounts import ATTO, Amount, Charge, Finished, Spending
+from cbdp.privacy.ledger.owner import Owner
 
 GENESIS = "0" * 64  # what the first entry names as its predecessor
 RESTORE = "restore a copy that you trust"
 
 Row = tuple[int, str, str, str]  # sequence, hash of the entry before, entry as JSON, hash
 
-_FIELDS: dict[str, dict[str, type]] = {
-    "opened": {"ledger": str, "dataset": str, "cap_nano": int, "cap_atto": int},
-    "reserved": {"charge": str, "request": str, "nano": int, "atto": int, "what": str},
-    "released": {"charge": str, "sha256": str, "path": str},
-    "abandoned": {"charge": str, "note": str},  # read in older ledgers; no longer written
+_CAPS = {"ledger": str, "cap_nano": int, "cap_atto": int}
+_CHARGE = {"charge": str, "request": str, "nano": int, "atto": int, "what": str}
+_FORMS: dict[str, tuple[dict[str, type], ...]] = {  # the fields that an event may have
+    "opened": (_CAPS | {"dataset": str}, _CAPS | {"riders": str}),
+    "reserved": (_CHARGE | {"dataset": str}, _CHARGE),  # older ledgers, each of one data set, do not name it
+    "released": ({"charge": str, "sha256": str, "path": str},),
+    "abandoned": ({"charge": str, "note": str},),  # read in older ledgers; no longer written
 }
 _UNITS = {"cap_nano", "cap_atto", "nano", "atto"}
 
@@ -68,7 +71,8 @@ class Book:
     sequence: int = 0
     head: str = GENESIS
     heads: set[str] = field(default_factory=set)
-    dataset: str = ""
+    id: str = ""  # drawn at random when the ledger was created
+    owner: Owner = field(default_factory=lambda: Owner(""))
     cap: Amount = field(default_factory=Amount)
     spent: Amount = field(default_factory=Amount)
     charges: dict[str, Charge] = field(default_factory=dict)
@@ -78,6 +82,14 @@ class Book:
     @property
     def left(self) -> Amount:
         return self.cap - self.spent
+
+    def spending(self) -> dict[str, Spending]:
+        """What each data set has spent, in the order of their first charges."""
+        found: dict[str, Spending] = {}
+        for charge in self.charges.values():
+            before = found.get(charge.dataset, Spending())
+            found[charge.dataset] = before.with_charge(charge.amount, published=charge.id in self.finished)
+        return found
 
     def following(self, event: str, **fields: str | int) -> Row:
         """The row that would continue the chain. It is posted when it was read back from the file."""
@@ -116,7 +128,9 @@ class Book:
             raise broken(
                 self.path, entry.sequence, f"invalid cap {cap}: ε must be positive, δ at least 0 and below 1"
             )
-        self.dataset, self.cap = entry.fields["dataset"], cap
+        self.id, self.cap = entry.fields["ledger"], cap
+        riders = entry.fields.get("riders")
+        self.owner = Owner.of(entry.fields.get("dataset", ""), riders)
 
     def _reserved(self, entry: Entry) -> None:
         charge, amount = entry.fields["charge"], entry.amount
@@ -133,8 +147,21 @@ class Book:
             )
         self.spent = total
         self.charges[charge] = Charge(
-            charge, entry.fields["request"], amount, entry.fields["what"], entry.hash
+            charge, entry.fields["request"], amount, entry.fields["what"], entry.hash, self._charged(entry)
         )
+
+    def _charged(self, entry: Entry) -> str:
+        """The data set that a charge is for."""
+        named = entry.fields.get("dataset")
+        if self.owner.riders:
+            if not named:
+                raise broken(self.path, entry.sequence, f"a charge to {self.owner} must name its data set")
+            return str(named)
+        if named not in (None, self.owner.name):
+            raise broken(
+                self.path, entry.sequence, f"it charges data set {named!r}, and the ledger is of {self.owner}"
+            )
+        return self.owner.name
 
     def _released(self, entry: Entry) -> None:
         charge = self._ending(entry)
@@ -165,7 +192,7 @@ def parsed(row: Row, path: Path) -> Entry:
         event = fields.pop("event")
         sound = (
             fields.pop("sequence") == sequence
-            and {name: type(value) for name, value in fields.items()} == _FIELDS[event]
+            and {name: type(value) for name, value in fields.items()} in _FORMS[event]
             and _canonical({"sequence": sequence, "event": event, **fields}) == text
         )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):

@@ -1,4 +1,4 @@
-"""The account of one data set: opened, charged before noise is drawn, told of what was released, verified."""
+"""The account of some riders: created, charged before noise is drawn, told of what was released, verified."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from cbdp.errors import BudgetError, InputError
-from cbdp.privacy.ledger.amounts import Amount, Charge, Finished
+from cbdp.privacy.ledger.amounts import Amount, Charge, Finished, Spending
 from cbdp.privacy.ledger.chain import RESTORE, Book, Entry, LedgerError, Row, parsed
 from cbdp.privacy.ledger.locks import held
+from cbdp.privacy.ledger.owner import Owner
 from cbdp.privacy.ledger.snapshot import snapshot
 from cbdp.privacy.ledger.store import Store, connect, prepare
 from cbdp.privacy.numbers import Number
 
 
 class Ledger:
-    """The account of one data set. Get one by `Ledger.open` or, for reading only, `Ledger.view`."""
+    """The account of one data set, or of riders that several share. Get one by `Ledger.open` or, to read, `Ledger.view`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, dataset: str | None = None) -> None:
         self.path = store.path
         self._store = store
+        self._dataset = dataset  # that charges are for
         self._book = Book(store.path)
 
     @classmethod
@@ -35,24 +37,28 @@ class Ledger:
         path: str | os.PathLike[str],
         *,
         dataset: str,
+        riders: str | None = None,
         cap: Number | None = None,
         cap_delta: Number | None = None,
         create: bool = False,
         timeout: float = 60.0,
     ) -> Self:
-        """Open a verified ledger for charging. The caps are fixed when it is created; later they may be left out."""
+        """Open a verified ledger to charge releases of a data set to. It belongs to the `riders`, if they are named.
+
+        The caps are fixed when it is created; later they may be left out.
+        """
         file = _place(path)
-        _text(dataset, "dataset")
+        owner = _owner(dataset, riders)
         if cap is None and cap_delta is not None:
             raise InputError(f"cap_delta is {cap_delta} without a cap: give both or neither")
         limit = None if cap is None else Amount.limit(cap, cap_delta or 0)
         if not file.exists():
             _may_create(file, limit, create=create)
-        ledger = cls(connect(file, create=create, timeout=timeout))
+        ledger = cls(connect(file, create=create, timeout=timeout), dataset)
         try:
-            prepare(ledger._store, _opening(file, dataset, limit) if create else None, timeout)
+            prepare(ledger._store, _opening(file, owner, limit) if create else None, timeout)
             ledger.verify()
-            ledger._must_be_of(dataset)
+            ledger._must_be_of(owner)
             if limit is not None:
                 ledger._must_have(limit, compare_delta=cap_delta is not None)
         except BaseException:
@@ -61,7 +67,9 @@ class Ledger:
         return ledger
 
     @classmethod
-    def view(cls, path: str | os.PathLike[str], *, dataset: str | None = None) -> Self:
+    def view(
+        cls, path: str | os.PathLike[str], *, dataset: str | None = None, riders: str | None = None
+    ) -> Self:
         """A snapshot for reading: creates no file, and works on a copy or where nothing may be written.
 
         It is not verified yet, so that a broken ledger can be looked at: call `verify`.
@@ -73,7 +81,7 @@ class Ledger:
         try:
             ledger._store.must_be_started()
             if dataset is not None:
-                ledger._must_be_of(dataset)
+                ledger._must_be_of(_owner(dataset, riders))
         except BaseException:
             ledger.close()
             raise
@@ -81,7 +89,7 @@ class Ledger:
 
     @classmethod
     def started(cls, path: str | os.PathLike[str]) -> bool:
-        """Whether there is a ledger; a file that a killed run has left empty is none yet."""
+        """Whether there is a ledger; an empty file, left by a run that was killed while it created one, is none yet."""
         file = _place(path)
         if not file.exists():
             return False
@@ -100,8 +108,13 @@ class Ledger:
         self._store.close()
 
     @property
-    def dataset(self) -> str:
-        return self._current().dataset
+    def id(self) -> str:
+        """A random name that no other ledger has."""
+        return self._current().id
+
+    @property
+    def owner(self) -> Owner:
+        return self._current().owner
 
     @property
     def cap(self) -> Amount:
@@ -116,6 +129,15 @@ class Ledger:
     def left(self) -> Amount:
         return self._current().left
 
+    def spending(self) -> dict[str, Spending]:
+        """What each data set has spent, in the order of their first charges."""
+        return self._current().spending()
+
+    @property
+    def unpublished(self) -> Amount:
+        """What was spent on runs of which no release is noted."""
+        return sum(self.spending().values(), Spending()).unpublished
+
     @property
     def head(self) -> str:
         """The hash of the last entry: it stands for the whole history up to it."""
@@ -124,6 +146,10 @@ class Ledger:
     def contains(self, head: str) -> bool:
         """Whether the history that a manifest's head stands for is part of this ledger."""
         return head in self._current().heads
+
+    def statement(self, charge: Charge) -> dict[str, Any]:
+        """What the manifest of a charge's release says of this ledger: whoever has both can tell a cut or another one."""
+        return {"head": charge.head, "id": self.id, "owner": self.owner.json()}
 
     def entries(self) -> tuple[Entry, ...]:
         """All entries as they stand in the file, sound or not, in order."""
@@ -144,21 +170,22 @@ class Ledger:
         self._book = book
 
     def reserve(self, request: str, epsilon: Number, delta: Number = 0, what: str = "") -> Charge:
-        """Charge ε and δ before noise is drawn; on disk when this returns. Over the cap: `BudgetError`."""
+        """Charge ε and δ to the data set before noise is drawn; on disk when this returns. Over the cap: `BudgetError`."""
         _text(request, "request")
         amount = Amount.charge(epsilon, delta)
         charge = secrets.token_hex(16)
         with self._writing() as book:
             if not amount.within(book.left):
                 raise BudgetError(
-                    f"a charge of {amount} does not fit: {book.left} of the cap {book.cap} is left for data set "
-                    f"{book.dataset!r}; ask for less (a charge rounds up to 9 decimals)"
+                    f"a charge of {amount} does not fit: {book.left} of the cap {book.cap} is left for {book.owner}; "
+                    "ask for less (a charge rounds up to 9 decimals)"
                 )
             self._store.append(
                 book.following(
                     "reserved",
                     charge=charge,
                     request=request,
+                    dataset=self._dataset or book.owner.name,
                     nano=amount.nano,
                     atto=amount.atto,
                     what=what,
@@ -197,12 +224,10 @@ class Ledger:
         with held(self.path.with_name(f"{self.path.name}-lock-{digest[:16]}")):
             yield
 
-    def _must_be_of(self, dataset: str) -> None:
-        owner = self._current().dataset
-        if owner != dataset:
-            raise InputError(
-                f"the ledger {self.path} is of data set {owner!r}, not {dataset!r}: each data set has its own ledger"
-            )
+    def _must_be_of(self, asked: Owner) -> None:
+        owner = self._current().owner
+        if owner != asked:
+            raise InputError(f"the ledger {self.path} {owner.refusal_of(asked)}")
 
     def _must_have(self, limit: Amount, *, compare_delta: bool) -> None:
         cap = self._current().cap
@@ -234,12 +259,12 @@ class Ledger:
         return book
 
 
-def _opening(file: Path, dataset: str, cap: Amount | None) -> Row | None:
+def _opening(file: Path, owner: Owner, cap: Amount | None) -> Row | None:
     """The first entry of a new ledger, if it is known how much may be spent."""
     if cap is None:
         return None
-    name = secrets.token_hex(16)
-    return Book(file).following("opened", ledger=name, dataset=dataset, cap_nano=cap.nano, cap_atto=cap.atto)
+    caps = {"cap_nano": cap.nano, "cap_atto": cap.atto}
+    return Book(file).following("opened", ledger=secrets.token_hex(16), **owner.json(), **caps)
 
 
 def _emptied(path: Path) -> LedgerError:
@@ -250,6 +275,11 @@ def _text(value: str, what: str) -> str:
     if not isinstance(value, str) or not value:
         raise InputError(f"{what} is {value!r}: give a text that is not empty")
     return value
+
+
+def _owner(dataset: str, riders: str | None) -> Owner:
+    _text(dataset, "dataset")
+    return Owner.of(dataset, None if riders is None else _text(riders, "riders"))
 
 
 def _place(path: str | os.PathLike[str]) -> Path:

@@ -29,7 +29,7 @@ SCHEMA = {
 }
 
 _APPLICATION = 0x63626470  # "cbdp", in the header of the file
-_VERSION = 1
+_VERSION = 2  # of the entries: since 2 charges name their data set, and a ledger may belong to riders
 _CANNOT_SYNC = {errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EISDIR}
 
 
@@ -55,7 +55,8 @@ class Store:
     def must_be_started(self) -> None:
         if not self.started():
             raise InputError(
-                f"the file {self.path} is empty, there is no ledger in it: to start one, open it with a cap and create=True"
+                f"the file {self.path} is empty, there is no ledger in it: restore it, or, if nothing was ever released, "
+                "create it (cbdp ledger create, or a cap and create=True)"
             )
 
     def rows(self, since: int = 0) -> list[Row]:
@@ -79,6 +80,9 @@ class Store:
             yield
 
     def append(self, row: Row) -> None:
+        self.connection.execute(
+            f"PRAGMA user_version={_VERSION}"
+        )  # whoever reads older forms only is told so
         self.connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?)", row)
 
     def must_be_writable(self) -> None:
@@ -195,7 +199,6 @@ def _create(store: Store, first: Row) -> None:
         for statement in SCHEMA.values():
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id={_APPLICATION}")
-        connection.execute(f"PRAGMA user_version={_VERSION}")
         store.append(first)
 
 

@@ -24,7 +24,8 @@ class Format:
     def installed(cls) -> bool:
         return cls.package is None or importlib.util.find_spec(cls.package) is not None
 
-    # write(self, release, path, **options): write the release to a path that does not exist, a file or a folder
+    # write(self, release, path, **options): write the release to a path that does not exist, a file or a folder, and with it
+    # what `cbdp.release.export.beside.stated` says: whoever has the file alone must know what it is
     write: ClassVar[Callable[..., None]]
 
     def check_options(self, options: dict[str, Any]) -> None:

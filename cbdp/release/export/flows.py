@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import itertools
 import math
 from collections.abc import Hashable, Iterator, Sequence
@@ -17,6 +16,7 @@ from cbdp.features import Dimension, Universe
 from cbdp.features.places import Stops
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
+from cbdp.release.when import days_in
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -132,11 +132,8 @@ def _periods(dimensions: dict[str, Dimension]) -> tuple[Period, ...]:
 
 def _days(dimension: Dimension) -> Sequence[int]:
     """How many days after the first each value is, where the values are dates; else all are the same day."""
-    try:
-        dates = [v if type(v) is dt.date else dt.date.fromisoformat(v) for v in dimension.values]  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return [0] * len(dimension)
-    return [(day - min(dates)).days for day in dates]
+    dates = days_in(dimension)
+    return [0] * len(dimension) if dates is None else [(day - min(dates)).days for day in dates]
 
 
 def _added(columns: tuple[Ints, Ints, Ints], value: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from cbdp.features.places import Stops
 from cbdp.release.export.base import Format
+from cbdp.release.export.beside import stated
 from cbdp.release.export.flows import coordinates, flows
 from cbdp.release.export.writing import text
 from cbdp.release.labels import text_of
@@ -31,14 +32,16 @@ class GeoJson(Format):
         origin: str = "origin",
         destination: str = "destination",
     ) -> None:
-        """Write a FeatureCollection of LineStrings, a line of text each."""
+        """Write a FeatureCollection of LineStrings, a line of text each; `about` is a foreign member (RFC 7946, 6.1)."""
         made = flows(release, level=level, origin=origin, destination=destination)
         lon, lat = coordinates(release, made, places, level=level, origin=origin, destination=destination)
         points = [_json([round(x, 7), round(y, 7)]) for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
         ids = [_json(_value(label)) for label in made.ids]
         before = ""
         with text(path) as out:
-            out.write('{"type":"FeatureCollection","features":[')
+            said = stated(release)
+            about = f'"about":{_json(said)},' if said else ""
+            out.write(f'{{"type":"FeatureCollection",{about}"features":[')
             for period, rows in made.by_period():
                 when = "".join(f"{_json(name)}:{_json(_value(label))}," for name, label in period.labels)
                 columns = (

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from cbdp.features.places import Stops
 from cbdp.release.export.base import Format
+from cbdp.release.export.beside import texts
 from cbdp.release.export.flows import Flows, Period, coordinates, flows, labels_at
 from cbdp.release.export.writing import text
-from cbdp.release.export.xml import inside, quoted
+from cbdp.release.export.xml import comment, inside, quoted
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
 
@@ -23,7 +24,8 @@ Ints = NDArray[np.int64]
 
 HEAD = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE population SYSTEM "http://www.matsim.org/files/dtd/population_v6.dtd">
-<population>
+"""
+ROOT = """<population>
 <attributes>
 <attribute name="coordinateReferenceSystem" class="java.lang.String">EPSG:4326</attribute>
 </attributes>
@@ -58,7 +60,7 @@ class Matsim(Format):
         legs = _modes(release, made, mode)
         number = 0
         with text(path) as out:
-            out.write(HEAD)
+            out.write(HEAD + comment(texts(release)) + ROOT)
             for period, rows in made.by_period():
                 when = "".join(_about(name, label) for name, label in period.labels)
                 times = departures(period, int(made.count[rows].sum())).tolist()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.release.export.base import Format
+from cbdp.release.export.beside import texts
 from cbdp.release.export.flows import Flows, flows
 from cbdp.release.export.writing import needs
 from cbdp.release.release import Release
@@ -49,6 +50,8 @@ class Omx(Format):
         with h5py.File(path, "w", libver="earliest") as out:
             out.attrs["OMX_VERSION"] = np.bytes_(b"0.2")
             out.attrs["SHAPE"] = np.array([size, size], dtype=np.int32)
+            for name, said in texts(release).items():
+                out.attrs[name] = np.bytes_(said.encode())
             out.create_group("lookup").create_dataset(level or "stop", data=_ids(made))
             matrices = out.create_group("data")
             for (period, rows), name in zip(made.by_period(), _names(made), strict=True):

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from cbdp.release.export.base import Format
+from cbdp.release.export.beside import texts
 from cbdp.release.export.flows import flows
 from cbdp.release.export.writing import text
-from cbdp.release.export.xml import quoted
+from cbdp.release.export.xml import comment, quoted
 from cbdp.release.release import Release
 
 
@@ -31,7 +32,7 @@ class Sumo(Format):
         made = flows(release, level=level, origin=origin, destination=destination)
         ids = [quoted(label) for label in made.texts]
         with text(path) as out:
-            out.write('<?xml version="1.0" encoding="UTF-8"?>\n<data>\n')
+            out.write(f'<?xml version="1.0" encoding="UTF-8"?>\n{comment(texts(release))}<data>\n')
             for period, rows in made.by_period():
                 out.write(
                     f'  <interval id={quoted(period.name)} begin="{period.begin}" end="{period.end}">\n'

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.release.export.base import Format
+from cbdp.release.export.beside import texts
 from cbdp.release.export.writing import needs
 from cbdp.release.labels import kind_of, text_of
 from cbdp.release.release import Release
@@ -63,7 +64,7 @@ def dataset(release: Release) -> Any:
         raise InputError(
             f"{min(twice)!r} would name an array and its coordinates: rename the feature or dimension"
         )
-    about = {"mechanism": release.mechanism, "claim": str(release.claim)}
+    about = {"mechanism": release.mechanism, "claim": str(release.promise), **texts(release)}
     return xarray.Dataset(variables, {n: (n, labels) for n, labels in axes.items()}, about)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from xml.sax.saxutils import escape, quoteattr
 
 from cbdp.errors import InputError
@@ -19,6 +20,20 @@ def quoted(text: str) -> str:
 def inside(text: str) -> str:
     """Text between tags."""
     return escape(_allowed(text))
+
+
+def comment(lines: Mapping[str, str]) -> str:
+    """Named lines as a comment, or nothing. Two hyphens would end it: they are written apart.
+
+    >>> print(comment({"title": "Trips -- all"}), end="")
+    <!--
+    title: Trips - - all
+    -->
+    """
+    if not lines:
+        return ""
+    text = "".join(f"{name}: {_allowed(line)}\n" for name, line in lines.items())
+    return f"<!--\n{re.sub('-(?=-)', '- ', text)}-->\n"
 
 
 def _allowed(text: str) -> str:

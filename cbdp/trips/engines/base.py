@@ -51,8 +51,8 @@ class Facts:
 
     read: int  # rows of the source, by its own books (a file's metadata, lines, batches)
     weight: int | None = None  # the sum of all weights that are whole and at least 0
-    inside: int = 0  # trips inside the universe, before bounding
-    kept: int = 0  # trips that were counted
+    inside: int = 0  # with a bound: trips inside the universe, before bounding
+    kept: int = 0  # trips that were counted; the driver fills it in
     most_kept: int | None = None  # the greatest number of kept trips of any person, grouped again
     allowed: int | None = (
         None  # Σ over persons of min(most, rows of the person), from the person's column alone

@@ -4,16 +4,17 @@ A column is stored as DuckDB has it (VARCHAR, TIMESTAMP, …), or raw, as it cam
 their unit. Raw columns can hold anything: bytes that are no UTF-8, stamps beyond any calendar.
 """
 
+# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
+
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cbdp.features.calendar import DAY
 from cbdp.trips import written
 from cbdp.trips.engines.sql import EARLIEST, LATEST, Dialect, Step
-from cbdp.trips.kinds import REAL, STAMP, TEXT, TIME, WHOLE, Kind
-from cbdp.trips.plan import By, Form
+from cbdp.trips.kinds import REAL, STAMP, TEXT, WHOLE, Kind
+from cbdp.trips.plan import Bound, By, Form
 from cbdp.trips.written import Written
 from cbdp.trips.zones import FIRST_DAY, LAST_DAY
 
@@ -24,7 +25,7 @@ HEAP = 1_000_000  # arg_min keeps fewer values than this
 
 @dataclass(frozen=True)
 class Stored:
-    """Where a field is found: an expression, and its type in DuckDB."""
+    """Where a field is found: an expression, and its type in DuckDB. Text has no collation here."""
 
     expression: str
     type: str
@@ -82,18 +83,20 @@ class DuckDialect(Dialect):
         v, kept = self.stored[field].expression, self.stored[field].type
         if kept == "BIGINT":
             return _micros(v, PER_SECOND[kind.unit])
-        if kept.endswith("NS") or kind.unit == "ns":
-            return _micros(f"TRY(epoch_ns({v}))", PER_SECOND["ns"])
-        return f"TRY(epoch_us({v}))"
+        if kept in ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE"):
+            return f"epoch_us({v})"
+        return _micros(f"TRY(epoch_ns({v}))", PER_SECOND["ns"])
 
     def day(self, field: int, kind: Kind, form: Form) -> str:
         if form.written is not None:
-            micros = _parsed(self._readable(field, kind), form.written)
-            return _floor(micros, DAY * 10**6)
+            return _floor(_parsed(self._readable(field, kind), form.written), DAY * 10**6)
         v, kept = self.stored[field].expression, self.stored[field].type
-        if kept in SMALL:
-            return _floor(v, DAY * PER_SECOND[kind.unit]) if kind.unit != "D" else f"CAST({v} AS BIGINT)"
-        return f"CAST({v} - DATE '1970-01-01' AS BIGINT)"
+        if kept not in SMALL:
+            return f"CAST({v} - DATE '1970-01-01' AS BIGINT)"
+        if kind.unit == "D":
+            return f"CAST({v} AS BIGINT)"
+        units = DAY * PER_SECOND[kind.unit]
+        return f"CASE WHEN {v} BETWEEN {FIRST_DAY * units} AND {LAST_DAY * units} THEN {_floor(v, units)} END"
 
     def second(self, field: int, kind: Kind, form: Form) -> str:
         if form.gives == "hour":
@@ -102,34 +105,36 @@ class DuckDialect(Dialect):
         if form.written is not None:
             return _time(self._readable(field, kind), form.written)
         v, kept = self.stored[field].expression, self.stored[field].type
-        if kept in SMALL:
-            return _floor(f"CAST({v} AS BIGINT)", PER_SECOND[kind.unit])
-        return f"(hour({v}) * 3600 + minute({v}) * 60 + CAST(floor(second({v})) AS BIGINT))"
+        if kept not in SMALL:
+            return f"(hour({v}) * 3600 + minute({v}) * 60 + second({v}))"
+        units = PER_SECOND[kind.unit]
+        return f"CASE WHEN {v} BETWEEN 0 AND {DAY * units} THEN CAST({v} AS BIGINT) // {units} END"
 
     def person(self, field: int, kind: Kind) -> str:
         at = self.stored[field]
         if kind.name == WHOLE and at.type in SMALL:
             return f"CAST({at.expression} AS BIGINT)"
-        if at.raw or kind.name == TEXT:
-            return f"nullif({self._bytes(field)}, ''::BLOB)"
+        if at.raw:
+            return f"nullif({at.expression}, ''::BLOB)"
+        if kind.name == TEXT:  # without a collation, text is its bytes, and is sorted faster
+            return f"nullif({at.expression}, '')"
         if kind.name == REAL:
             written_out = f"CAST({at.expression} AS VARCHAR)"
             other = f"CASE WHEN {written_out} NOT IN ('nan', '-nan') THEN {written_out} END"
-            return f"encode(COALESCE(CAST({self._whole(field, kind)} AS VARCHAR), {other}))"
-        return f"encode(CAST({at.expression} AS VARCHAR))"
+            return f"COALESCE(CAST({self._whole(field, kind)} AS VARCHAR), {other})"
+        return f"CAST({at.expression} AS VARCHAR)"
 
-    def ticket(self, kind: Kind) -> str:
-        bytes_ = "CASE WHEN typeof(person) = 'BIGINT' THEN encode(CAST(person AS VARCHAR)) ELSE person END"
-        return self._ticket(bytes_ if kind.name == WHOLE else "person")
-
-    def _ticket(self, person: str) -> str:
-        return f"sha256(word || encode(':' || CAST(j AS VARCHAR) || ':') || {person})"
+    def ticket(self, field: int, kind: Kind) -> str:
+        by_value = kind.name == WHOLE and self.stored[field].type in SMALL
+        text = "CAST(person AS VARCHAR)" if by_value else "person"
+        person = text if self.stored[field].raw else f"encode({text})"
+        return f"sha256(word || encode(concat(':', j, ':')) || {person})"
 
     def nobody_else(self, field: int, kind: Kind) -> str:
         at = self.stored[field]
         if at.raw or kind.name == TEXT:
-            shown = f"hex({self._bytes(field)})"
-            return f"CASE WHEN length({shown}) > 0 THEN {shown} END"
+            found = self._bytes(field)
+            return f"CASE WHEN octet_length({found}) > 0 THEN {found} END"
         text = f"CAST({at.expression} AS VARCHAR)"
         if kind.name == REAL:
             return f"CASE WHEN NOT contains({text}, 'nan') THEN replace({text}, '-0.0', '0.0') END"
@@ -142,20 +147,22 @@ class DuckDialect(Dialect):
             return f"nullif({text}, '')"
         if self.stored[field].type == "BIGINT" and kind.name == STAMP:
             micros = self._stamp(field, kind)
-            inside = f"{micros} BETWEEN {EARLIEST} AND {LATEST}"
-            return f"CASE WHEN {inside} THEN CAST(make_timestamp({micros}) AS VARCHAR) ELSE CAST({v} AS VARCHAR) END"
+            stamp = f"CAST(make_timestamp({micros}) AS VARCHAR)"
+            return f"CASE WHEN {micros} BETWEEN {EARLIEST} AND {LATEST} THEN {stamp} ELSE CAST({v} AS VARCHAR) END"
         return f"CASE WHEN CAST({v} AS VARCHAR) NOT IN ('nan', '-nan') THEN CAST({v} AS VARCHAR) END"
 
     def div(self, a: str, b: int) -> str:
         return f"({a} // {b})"
 
-    def kept(self, most: int, kind: Kind, secret: str) -> list[Step]:
-        """As the base says, by a heap of the least tickets instead of a second sort."""
-        steps = super().kept(most, kind, secret)
-        if most >= HEAP:
-            return steps
-        chosen = f"SELECT person, arg_min(flat, ticket, {most}) AS flats FROM ticketed GROUP BY person"
-        return [*steps[:2], Step("chosen", chosen), Step("kept", "SELECT person, unnest(flats) AS flat FROM chosen")]
+    def persons(self, bound: Bound, kind: Kind, secret: str) -> list[Step]:
+        """Steps from `inside` to `persons`: a row for each, with the list of their kept trips and how many they have in all."""
+        steps = self.kept(bound, kind, secret)
+        if bound.most < HEAP:  # a heap of the least tickets (of their first 96 bits) is cheaper than a second sort
+            flats, of = f"arg_min(flat, unhex(substr(ticket, 1, 24)), {bound.most})", "ticketed"
+        else:
+            flats, of = f"list(flat) FILTER (place <= {bound.most})", "chosen"
+        each = Step("persons", f"SELECT person, {flats} AS flats, count(*) AS own FROM {of} GROUP BY person")
+        return [*steps[: 2 if of == "ticketed" else 3], each]
 
 
 def literal(text: str) -> str:
@@ -176,10 +183,9 @@ def _micros(units: str, per_second: int) -> str:
     """Whole units since 1970 as microseconds; far out of range, nothing."""
     if per_second == 10**6:
         return units
-    if per_second > 10**6:
-        return _floor(units, per_second // 10**6)
-    factor = 10**6 // per_second
-    return f"CASE WHEN {units} BETWEEN {EARLIEST // factor} AND {LATEST // factor} THEN {units} * {factor} END"
+    low, high = EARLIEST * per_second // 10**6, (LATEST + 1) * per_second // 10**6
+    made = f"{units} * {10**6 // per_second}" if per_second < 10**6 else _floor(units, per_second // 10**6)
+    return f"CASE WHEN {units} BETWEEN {low} AND {high} THEN {made} END"
 
 
 def _of_text(text: str, by: By) -> str:
@@ -206,16 +212,10 @@ def _parsed(text: str, form: Written) -> str:
 
 
 def _time(text: str, form: Written) -> str:
-    if form.format is None:
-        time = f"TRY_CAST({text} AS TIME)"
-    else:
-        time = f"try_strptime({text}, {literal(form.format)})"
-    seconds = f"(hour({time}) * 3600 + minute({time}) * 60 + CAST(floor(second({time})) AS BIGINT))"
+    time = (
+        f"TRY_CAST({text} AS TIME)"
+        if form.format is None
+        else f"try_strptime({text}, {literal(form.format)})"
+    )
+    seconds = f"(hour({time}) * 3600 + minute({time}) * 60 + second({time}))"
     return f"CASE WHEN {_matches(text, form.pattern)} THEN {seconds} END"
-
-
-def dialect(stored: Sequence[Stored]) -> DuckDialect:
-    return DuckDialect(tuple(stored))
-
-
-__all__ = ["FIRST_DAY", "LAST_DAY", "TIME", "DuckDialect", "Stored", "dialect", "identifier", "literal"]

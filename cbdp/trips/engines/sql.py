@@ -7,16 +7,18 @@ What they do not share is a `Dialect`. Queries are chains of common table expres
 Tables of public keys lie beside the trips (`tables`), and, with persons, a table `secret` of one row and one column, `word`: the key.
 """
 
+# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cbdp.features.calendar import DAY
 from cbdp.trips.kinds import Kind
-from cbdp.trips.plan import MOST_TRIPS, By, Form, Moment, Plan, Way
+from cbdp.trips.plan import MOST_TRIPS, Bound, By, Form, Moment, Plan, Way
 from cbdp.trips.zones import FIRST_DAY, LAST_DAY
 
 MICRO = 10**6
@@ -53,7 +55,7 @@ class Dialect(ABC):
         """A value that is equal for the trips of one person and no other, never by a collation; NULL for nobody."""
 
     @abstractmethod
-    def ticket(self, kind: Kind) -> str:
+    def ticket(self, field: int, kind: Kind) -> str:
         """The ticket (cbdp.trips.tickets) as 64 hexadecimal digits, of the columns `person`, `j` and `word`."""
 
     @abstractmethod
@@ -72,14 +74,14 @@ class Dialect(ABC):
         """The sum of whole numbers up to MOST_TRIPS, which must not overflow, saturated there."""
         return f"CAST(LEAST(SUM(CAST({value} AS DECIMAL(38, 0))), {MOST_TRIPS}) AS BIGINT)"
 
-    def kept(self, most: int, kind: Kind, secret: str) -> list[Step]:
+    def kept(self, bound: Bound, kind: Kind, secret: str) -> list[Step]:
         """Steps from `inside` (person, flat) to `kept` (person, flat); `secret` is the table that holds the key."""
-        word = f"CROSS JOIN {secret}"
+        word, ticket = f"CROSS JOIN {secret}", self.ticket(bound.person, kind)
         return [
             Step("numbered", f"SELECT person, flat, {_row_number('flat')} AS j FROM inside"),
-            Step("ticketed", f"SELECT person, flat, j, {self.ticket(kind)} AS ticket FROM numbered {word}"),
+            Step("ticketed", f"SELECT person, flat, j, {ticket} AS ticket FROM numbered {word}"),
             Step("chosen", f"SELECT person, flat, {_row_number('ticket, j')} AS place FROM ticketed"),
-            Step("kept", f"SELECT person, flat FROM chosen WHERE place <= {most}"),
+            Step("kept", f"SELECT person, flat FROM chosen WHERE place <= {bound.most}"),
         ]
 
 
@@ -284,19 +286,18 @@ def steps_inside(plan: Plan, say: Dialect, source: str, named: Named) -> list[St
 
 
 def counts(plan: Plan, say: Dialect, source: str, named: Named) -> str:
-    """Rows (flat, n) without a bound."""
+    """Rows (flat, n) without a bound; structural zeros are among them, and the driver drops those."""
     n = "COUNT(*)" if plan.weight is None else say.total("weight")
     weighty = "" if plan.weight is None else " HAVING SUM(weight) > 0"
-    return query(
-        steps_inside(plan, say, source, named), f"SELECT flat, {n} AS n FROM inside GROUP BY flat{weighty}"
-    )
+    steps = steps_inside(replace(plan, zeros=()), say, source, named)
+    return query(steps, f"SELECT flat, {n} AS n FROM inside GROUP BY flat{weighty}")
 
 
 def kept(plan: Plan, say: Dialect, source: str, named: Named) -> str:
     """Rows (person, flat) of the kept trips."""
     assert plan.bound is not None
     kind = plan.fields[plan.bound.person].kind
-    steps = [*steps_inside(plan, say, source, named), *say.kept(plan.bound.most, kind, named(SECRET))]
+    steps = [*steps_inside(plan, say, source, named), *say.kept(plan.bound, kind, named(SECRET))]
     return query(steps, "SELECT person, flat FROM kept")
 
 
@@ -313,12 +314,6 @@ def loads(plan: Plan, say: Dialect, source: str, named: Named) -> str:
 
 
 # Invariants: other words for what the count relies on
-
-
-def most_kept(table: str) -> str:
-    """The greatest number of kept trips of any person, of a table (person, flat)."""
-    each = f"SELECT COUNT(flat) AS trips FROM {table} GROUP BY person"
-    return f"SELECT MAX(trips) FROM ({each}) e"
 
 
 def allowed(plan: Plan, say: Dialect, source: str) -> str:

@@ -63,11 +63,11 @@ def some_exact(name: str, exact: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     ("draw", "words"),
     [
-        (halved, "singleton: the noise on true zeros is not of its declared law"),
+        (halved, "singleton: the noise on true zeros does not follow its declared law"),
         (zeros_skipped, "singleton: true zeros were published without noise"),
-        (only_zeros, "singleton: the noise on other counts is not of its declared law"),
-        (one_sided, "singleton: the noise on true zeros is not of its declared law"),
-        (some_exact, "singleton: the noise on true zeros is not of its declared law"),
+        (only_zeros, "singleton: the noise on other counts does not follow its declared law"),
+        (one_sided, "singleton: the noise on true zeros does not follow its declared law"),
+        (some_exact, "singleton: the noise on true zeros does not follow its declared law"),
     ],
 )
 def test_noise_of_another_law_is_found(

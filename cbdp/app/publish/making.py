@@ -1,0 +1,77 @@
+"""The work of a release: count, rehearse, measure, write, export."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cbdp.errors import InputError, SolverError
+from cbdp.progress import in_quarters, watched
+from cbdp.release.saving import PARTIAL, Saved
+from cbdp.trips.count import Counts, count
+
+if TYPE_CHECKING:
+    from cbdp.app.publish.run import Run
+    from cbdp.release.release import Release
+
+
+def counted(run: Run) -> Counts:
+    plan = run.plan
+    with run.stage("counting trips"):
+        return count(plan.trips, plan.universe, columns=plan.columns, unit=plan.unit, clock=plan.clock)
+
+
+def rehearse(run: Run) -> None:
+    """All steps with no trips at all, so that what can fail fails before anything is spent."""
+    from cbdp.release.export import export
+    from cbdp.report import build
+
+    plan, nothing = run.plan, np.empty(0, dtype=np.int64)
+    place = run.folder / f".{plan.output.name}.{secrets.token_hex(8)}{PARTIAL}"
+    with run.stage("rehearsing without trips"), run.stops.temporary(place) as work:
+        release = plan.mechanism.simulate(Counts(plan.universe, nothing, nothing, plan.unit), seed=0)
+        release = replace(release, places=plan.stops, about=plan.about)
+        release.save(work / "rehearsal", extra={"report.html": build(release)}, simulation=True)
+        for name in plan.exports:
+            export(release, work / f"rehearsal-{name}", format=name)
+
+
+def stages_after_charge(run: Run) -> int:
+    return 4 + len(run.plan.exports)
+
+
+def measured(run: Run, counts: Counts) -> Release:
+    plan = run.plan
+    with run.stage("measuring, solving and rounding"), watched(in_quarters(run.say)):
+        release = replace(plan.mechanism.release(counts), places=plan.stops, about=plan.about)
+    with run.stage("simulating intervals from the release"), watched(in_quarters(run.say)):
+        try:
+            return release.with_intervals(plan.confidence)
+        except (InputError, SolverError) as why:  # ε is spent: a release without intervals is better than none
+            run.say(f"there are no intervals: {why}")
+            return release
+
+
+def written(run: Run, release: Release, ledger: Mapping[str, Any]) -> Saved:
+    from cbdp.report import build
+
+    with run.stage("drawing the report"):
+        page = build(release)
+    with run.stage("writing files"):
+        return release.save(run.plan.output, ledger=ledger, extra={"report.html": page})
+
+
+def exported(run: Run, release: Path) -> None:
+    """The formats asked for, beside the release; those that are there already are left alone."""
+    from cbdp.release.export import export
+
+    for name in run.plan.exports:
+        path = release.with_name(f"{release.name}-{name}")
+        if not path.exists():
+            with run.stage(f"exporting {name}"):
+                export(release, path, format=name)

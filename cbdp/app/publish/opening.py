@@ -1,0 +1,68 @@
+"""The ledger of a plan: there, created because somebody asked for it, or missing. A missing one is never made anew by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cbdp.app.plan.siblings import forgotten
+from cbdp.errors import InputError
+from cbdp.privacy.ledger import Ledger
+
+if TYPE_CHECKING:
+    from cbdp.app.plan import Plan
+
+
+def check_ledger(plan: Plan, *, create: bool) -> None:
+    """Refuse a release whose ledger is missing, before any work is done."""
+    path = plan.account.path
+    if not Ledger.started(path):
+        if not create:
+            raise InputError(missing(plan))
+    elif create:
+        _must_be_new(plan)
+
+
+def missing(plan: Plan) -> str:
+    """What to say where there is no ledger, and what to do."""
+    path, owner = plan.account.path, plan.account.owner
+    state = "is an empty file" if path.exists() else "does not exist"
+    never = f"no trips of {owner} were" if owner.riders else f"{owner} was never"
+    once = "ever released" if owner.riders else "released"
+    return (
+        f"the ledger {str(path)!r} {state}. If {never} {once}, create it: cbdp ledger create {plan.config.source.path}. "
+        "Otherwise restore it: a new one would forget what was spent"
+    )
+
+
+def _must_be_new(plan: Plan) -> None:
+    """Creating may be repeated after a kill; but nobody shall get used to asking for it with every release."""
+    with Ledger.view(plan.account.path) as ledger:
+        others = [e for e in ledger.entries() if e.fields.get("request", plan.request) != plan.request]
+    if others:
+        raise InputError(
+            f"the ledger {str(plan.account.path)!r} exists already and holds charges of other releases: "
+            "leave --create-ledger out"
+        )
+
+
+def opened(plan: Plan, *, create: bool) -> Ledger:
+    """The ledger, ready to be charged; earlier releases beside the output must be in it."""
+    account, data = plan.account, plan.config.data
+    if create and not Ledger.started(account.path):
+        _check_siblings(plan, None)
+    cap, delta = (account.cap.epsilon, account.cap.delta) if create else (None, None)
+    ledger = Ledger.open(
+        account.path, dataset=plan.dataset, riders=data.riders, cap=cap, cap_delta=delta, create=create
+    )
+    try:
+        _check_siblings(plan, ledger)
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+def _check_siblings(plan: Plan, ledger: Ledger | None) -> None:
+    lost = forgotten(plan.output, plan.account.owner, ledger)
+    if lost is not None:
+        raise InputError(lost)

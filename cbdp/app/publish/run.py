@@ -1,0 +1,43 @@
+"""What the steps of a release share: the plan, whom to tell, and whether the run may still be stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cbdp.app.stopping import Stops
+
+if TYPE_CHECKING:
+    from cbdp.app.plan import Plan
+
+Say = Callable[[str], None]
+
+
+def silent(_: str) -> None:
+    """For runs that nobody watches."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One attempt to publish a plan."""
+
+    plan: Plan
+    say: Say = silent
+    stops: Stops = field(default_factory=Stops)
+
+    @property
+    def folder(self) -> Path:
+        """Where the release and what belongs to it are written."""
+        return self.plan.output.absolute().parent
+
+    @contextmanager
+    def stage(self, what: str) -> Iterator[None]:
+        start = time.perf_counter()
+        self.say(f"{what} …")
+        yield
+        self.stops.stage_done()
+        self.say(f"{what}: {time.perf_counter() - start:.1f} s")

@@ -1,0 +1,154 @@
+"""Ctrl-C, SIGTERM and a closed terminal during a release: before the charge they stop it, after the charge they wait for it.
+
+Before the charge nothing is spent, so whoever stops the run shall be rid of it within two seconds, also while an engine or
+compiled code is busy. After the charge a stop would throw away what was paid for: the run goes on to its end, and says so.
+
+The system writes the number of a signal to a socket, whatever the main thread does. A thread that listens there tells the
+user, and ends the process if the main thread does not get to it. One lock decides between the two: either the process is
+ended and nothing was charged, or the charge comes first and the signal only leads to a note.
+
+Only commands use this. A library must not take over the signals of the program that uses it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+GRACE = 1.5  # seconds that the main thread has to stop by itself
+CODE = 130  # the exit code that shells expect after Ctrl-C
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+STOPPED = "stopped before the charge: nothing was spent, nothing was published"
+LATE = "interrupted after the charge, which stays spent: run the command again, it looks for what was published"
+
+
+class Stops:
+    """Whether a run may be stopped. A context manager: only inside it are signals caught, and only in the main thread."""
+
+    def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
+        self._say = say
+        self._deciding = threading.Lock()
+        self._asked = False  # somebody wants the run to stop
+        self._raised = False  # and the main thread was told
+        self._charged = False  # nothing stops it any more
+        self._stages = 0  # that are left after the charge
+        self._folders: set[Path] = set()  # to be removed if the process is ended
+        self._over = threading.Event()
+        self._before: dict[int, Any] = {}
+
+    # What a run tells
+
+    def no_return(self, stages: int) -> None:
+        """To be called right before the charge. Raises `KeyboardInterrupt` if somebody was faster; later nothing stops the run."""
+        with self._deciding:
+            if self._asked:
+                raise KeyboardInterrupt
+            self._charged, self._stages = True, stages
+        for number in self._before:
+            _restart_calls(number)
+
+    def stage_done(self) -> None:
+        self._stages = max(0, self._stages - 1)
+
+    @contextmanager
+    def temporary(self, folder: Path) -> Iterator[Path]:
+        """A folder for the time of some work, which is removed however that ends."""
+        self._folders.add(folder)
+        try:
+            folder.mkdir()
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            self._folders.discard(folder)
+
+    # Signals
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._listen()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        if self._before:
+            self._restore()
+        if error is not None and (self._asked or isinstance(error, KeyboardInterrupt)):
+            # an engine that is interrupted may raise anything
+            if not self._charged:
+                raise KeyboardInterrupt(STOPPED) from None
+            if isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(LATE) from None
+
+    def _listen(self) -> None:
+        self._here, self._there = socket.socketpair()
+        self._there.setblocking(False)
+        self._fd = signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
+        threading.Thread(target=self._watch, name="signals", daemon=True).start()
+        for number in SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
+                self._before[number] = signal.signal(number, self._heard)
+
+    def _restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._fd)
+        self._there.close()
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """In the main thread, as soon as it runs Python again."""
+        if not self._charged and not self._raised:
+            self._asked = self._raised = True
+            raise KeyboardInterrupt
+
+    def _watch(self) -> None:
+        """In a thread of its own, at once."""
+        with self._here:
+            while number := self._here.recv(1):
+                if number[0] not in self._before:
+                    continue
+                if not self._charged:
+                    self._asked = True
+                    self._over.wait(GRACE)
+                    self._end_unless_charged()
+                if self._charged and not self._over.is_set():
+                    self._say(self._note())
+
+    def _end_unless_charged(self) -> None:
+        with self._deciding:
+            if self._charged or self._over.is_set():
+                return
+            try:
+                for folder in (*self._folders, *_spilled()):
+                    shutil.rmtree(folder, ignore_errors=True)
+                self._say(f"cbdp: {STOPPED}")
+            finally:
+                os._exit(CODE)
+
+    def _note(self) -> str:
+        left = f", {self._stages} stage{'s' * (self._stages > 1)} left" if self._stages else ""
+        return f"charged: finishing{left}; the release will be complete"
+
+
+def _spilled() -> list[Path]:
+    """Private folders in which this process's engine keeps what does not fit in memory."""
+    from cbdp.trips.spill import PREFIX
+
+    return sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}{os.getpid()}-*"))
+
+
+def _restart_calls(number: int) -> None:
+    """Let the system go on with a call that a signal interrupts: libraries need not expect that it fails."""
+    if hasattr(signal, "siginterrupt"):
+        signal.siginterrupt(number, False)  # noqa: FBT003

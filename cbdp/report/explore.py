@@ -1,0 +1,143 @@
+"""Who travels where, when and how: the places of the charts, and the words around them. The page's script draws them."""
+
+from __future__ import annotations
+
+from cbdp.release.when import of_one_day
+from cbdp.report.charts import Chart
+from cbdp.report.markup import Html, join, tag
+from cbdp.report.published import Published
+from cbdp.report.roles import Roles
+from cbdp.report.text import confident
+
+Section = tuple[str, str, Html]  # key, heading, content
+
+NARROW = 10  # columns of a matrix that leaves room beside it
+
+
+def demand(published: Published, data: Chart) -> Section | None:
+    chart = data["demand"]
+    if chart is None or len(chart["labels"]) < 2:
+        return None
+    bars = len(chart["series"]) == 1
+    hint = " Select a bar to see its flows below." if bars and len(data["periods"]) > 1 else ""
+    return "demand", _heading(published, chart["of_day"]), join(
+        tag("p", f"Trips in each period. {_intervals(published, chart, bars)}{hint}", class_="note"),
+        tag("div", class_="chart", id="chart-demand"),
+        tag("details", tag("summary", "Numbers as a table"), tag("div", class_="scroll"), id="numbers-demand"),
+    )  # fmt: skip
+
+
+def _heading(published: Published, of_day: bool) -> str:
+    if not of_day:
+        return "Demand by period"
+    return "Demand over the day" if of_one_day(published.release) else "Demand by time of day"
+
+
+def _intervals(published: Published, chart: Chart, bars: bool) -> str:
+    if "low" not in chart["series"][0]:
+        return "No intervals were published for these numbers."
+    marks, lines = ("Bars", "thin lines") if bars else ("Curves", "shaded bands")
+    sure = confident(published)
+    if chart["exact"]:
+        return f"{marks} show the published counts, {lines} the {sure} intervals of the true ones."
+    return f"{marks} show the published counts, {lines} ranges: the {sure} intervals of a more detailed table, added up."
+
+
+def explore(parts: Roles, data: Chart) -> Section | None:
+    first = [*filter(None, [_matrix(data)]), *_shares(data)]
+    narrow = data["matrix"] is None or len(data["matrix"]["columns"]) <= NARROW
+    pieces = [
+        tag("div", first, class_="beside" if narrow else None) if first else None,
+        _map(data),
+        _largest(data),
+    ]
+    if not any(pieces):
+        return None
+    name = "Who travels where, and how" if parts.ends else "A closer look"
+    return "explore", name, join(_controls(data), pieces)
+
+
+def _controls(data: Chart) -> Html | None:
+    if len(data["periods"]) < 2:
+        return None
+    options = [tag("option", name, value=i) for i, name in enumerate(data["periods"])]
+    return tag(
+        "div", tag("label", "Show ", tag("select", options, id="period")),
+        tag("button", "‹", type="button", id="earlier", aria_label="Earlier period"),
+        tag("button", "›", type="button", id="later", aria_label="Later period"),
+        class_="controls",
+    )  # fmt: skip
+
+
+def _matrix(data: Chart) -> Html | None:
+    chart = data["matrix"]
+    if chart is None:
+        return None
+    names = {"zones": "From zone to zone", "stops": "From stop to stop"}
+    shown, every = [len(chart["rows"]), len(chart["columns"])], chart["of"]
+    cut = (
+        ""
+        if shown == every
+        else f" Of {every[0]:,} rows and {every[1]:,} columns, the {shown[0]} and {shown[1]} with the most trips are shown."
+    )
+    row, column = (chart[k].replace(".", " ") for k in ("row", "column"))
+    said = f"Rows: {row}. Columns: {column}. The stronger the colour, the more trips.{cut}"
+    return tag(
+        "article", tag("h3", names.get(chart["kind"], f"By {row} and {column}")),
+        tag("p", said, tag("span", class_="ranges", id="ranges-matrix"), class_="note"),
+        tag("div", class_="chart scroll", id="chart-matrix"),
+    )  # fmt: skip
+
+
+def _map(data: Chart) -> Html | None:
+    flows = data["flows"]
+    if flows is None or not any(stop[2] is not None for stop in flows["stops"]):
+        return None
+    zones = [tag("option", zone[0], value=i) for i, zone in enumerate(flows["zones"]) if zone[1] is not None]
+    many = [tag("option", n, value=n, selected=n == 20) for n in (10, 20, 50, 100)]
+    both = data["matrix"] is not None and data["matrix"]["kind"] == "zones"
+    controls = [
+        tag("label", "Flows between ", tag("select", _levels() if both else _levels()[1:], id="level")),
+        tag("label", "Largest ", tag("select", many, id="many")),
+        tag("label", "Zoom to ", tag("select", tag("option", "everything", value=-1), zones, id="zoom")) if len(zones) > 1 else None,
+    ]  # fmt: skip
+    hidden = f" The {flows['hidden']:,} stops with the fewest trips are not drawn." if flows["hidden"] else ""
+    said = (
+        "Dots are stops, coloured by zone. An arrow has the colour of the zone where it starts; the wider it is, the more trips "
+        f"it stands for. Arrows curve to the right of their direction of travel. North is at the top.{hidden} "
+    )
+    return tag(
+        "article", tag("h3", "Flows on the map"), tag("div", controls, class_="choices"),
+        tag("p", said, tag("span", id="said-map"), class_="note"),
+        tag("div", class_="chart", id="chart-map"),
+    )  # fmt: skip
+
+
+def _levels() -> list[Html]:
+    return [tag("option", level, value=level) for level in ("zones", "stops")]
+
+
+def _shares(data: Chart) -> list[Html]:
+    return [
+        tag(
+            "article", tag("h3", f"Shares by {share['name']}"),
+            tag("p", tag("span", class_="ranges", id=f"ranges-share-{i}"), class_="note"),
+            tag("div", class_="chart", id=f"chart-share-{i}"),
+        )
+        for i, share in enumerate(data["shares"])
+    ]  # fmt: skip
+
+
+def _largest(data: Chart) -> Html | None:
+    flows, types = data["flows"], data["types"]
+    if flows is None and not (types and types["count"]):
+        return None
+    what = "flows" if flows else "counts"
+    both = flows and data["matrix"] is not None and data["matrix"]["kind"] == "zones"
+    choice = tag("label", "Between ", tag("select", _levels(), id="table-level")) if both else None
+    return tag(
+        "article", tag("h3", f"The largest {what}"),
+        tag("div", choice, tag("label", "Find ", tag("input", type="search", id="find", autocomplete="off")), class_="choices"),
+        tag("p", "Select a column heading to sort by it. ", tag("span", id="said-table"), class_="note"),
+        tag("div", tag("table", id="largest", class_="sortable"), class_="scroll tall", tabindex=0, role="region", aria_label=f"The largest {what}"),
+    )  # fmt: skip

@@ -1,0 +1,167 @@
+"""The head of the report: what this is, who publishes it, and the first numbers one asks for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cbdp.privacy.unit import Person
+from cbdp.release.release import Release
+from cbdp.release.when import period_of
+from cbdp.report.charts import Chart
+from cbdp.report.markup import Html, tag
+from cbdp.report.pictures import price
+from cbdp.report.published import Published
+from cbdp.report.roles import Roles, listed, period_names
+from cbdp.report.text import confident, percent, tables
+
+Tile = tuple[str, str, str]  # a heading, a number, and what it is
+
+IMPRINT = {"publisher": "Publisher", "licence": "Licence", "contact": "Contact", "timezone": "Time zone"}
+
+
+def title_of(release: Release, parts: Roles) -> str:
+    """The publisher's title, or what it is."""
+    if release.about is not None and release.about.title is not None:
+        return release.about.title
+    return "Published trips" if parts.ends else "Published counts"
+
+
+def header(published: Published, parts: Roles, data: Chart) -> Html:
+    tiles = [
+        tag("div", tag("span", head, class_="head"), tag("span", value, class_="value"), tag("span", about, class_="about"), class_="tile")
+        for head, value, about in findings(published, data)
+    ]  # fmt: skip
+    sentence = f"{_what(published, parts, data['total'])}. Published as {_how_many(published)}."
+    return tag(
+        "header",
+        _simulation(published.release),
+        tag("h1", title_of(published.release, parts)),
+        _where_and_when(published.release),
+        tag("p", sentence, class_="lead"),
+        tag("div", tiles, _strength(published.release), class_="tiles"),
+        _imprint(published.release),
+    )
+
+
+def _simulation(release: Release) -> Html | None:
+    if release.secure:
+        return None
+    return tag(
+        "p", tag("strong", "Simulation, not a release. "),
+        "Its noise came from a seed, so anybody can compute it and remove it: it protects nobody.",
+        class_="warning", role="alert",
+    )  # fmt: skip
+
+
+def _where_and_when(release: Release) -> Html | None:
+    place = None if release.about is None else release.about.place
+    known = [words for words in (place, period_of(release)) if words is not None]
+    return tag("p", " · ".join(known), class_="where") if known else None
+
+
+def _imprint(release: Release) -> Html | None:
+    said = {} if release.about is None else release.about.texts()
+    lines = [
+        tag("div", tag("dt", name), tag("dd", said[key])) for key, name in IMPRINT.items() if key in said
+    ]
+    return tag("dl", lines, class_="imprint") if lines else None
+
+
+def _what(published: Published, parts: Roles, total: int) -> str:
+    """One sentence: how many trips, between what, over which time."""
+    universe = published.dag.universe
+    if parts.ends is not None:
+        ends = [len(universe.dimension(end)) for end in parts.ends]
+        between = (
+            f"between {ends[0]:,} stops" if ends[0] == ends[1] else f"from {ends[0]:,} to {ends[1]:,} stops"
+        )
+    else:
+        sizes = [f"{len(d):,} values of {n}" for n, d in universe.dimensions.items() if n != parts.time]
+        between = f"by {listed(sizes)}" if sizes else ""
+    when = f", {_span(published, parts)}" if parts.time is not None else ""
+    return f"{total:,} {'trip' if total == 1 else 'trips'} {between}{when}"
+
+
+def _span(published: Published, parts: Roles) -> str:
+    """The times that the trips are from."""
+    assert parts.time is not None
+    dimension = published.dag.universe.dimension(parts.time)
+    names = period_names(dimension)
+    if dimension.edges is None:
+        return f"in {len(names)} periods" if len(names) > 1 else f"in one period ({names[0]})"
+    first, last = names[0].split("–")[0], names[-1].split("–")[-1]
+    return f"{first}–{last} in {len(names)} periods" if len(names) > 1 else f"{first}–{last}"
+
+
+def _how_many(published: Published) -> str:
+    many, release = len(tables(published)), published.release
+    agree = "" if release.tables else " that add up to each other"
+    noise = "protected by random noise" if release.promise.holds else "with random noise"
+    return f"{many} table{'s' if many > 1 else ''}{agree}, {noise}"
+
+
+def _strength(release: Release) -> Html:
+    claim = release.promise
+    value = f"ε = {price(claim.cost.epsilon)}" if claim.holds else "none"
+    about = "see below" if release.secure else "this is a simulation"
+    if claim.holds:
+        sure = f", δ = {float(claim.cost.delta):.2g}" if claim.cost.delta else ", without exception"
+        about = f"for each {'person' if isinstance(claim.unit, Person) else 'trip'}{sure}"
+    return tag(
+        "div", tag("span", "Protection", class_="head"), tag("span", value, class_="value", id="epsilon"),
+        tag("span", about, class_="about"), class_="tile",
+    )  # fmt: skip
+
+
+def findings(published: Published, data: Chart) -> list[Tile]:
+    """Tiles for a first look."""
+    made = [_trips(published, data), _busiest(published, data), _largest_pair(published, data)]
+    shares = [_most_common(published, share) for share in data["shares"][:1]]
+    return [tile for tile in (*made, *shares) if tile is not None]
+
+
+def _trips(published: Published, data: Chart) -> Tile:
+    whole = published.grouped()
+    said = "published"
+    if published.release.tables:
+        said = "in the table with the fewest counts"
+    elif whole.low is not None and whole.high is not None and whole.exact:
+        said = f"{confident(published)} interval {int(whole.low):,}–{int(whole.high):,}"
+    return "Trips", f"{data['total']:,}", said
+
+
+def _busiest(published: Published, data: Chart) -> Tile | None:
+    demand = data["demand"]
+    if not demand or len(demand["labels"]) < 2 or len(demand["series"]) > 1 or not data["total"]:
+        return None
+    best = int(np.argmax(demand["series"][0]["count"]))
+    said = _ranged(demand["series"][0], best, demand["exact"], published)
+    return "Busiest period", demand["names"][best], said
+
+
+def _largest_pair(published: Published, data: Chart) -> Tile | None:
+    matrix = data["matrix"]
+    if not matrix or matrix["kind"] == "other" or not data["total"]:
+        return None
+    best = int(np.argmax(matrix["cells"][0]["count"]))
+    row, column = divmod(best, len(matrix["columns"]))
+    kind = "zone" if matrix["kind"] == "zones" else "stop"
+    said = _ranged(matrix["cells"][0], best, matrix["exact"], published)
+    return f"Largest {kind} pair", f"{matrix['rows'][row]} → {matrix['columns'][column]}", said
+
+
+def _most_common(published: Published, share: Chart) -> Tile | None:
+    bars, counts = share["bars"][0], share["bars"][0]["count"]
+    if not sum(counts):
+        return None
+    best = int(np.argmax(counts))
+    said = f"{percent(counts[best] / sum(counts))} of trips: {_ranged(bars, best, share['exact'], published)}"
+    return f"Most common {share['name']}", share["labels"][best], said
+
+
+def _ranged(bars: Chart, place: int, exact: bool, published: Published) -> str:
+    count = f"{bars['count'][place]:,} trips"
+    if "low" not in bars:
+        return count
+    sure = f"{confident(published)} interval" if exact else "range"
+    return f"{count} ({sure} {bars['low'][place]:,}–{bars['high'][place]:,})"

@@ -1,0 +1,115 @@
+"""What was protected, how strongly, and what was not: in plain words, and precisely for reviewers."""
+
+from __future__ import annotations
+
+import math
+
+from cbdp.privacy.laws.geometric import Geometric
+from cbdp.privacy.unit import Person
+from cbdp.report.markup import Html, join, tag
+from cbdp.report.pictures import price
+from cbdp.report.published import Published
+from cbdp.report.roles import listed
+from cbdp.report.text import factor, percent
+
+
+def protection(published: Published) -> Html:
+    holds = published.release.promise.holds
+    summary = tag("summary", "For reviewers: the exact statement")
+    return join(
+        *((_odds(published), _unit(published)) if holds else (_nothing(published),)),
+        tag("details", summary, tag("dl", _precisely(published), class_="facts"), open=True),
+        tag("h3", "What was not protected"),
+        tag("p", "These inputs are public. They were fixed beforehand, and would be the same whatever trips were made:"),
+        tag("ul", _public_inputs(published)),
+    )  # fmt: skip
+
+
+def _nothing(published: Published) -> Html:
+    release = published.release
+    what, who = ("release", f"“{release.mechanism}”: ") if release.secure else ("simulation", "")
+    return tag(
+        "p", tag("strong", f"This {what} promises no differential privacy. "), f"Reason: {who}{release.promise.caveat}.", class_="warning"
+    )  # fmt: skip
+
+
+def _odds(published: Published) -> Html:
+    """The protection as a sentence, and as what a sceptic could learn at most."""
+    claim = published.release.promise
+    epsilon, delta = float(claim.cost.epsilon), claim.cost.delta
+    person = isinstance(claim.unit, Person)
+    who = "one person" if person else "one trip"
+    question = f"any {who} is in the data"
+    if not isinstance(claim.unit, Person) and claim.unit.neighbours == "replace":
+        question = f"any {who} was this one or another"
+    bound = join("e", tag("sup", price(claim.cost.epsilon)), f" = {factor(epsilon)}")
+    said = tag(
+        "p", f"Whether {question} changes the odds of any conclusion by at most a factor of ",
+        tag("strong", bound, id="factor"), ".", class_="lead",
+    )  # fmt: skip
+    sure = math.exp(min(epsilon, 700.0)) / (1 + math.exp(min(epsilon, 700.0)))
+    example = (
+        f"For example: if somebody thinks there is a 50 % chance that a certain {'person took part' if person else 'trip was made'}, "
+        f"this release can raise that to at most {percent(min(sure, 0.999999))}, whatever else they know."
+    )
+    failing = f" This may fail with a probability of at most δ = {float(delta):.2g}." if delta else ""
+    return join(said, tag("p", example, failing))
+
+
+def _unit(published: Published) -> Html:
+    """Who or what is protected, and what that means for people with many trips."""
+    protects, epsilon = published.release.claim.unit, published.release.claim.cost.epsilon
+    if isinstance(protects, Person):
+        return tag(
+            "p", tag("strong", "The unit of protection is one person. "),
+            f"All trips of a person are protected together. At most {protects.max_trips} trips of each person (told apart by the column "
+            f"“{protects.column}”) were counted, chosen at random; any others were left out before anything was measured. So the "
+            "true totals may be higher, and the intervals do not account for that.",
+        )  # fmt: skip
+    words = "added or removed" if protects.neighbours == "add-remove" else "replaced by another"
+    several = [f"{factor(float(k * epsilon))} for {k} trips" for k in (2, 5)]
+    return tag(
+        "p", tag("strong", "The unit of protection is one trip"),
+        f" ({words}). A person who made several trips is protected less: the factor is {listed(several)}.",
+    )  # fmt: skip
+
+
+def _precisely(published: Published) -> Html:
+    claim = published.release.promise
+    return join(
+        tag("dt", "Guarantee"), tag("dd", str(claim)),
+        tag("dt", "Neighbouring data sets"), tag("dd", f"differ by {claim.unit}"),
+        tag("dt", "Sensitivity of a table"), tag("dd", f"{claim.unit.sensitivity} (the most by which all its counts together can change)"),
+        tag("dt", "Mechanism"), tag("dd", published.release.mechanism),
+        _noise_law(published),
+    )  # fmt: skip
+
+
+def _noise_law(published: Published) -> Html | None:
+    measured = [m for m in published.release.measurements if m.scale is not None and len(m.values)]
+    if not measured or any(m.law != Geometric.name for m in measured):
+        return None
+    law = "two-sided geometric (discrete Laplace) on whole numbers: P(z) ∝ exp(−|z|/scale)"
+    return join(tag("dt", "Noise"), tag("dd", law))
+
+
+def _public_inputs(published: Published) -> list[Html]:
+    """What was given, not learnt from trips."""
+    universe = published.dag.universe
+    dimensions = [f"{name} ({len(d):,} values)" for name, d in universe.dimensions.items()]
+    extra = [
+        f"{n} ({len(a.labels):,} values)"
+        for n, a in universe.attributes.items()
+        if n not in universe.dimensions
+    ]
+    lines = [tag("li", tag("strong", "Dimensions: "), listed(dimensions), ".")]
+    if extra:
+        lines.append(tag("li", tag("strong", "Attributes: "), listed(extra), "."))
+    if universe.zeros:
+        tied = [" and ".join(of) for of, _ in universe.zeros]
+        impossible = f"combinations of {listed(tied)} that were declared impossible."
+        lines.append(tag("li", tag("strong", "Structural zeros: "), impossible))
+    if published.places is not None:
+        lines.append(tag("li", tag("strong", "Coordinates and names "), "of the stops."))
+    settings = "which tables are counted, the budget, the noise, the method and its software."
+    return [*lines, tag("li", tag("strong", "Settings: "), settings)]

@@ -1,0 +1,167 @@
+"""From trips to exact counts. Private: what is here never leaves the curator's machine, nor is it printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.features import SINGLETON, FeatureDag, Universe
+from cbdp.features.index import among
+from cbdp.privacy.unit import Person, Trip, Unit, unit_of
+from cbdp.trips import invariants
+from cbdp.trips.clock import Clock
+from cbdp.trips.engines import engine_for
+from cbdp.trips.plan import Plan
+from cbdp.trips.planning import make_plan, wanted_columns
+from cbdp.trips.tickets import Words, draw_key
+
+Ints = NDArray[np.int64]
+
+LISTED = 2**30  # trip types of which a count each may be held in memory
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How many rows were read, and how many trips of them are inside the universe. Private: for the curator alone."""
+
+    read: int = field(repr=False)  # rows; with a column of counts, the trips they stand for
+    inside: int = field(repr=False)  # trips inside the universe, before persons are bounded
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How many trips each trip type has, and what unit of privacy they are bounded for. Only non-zero types are kept."""
+
+    universe: Universe
+    index: Ints = field(repr=False)  # private: the non-zero trip types, ascending
+    value: Ints = field(repr=False)  # private
+    unit: Unit = field(default_factory=Trip)
+    secure: bool = True  # False: trips were dropped by a seeded source, which a release refuses
+    rows: Rows | None = field(default=None, repr=False)  # private
+
+    def of(self, features: FeatureDag, name: str) -> Ints:
+        """The exact counts of a feature's elements (private)."""
+        if name == SINGLETON:
+            return self.dense()
+        element = features.partition(name).element_of(self.universe.unrank_codes(self.index))
+        counts = np.zeros(features.size(name), dtype=np.int64)
+        np.add.at(counts, element, self.value)
+        return counts
+
+    def dense(self) -> Ints:
+        """The exact count of every trip type (private)."""
+        if self.universe.size > LISTED:
+            raise InputError(
+                f"counts of all {self.universe.size:,} trip types do not fit in memory: use ConstraintBased, which lists "
+                "only those that matter"
+            )
+        counts = np.zeros(self.universe.size, dtype=np.int64)
+        counts[self.index] = self.value
+        return counts
+
+
+def count(
+    trips: Any,
+    universe: Universe,
+    *,
+    columns: Mapping[str, str] | None = None,
+    unit: Any = "trip",
+    entropy: Words | None = None,
+    clock: Clock | None = None,
+) -> Counts:
+    """Count trips, whatever they come in: columns, a data frame, an Arrow, DuckDB or Ibis table, files, a database.
+
+    Files are Parquet or CSV: a path, a list of paths, a pattern, a folder of Parquet. A database is a URL that ends with
+    its table, like "duckdb:///city.db::trips". Columns are named by the dimensions, or mapped by `columns`
+    (dimension → column); `columns["count"]` is a column of counts, where a row stands for many trips. Rows with a value
+    outside the universe, or with none, are dropped and not spoken of: whether there are any is private. Time stamps fall into
+    periods, days or day types as `clock` reads them. With a person as the unit, at most `max_trips` trips of each person are
+    kept, by a key drawn from `entropy`.
+
+    An array of a count per trip type is taken as it is (unit: one trip).
+    """
+    unit = unit_of(unit)
+    if isinstance(trips, Counts):
+        return _again(trips, universe, unit)
+    if isinstance(trips, np.ndarray):
+        return _given(trips, universe, unit)
+    wanted = wanted_columns(universe, columns, unit)
+    bounded = isinstance(unit, Person)
+    with engine_for(trips).open(trips, wanted) as source:
+        plan = make_plan(source.schema, universe, columns, unit, clock or Clock())
+        key = draw_key(entropy) if bounded else None
+        index, value = ranked(source.count(plan, key), universe, plan)
+        facts = source.facts(plan)
+    facts = replace(facts, kept=int(value.sum()), inside=facts.inside if bounded else int(value.sum()))
+    invariants.check(plan, facts)
+    secure = entropy is None or entropy.secure or not bounded  # counting trips draws nothing
+    read = facts.read if facts.weight is None else facts.weight
+    return Counts(universe, index, value, unit, secure, Rows(read, facts.inside))
+
+
+def ranked(batches: Iterable[tuple[Ints, Ints]], universe: Universe, plan: Plan) -> tuple[Ints, Ints]:
+    """Trip types in order with their counts, from batches of (flat, n). What no engine should say is not believed."""
+    none = np.empty(0, dtype=np.int64)
+    ranks, values = [none], [none]
+    for flat, n in batches:
+        rank = _rank(flat, universe, plan)
+        inside = rank >= 0
+        ranks.append(rank if inside.all() else rank[inside])
+        values.append(n if inside.all() else n[inside])
+    index, value = np.concatenate(ranks), np.concatenate(values)
+    order = np.argsort(index)
+    index, value = index[order], value[order]
+    if len(index) and ((index[1:] <= index[:-1]).any() or value.min() <= 0):
+        raise invariants.InvariantError(
+            "the engine gave a trip type twice: nothing was spent. Report this, please"
+        )
+    return index, value
+
+
+def _rank(flat: Ints, universe: Universe, plan: Plan) -> Ints:
+    """The trip types at these places of the product of all dimensions; −1 for structural zeros.
+
+    As `universe.rank_codes`, but where the zeros are few, a place is found by counting those before it.
+    """
+    if not plan.zeros and all(len(block.dims) == 1 for block in universe.blocks):
+        return flat
+    codes = np.unravel_index(flat, plan.shape)
+    rank, outside = np.zeros(len(flat), dtype=np.int64), np.zeros(len(flat), dtype=bool)
+    listed = {zeros.axes: zeros for zeros in plan.zeros}
+    for block in universe.blocks:
+        place = np.ravel_multi_index(tuple(codes[d] for d in block.dims), block.shape).astype(np.int64)
+        zeros = listed.get(block.dims)
+        if zeros is not None:
+            before = np.searchsorted(zeros.flat, place)
+            found = among(place, zeros.flat)
+            outside |= found if zeros.out else ~found
+            place = place - before if zeros.out else before
+        rank = rank * block.size + place
+    return np.where(outside, -1, rank)
+
+
+def _again(counts: Counts, universe: Universe, unit: Unit) -> Counts:
+    if counts.universe.size != universe.size:
+        raise InputError(f"the counts are of {counts.universe!r}, not of {universe!r}")
+    if counts.unit != unit:
+        raise InputError(
+            f"the counts are bounded for {counts.unit}, the mechanism protects {unit}: make them agree"
+        )
+    return counts
+
+
+def _given(array: NDArray[Any], universe: Universe, unit: Unit) -> Counts:
+    if isinstance(unit, Person):
+        raise InputError("an array of counts names no persons: give the trips with their person column")
+    if array.shape != (universe.size,):
+        raise InputError(f"counts of shape {array.shape} for a universe of {universe.size:,} trip types")
+    whole = array.astype(np.int64) if array.dtype.kind in "iuf" and np.isfinite(array).all() else None
+    if whole is None or (whole != array).any() or (whole < 0).any():
+        raise InputError("counts must be whole numbers of at least 0")
+    index = np.flatnonzero(whole).astype(np.int64)
+    return Counts(universe, index, whole[index], unit)

@@ -1,0 +1,279 @@
+"""DuckDB, embedded: the default engine. Files, DuckDB databases, and tables in memory; nothing leaves this process.
+
+Parquet and databases are read by DuckDB itself. Where its reader stops at a value (bytes that are no UTF-8, a stamp out of its
+range), the count begins again with a reader that takes columns as they are, so that no row decides the outcome.
+"""
+
+# ruff: noqa: S608 - names and texts are quoted where they enter a query
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.trips.engines import duckdb_open, sql
+from cbdp.trips.engines.base import Engine, Facts, Source, Statuses
+from cbdp.trips.engines.duckdb_dialect import DuckDialect, Stored
+from cbdp.trips.engines.duckdb_open import Opened, Relation, reading
+from cbdp.trips.files import are_files
+from cbdp.trips.plan import Plan
+from cbdp.trips.spill import spill_folder
+
+Ints = NDArray[np.int64]
+T = TypeVar("T")
+
+ROWS = 1_000_000  # of a batch that comes out
+ROWS_PER_MB = 12_000  # of persons' trips that are bounded at once
+MOST_TURNS = 2**12
+
+
+@dataclass(frozen=True)
+class DuckDB(Engine):
+    """DuckDB in this process."""
+
+    name: ClassVar[str] = "duckdb"
+    about: ClassVar[str] = "in this process: Parquet, CSV, DuckDB databases, Arrow, pandas, polars, columns"
+
+    def opens(self, trips: Any) -> bool:
+        if isinstance(trips, str) and "://" in trips:
+            return trips.startswith("duckdb://")
+        table = isinstance(trips, Mapping) or hasattr(trips, "__arrow_c_stream__")
+        return are_files(trips) or table or type(trips).__module__.partition(".")[0] == "pandas"
+
+    @contextmanager
+    def open(self, trips: Any, wanted: Sequence[str] | None = None) -> Iterator[DuckSource]:
+        with connection() as engine, reading("the trips"):
+            yield DuckSource(engine, duckdb_open.open_trips(engine, trips, wanted))
+
+
+@contextmanager
+def connection() -> Iterator[Any]:
+    """A database in memory that spills to a private folder, reaches for nothing by itself, and lives in UTC."""
+    import duckdb
+
+    with spill_folder() as folder:
+        engine = duckdb.connect(
+            ":memory:",
+            config={
+                "memory_limit": f"{duckdb_open.MEMORY_MB}MB",
+                "temp_directory": str(folder),
+                "preserve_insertion_order": "false",
+                "autoinstall_known_extensions": "false",
+                "python_enable_replacements": "false",
+            },
+        )
+        try:
+            engine.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+            yield engine
+        finally:
+            engine.close()
+
+
+class DuckSource(Source):
+    """Trips that are open in DuckDB."""
+
+    def __init__(self, engine: Any, opened: Opened) -> None:
+        self.schema = opened.schema
+        self._engine, self._opened = engine, opened
+        self._laid: Plan | None = None  # the plan whose tables lie beside the trips
+        self._relation: Relation | None = None  # the one that could be read to its end
+
+    # Counting
+
+    def count(self, plan: Plan, key: bytes | None) -> Iterator[tuple[Ints, Ints]]:
+        batches = self._read(plan, lambda source: self._counted(plan, source, key))
+        with reading(self.schema.label, self._opened.damaged):
+            for batch in batches:
+                flat, n = (np.asarray(batch.column(c).to_numpy(), dtype=np.int64) for c in ("flat", "n"))
+                yield flat, n
+
+    def _counted(self, plan: Plan, source: Relation, key: bytes | None) -> Iterator[Any]:
+        say = self._say(plan, source)
+        if plan.bound is None:
+            return self._batches(sql.counts(plan, say, source.text, str))
+        assert key is not None
+        self._engine.execute("CREATE OR REPLACE TEMP TABLE secret (word BLOB)")
+        self._engine.execute("INSERT INTO secret VALUES (?)", [key])
+        try:
+            self._bound(plan, source, say)
+        finally:
+            self._engine.execute("DROP TABLE secret")
+        return self._batches("SELECT flat, count(*) AS n FROM (SELECT unnest(flats) AS flat FROM kept) GROUP BY flat")
+
+    def _bound(self, plan: Plan, source: Relation, say: DuckDialect) -> None:
+        """Fill the table `kept`. Heaps of tickets cannot spill, so persons are taken in turns that fit in memory."""
+        import duckdb
+
+        turns = 1 + self._size(source) // (ROWS_PER_MB * duckdb_open.MEMORY_MB)
+        while True:
+            try:
+                return self._bound_in(turns, plan, source, say)
+            except duckdb.OutOfMemoryException:
+                turns *= 4
+                if turns > MOST_TURNS:
+                    raise
+
+    def _bound_in(self, turns: int, plan: Plan, source: Relation, say: DuckDialect) -> None:
+        assert plan.bound is not None
+        steps = sql.steps_inside(plan, say, source.text, str)
+        persons = say.persons(plan.bound, plan.fields[plan.bound.person].kind, sql.SECRET)
+        last = "SELECT person, flats, own FROM persons"
+        if turns == 1:
+            self._make("kept", sql.query([*steps, *persons], last))
+            return
+        self._make("rows_inside", sql.query(steps, "SELECT person, flat FROM inside"))
+        for turn in range(turns):
+            own = f"SELECT person, flat FROM rows_inside WHERE hash(person) % {turns} = {turn}"
+            made = sql.query([sql.Step("inside", own), *persons], last)
+            if turn == 0:
+                self._make("kept", made)
+            else:
+                self._engine.execute(f"INSERT INTO kept {made}")
+        self._engine.execute("DROP TABLE rows_inside")
+
+    def _make(self, table: str, query: str) -> None:
+        self._engine.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS {query}")
+
+    def _size(self, source: Relation) -> int:
+        return self._one(f"SELECT count(*) FROM {source.text}")
+
+    def _batches(self, query: str) -> Iterator[Any]:
+        """Batches of an answer. The first is fetched at once: what cannot be read shows before anything is believed."""
+        answer = iter(self._engine.sql(query).to_arrow_reader(ROWS))
+        return itertools.chain(list(itertools.islice(answer, 1)), answer)
+
+    # Reading
+
+    def _read(self, plan: Plan, work: Callable[[Relation], T], *, again: bool | None = None) -> T:
+        """Do the work on the first form of the trips that can be read to its end."""
+        import duckdb
+
+        self._lay(plan)
+        columns = [field.name for field in plan.fields]
+        if self._relation is not None:
+            with reading(self.schema.label, self._opened.damaged):
+                return work(self._relation)
+        with reading(self.schema.label, self._opened.damaged):
+            if self._opened.native is not None:
+                relation = self._opened.native(columns)
+                try:
+                    done = work(relation)
+                except (duckdb.InvalidInputException, duckdb.ConversionException):
+                    if self._opened.raw is None:
+                        raise
+                else:
+                    self._relation = relation
+                    return done
+            assert self._opened.raw is not None
+            relation = self._opened.raw(columns)
+            if again or (again is None and (plan.bound or plan.weight is not None)):
+                relation = self._relation = self._spooled(relation)
+            return work(relation)
+
+    def _spooled(self, source: Relation) -> Relation:
+        """A stream as a table, where it has to be read more than once."""
+        self._make("spooled", f"SELECT * FROM {source.text}")
+        return Relation("spooled", source.stored)
+
+    def _lay(self, plan: Plan) -> None:
+        """Put the plan's public tables beside the trips."""
+        if self._laid is plan:
+            return
+        for name, table in sql.tables(plan).items():
+            self._engine.register("made", table)
+            self._make(name, "SELECT * FROM made")
+            self._engine.unregister("made")
+        self._laid = plan
+
+    def _say(self, plan: Plan, source: Relation) -> DuckDialect:
+        nothing = Stored("NULL", "INTEGER")
+        return DuckDialect(tuple(source.stored.get(f.name, nothing) for f in plan.fields))
+
+    # What is asked after counting
+
+    def facts(self, plan: Plan) -> Facts:
+        most_kept = allowed = weight = None
+        inside = 0
+        if plan.bound is not None:
+            each = "SELECT sum(len(flats)) AS n FROM kept GROUP BY hex(person)"
+            most_kept = self._one(f"SELECT max(n) FROM ({each})")
+            inside = self._one("SELECT sum(own) FROM kept")
+            allowed = self._read(
+                plan, lambda source: self._one(sql.allowed(plan, self._say(plan, source), source.text))
+            )
+        if plan.weight is not None:
+            weight = self._read(
+                plan, lambda source: self._one(sql.weights(plan, self._say(plan, source), source.text))
+            )
+        return Facts(
+            read=self._opened.rows(),
+            weight=weight,
+            inside=inside,
+            most_kept=most_kept,
+            allowed=allowed,
+            changed=self._opened.changed(),
+        )
+
+    def _one(self, query: str) -> int:
+        return int(self._engine.sql(query).fetchall()[0][0] or 0)
+
+    def by_person(self, plan: Plan) -> Iterator[tuple[NDArray[np.bool_], Ints]]:
+        def rows(source: Relation) -> Iterator[Any]:
+            return self._batches(sql.by_person(plan, self._say(plan, source), source.text, str))
+
+        last = None
+        with reading(self.schema.label, self._opened.damaged):
+            for batch in self._read(plan, rows, again=False):
+                if len(batch):
+                    persons = batch.column("person")
+                    yield _begins(persons, last), np.asarray(batch.column("flat").to_numpy(), dtype=np.int64)
+                    last = persons[-1]
+
+    # Inspecting
+
+    def statuses(self, plan: Plan) -> Statuses:
+        def rows(source: Relation) -> Any:
+            return self._engine.sql(sql.statuses(plan, self._say(plan, source), source.text, str)).fetchall()
+
+        found = np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, len(plan.axes) + 5)
+        axes, rest = found[:, : len(plan.axes)], found[:, len(plan.axes) :]
+        zero, nobody, weightless = (rest[:, c].astype(bool) for c in range(3))
+        return Statuses(axes, zero, nobody, weightless, rest[:, 3], rest[:, 4])
+
+    def examples(self, plan: Plan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
+        def rows(source: Relation) -> list[tuple[str, int]]:
+            query = sql.examples(plan, self._say(plan, source), source.text, str, axis, status, most)
+            return [(str(value), int(n)) for value, n in self._engine.sql(query).fetchall()]
+
+        return self._read(plan, rows, again=True)
+
+    def span(self, plan: Plan) -> tuple[int, int] | None:
+        def rows(source: Relation) -> tuple[int, int] | None:
+            query = sql.span(plan, self._say(plan, source), source.text, str)
+            first, last = (None, None) if query is None else self._engine.sql(query).fetchall()[0]
+            return None if first is None else (int(first), int(last))
+
+        return self._read(plan, rows, again=True)
+
+    def loads(self, plan: Plan) -> tuple[Ints, Ints]:
+        def rows(source: Relation) -> Any:
+            return self._engine.sql(sql.loads(plan, self._say(plan, source), source.text, str)).fetchall()
+
+        trips, persons = np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, 2).T
+        return trips, persons
+
+
+def _begins(persons: Any, last: Any) -> NDArray[np.bool_]:
+    """Where another person's trips begin."""
+    import pyarrow.compute as pc
+
+    made = np.ones(len(persons), dtype=bool)
+    made[0] = last is None or not persons[0].equals(last)
+    made[1:] = np.asarray(pc.not_equal(persons[1:], persons[:-1]).to_numpy(zero_copy_only=False), dtype=bool)
+    return made

@@ -1,0 +1,67 @@
+"""Scale recovery: from pairs with equal truth and from totals, with intervals that hold as often as they say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from attacked_tables import LAWS, P, manly, tables_of
+
+from cbdp.audit import scale
+from cbdp.privacy.laws import law_of
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("n", [12, 400])
+def test_the_scale_is_recovered_from_manly_pairs(law: str, n: int) -> None:
+    """From pairs with equal truth p = 1.4 lies in its interval, and the interval shrinks with their number."""
+    noise = law_of(law, P)
+    [found] = scale.attack(manly(noise, n, 1, noise))
+    assert found.verdict == "clear"
+    figures = {k: float(v) for k, v in found.figures.items()}
+    assert figures["surely_low"] < figures["low"] <= P <= figures["high"] < figures["surely_high"]
+    if n == 400:
+        assert figures["high"] - figures["low"] < 0.4
+        assert figures["surely_high"] < 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [8, 60])
+def test_the_interval_of_the_scale_holds_as_often_as_it_says(n: int) -> None:
+    """Of 200 intervals of 90 %, between 155 and 198 hold: both the exact test and the likelihood."""
+    noise = law_of("rounded", P)
+    held = 0
+    for seed in range(200):
+        [group] = scale.residuals(manly(noise, n, seed, noise, None))
+        fit = scale.fit(group, 0.9)
+        held += fit.low <= P <= fit.high
+    assert 155 <= held <= 198  # five standard deviations below 180, and a little for discreteness
+
+
+@pytest.mark.parametrize(("declared", "word"), [(3.0, "less"), (0.7, "more")])
+def test_a_wrong_declaration_is_contradicted(declared: float, word: str) -> None:
+    """Twice or half the true scale is outside an interval that errs once in a million."""
+    noise = law_of("geometric", P)
+    [found] = scale.attack(manly(noise, 400, 2, law_of("geometric", declared)))
+    assert found.verdict == "contradicts"
+    assert word in found.title
+
+
+def test_an_undeclared_scale_is_a_weakness_and_no_noise_contradicts() -> None:
+    """Without a declaration the scale is told; where noise is declared and none is there, that is a contradiction."""
+    noise = law_of("geometric", P)
+    [found] = scale.attack(manly(noise, 400, 3, None))
+    assert found.verdict == "weakness"
+    assert float(found.figures["low"]) < P < float(found.figures["high"])
+    silent = manly(law_of("geometric", 0.01), 50, 3, noise)
+    assert [f.verdict for f in scale.attack(silent)] == ["contradicts"]
+
+
+def test_totals_tell_the_scale_too() -> None:
+    """A total less the sum of its parts has a law of known noises: a scale declared 1.5 times too large is caught."""
+    published, _ = tables_of(np.random.default_rng(5), 300, 4)
+    assert {f.verdict for f in scale.attack(published)} == {"clear"}
+    wrong = tuple(replace(t, noise=t.noise.times(1.5)) if t.noise else t for t in published.tables)
+    found = scale.attack(replace(published, tables=wrong))
+    assert any(f.verdict == "contradicts" and "less" in f.title for f in found)

@@ -1,0 +1,74 @@
+"""Noise drawn only where it can matter has the law of noise on every trip type, and mutants of it have not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from sparse_mutants import MUTANTS, Earlier, Later, Short
+from sparse_twin import (
+    ALPHA,
+    CELLS,
+    FEWER,
+    LAW,
+    RUNS,
+    SCALE,
+    TRUTH,
+    TYPES,
+    answer_of,
+    city,
+    counts_of,
+    dense,
+    least_p,
+    revealed,
+    sparse,
+    twin,
+)
+
+from cbdp.measuring.sparse import SparseAnswer
+from cbdp.privacy.entropy import InsecureSeededEntropy
+
+
+def test_revealed_as_if_all_had_been_noised() -> None:
+    """Under floors that follow what is revealed, 20,000 runs and the twin's cannot be told apart."""
+    assert least_p(revealed(sparse(RUNS, 2), RUNS), twin()) > ALPHA
+
+
+def test_the_twin_is_like_another_twin() -> None:
+    """The comparison itself raises no false alarm."""
+    assert least_p(revealed(dense(RUNS, 3), RUNS), twin()) > ALPHA
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_mutant_of_the_law_is_caught(mutant: type[SparseAnswer]) -> None:
+    """The same comparison finds each mutant out, with a fifth of the runs."""
+    assert least_p(revealed(sparse(FEWER, 4, mutant), FEWER), twin()) < ALPHA
+
+
+def end_to_end(kind: type[SparseAnswer], runs: int) -> float:
+    """The least p-value (times their number) of how often each type shows, in runs drawn one by one, exact by law."""
+    counts, features = counts_of(1), city(1)
+    entropy = InsecureSeededEntropy(6)
+    levels = (3, 0)
+    seen = np.zeros((len(levels), TYPES), dtype=np.int64)
+    for _ in range(runs):
+        answer = answer_of(kind, counts, features, SCALE, entropy)
+        for row, level in zip(seen, levels, strict=True):
+            answer.lower(np.full(CELLS, level))
+            row[answer.index] += 1
+    chance = np.stack([LAW.law.survival(level - TRUTH) for level in levels])
+    p = 2 * np.minimum(stats.binom.cdf(seen, runs, chance), stats.binom.sf(seen - 1, runs, chance))
+    return float(p.min() * p.size)
+
+
+def test_every_type_shows_as_often_as_its_law_says() -> None:
+    """The first and the last type of all included, where batches of runs would hide a slip."""
+    assert end_to_end(SparseAnswer, 1500) > ALPHA
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", [Later, Earlier, Short])
+def test_mutant_of_the_walk_is_caught(mutant: type[SparseAnswer]) -> None:
+    """Hits shifted by one position, or one position too few, are found out at the ends."""
+    assert end_to_end(mutant, 500) < ALPHA
