@@ -82,7 +82,8 @@ def main(argv: list[str]) -> int:
         )
         start = time.perf_counter()
         done = subprocess.run(
-            [sys.executable, "-m", "cbdp", "release", str(folder / "cbdp.toml")], check=False
+            [sys.executable, "-m", "cbdp", "release", str(folder / "cbdp.toml"), "--create-ledger"],
+            check=False,
         )
         seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20

@@ -69,7 +69,7 @@ def write_inputs(folder: Path, n: int = 4000) -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     write_inputs(folder)
-    publish(plan(read(folder / "cbdp.toml")))
+    publish(plan(read(folder / "cbdp.toml")), create_ledger=True)
     return folder
 
 
@@ -85,7 +85,7 @@ def made_by_projection(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("projected")
     write_inputs(folder)
     (folder / "cbdp.toml").write_text(CONFIG + '\n[mechanism]\npreset = "paper"\n')
-    publish(plan(read(folder / "cbdp.toml")))
+    publish(plan(read(folder / "cbdp.toml")), create_ledger=True)
     return folder
 
 

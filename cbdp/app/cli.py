@@ -1,4 +1,8 @@
-"""The command line. Exit code 0: done; 1: a check or an audit failed; 2: bad usage or input; 130: interrupted."""
+"""The command line.
+
+Exit code 0: done; 1: a check or an audit failed, or a release after its charge; 2: bad usage or input, nothing was spent;
+130: interrupted.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("cbdp.app.commands:check", "explain what would be released; spends nothing, reads no trip"),
     "release": ("cbdp.app.commands:release", "publish: count, charge the ledger, measure, solve, round, write"),
     "report": ("cbdp.app.commands:report", "write the report of a release, or one for the curator's eyes only"),
-    "ledger": ("cbdp.app.commands:ledger", "show what was spent and verify the chain; exit 1 if it is broken"),
+    "ledger": ("cbdp.app.ledger:main", "create a ledger, or show what was spent and verify it; exit 1 if it is broken"),
     "export": ("cbdp.app.commands:export", "write a release in the format of another program"),
     "fleet": ("cbdp.app.fleet:main", "size shuttle fleets on a release, compare with the real trips"),
     "audit": ("cbdp.app.audit.command:main", "attack a release before others do; exit 1 if it is not what it claims"),
@@ -41,12 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _command(options.command)(options.rest)
     except CbdpError as error:
-        return _stopped(str(error), REFUSED)
-    except KeyboardInterrupt:
-        return _stopped(
-            "interrupted. ε that was charged stays spent (see cbdp ledger); run the command again to finish or clean up",
-            INTERRUPTED,
-        )
+        return _stopped(str(error), getattr(error, "exit_code", REFUSED))
+    except KeyboardInterrupt as stopped:
+        return _stopped(str(stopped) or "interrupted", INTERRUPTED)
     except OSError as error:
         return _stopped(f"{error.filename or 'a file'}: {error.strerror or error}", REFUSED)
 
@@ -56,7 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="cbdp",
         description="Publish origin–destination demand with differential privacy: consistent, non-negative, integer.",
-        epilog="Exit code 0: done. 1: a check or an audit failed. 2: bad usage or input. 130: interrupted.",
+        epilog="Exit code 0: done. 1: a check or an audit failed, or a release after its charge. 2: bad usage or input, "
+        "nothing was spent. 130: interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"cbdp {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")

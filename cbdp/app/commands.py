@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cbdp.app.cli import COMMANDS
 from cbdp.errors import InputError
 
 if TYPE_CHECKING:
-    from cbdp.privacy.ledger import Ledger
     from cbdp.trips import Counts
-
-FAILED = 1
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
@@ -28,9 +26,12 @@ def demo(argv: Sequence[str]) -> int:
     parser.add_argument("--quick", action="store_true", help="two hours of the city: done in seconds")
     parser.add_argument("--out", help="folder for its files (default: cbdp-demo, or cbdp-demo-quick)")
     options = parser.parse_args(argv)
-    from cbdp.app.demo import demo as run
+    from cbdp.app.stopping import Stops
 
-    return run(options.epsilon, options.out, _say, quick=options.quick)
+    with Stops(_say) as stops:
+        from cbdp.app.demo import demo as run
+
+        return run(options.epsilon, options.out, _say, quick=options.quick, stops=stops)
 
 
 def init(argv: Sequence[str]) -> int:
@@ -86,12 +87,21 @@ def _check_wish(wish: str) -> None:
 def release(argv: Sequence[str]) -> int:
     parser = _parser("release")
     parser.add_argument("config", help="configuration file")
+    parser.add_argument(
+        "--create-ledger",
+        action="store_true",
+        help="create the ledger: for the first release of these trips only",
+    )
     options = parser.parse_args(argv)
-    from cbdp.app.config import read
-    from cbdp.app.plan import plan
-    from cbdp.app.publish import publish
+    from cbdp.app.stopping import Stops
 
-    done = publish(plan(read(options.config)), _say)
+    with Stops(_say) as stops:  # before anything slow is loaded
+        from cbdp.app.config import read
+        from cbdp.app.plan import plan
+        from cbdp.app.publish import publish
+
+        planned = plan(read(options.config))
+        done = publish(planned, _say, create_ledger=options.create_ledger, stops=stops)
     made = "released to" if done.fresh else "this request has been released before, nothing was spent:"
     print(f"{made} {done.path}\nopen {done.path / 'report.html'}")
     return 0
@@ -142,40 +152,6 @@ def _truth(config: str) -> Counts:
     )
 
 
-def ledger(argv: Sequence[str]) -> int:
-    parser = _parser("ledger")
-    parser.add_argument("path", help="ledger file")
-    parser.add_argument(
-        "--contains", metavar="HEAD", help="also check that the ledger head of a manifest is in it"
-    )
-    options = parser.parse_args(argv)
-    from cbdp.privacy.ledger import Ledger, LedgerError
-
-    with Ledger.view(options.path) as opened:
-        try:
-            opened.verify()
-        except LedgerError as broken:
-            return _failed(str(broken))
-        print("\n".join(_ledger_lines(opened)))
-        if options.contains and not opened.contains(options.contains):
-            return _failed(
-                f"{options.path} does not contain {options.contains}: it is another ledger, or entries were cut off"
-            )
-    return 0
-
-
-def _ledger_lines(ledger: Ledger) -> Iterator[str]:
-    yield f"data set {ledger.dataset}: {ledger.spent} of {ledger.cap} spent, {ledger.left} left"
-    for entry in ledger.entries():
-        yield f"{entry.sequence:>5}  {entry.hash[:12]}  {entry.event:<10} {_told(entry.fields)}"
-    yield f"the chain is whole; head {ledger.head}"
-
-
-def _told(fields: Mapping[str, Any]) -> str:
-    shown = {k: v for k, v in fields.items() if k not in ("request",)}
-    return ", ".join(f"{k} {str(v)[:40]}" for k, v in shown.items())
-
-
 def export(argv: Sequence[str]) -> int:
     from cbdp.app.config.choices import formats
 
@@ -204,10 +180,6 @@ def parts(argv: Sequence[str]) -> int:
     return 0
 
 
-def _failed(why: str) -> int:
-    print(f"cbdp: {why}", file=sys.stderr)
-    return FAILED
-
-
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    with suppress(OSError, ValueError):  # a terminal that is gone must not end a release that was paid for
+        print(text, file=sys.stderr, flush=True)

@@ -16,6 +16,7 @@ from cbdp.app.explain import explain
 from cbdp.app.plan import Plan, plan
 from cbdp.app.printing import aligned
 from cbdp.app.publish import Say, publish
+from cbdp.app.stopping import Stops
 from cbdp.datasets import Dataset, ann_arbor
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, Mechanism
 from cbdp.privacy.numbers import positive
@@ -67,7 +68,9 @@ WHOLE = Show("synthetic Ann Arbor", ("06:00", "20:00"), 40_000, "cbdp-demo")
 QUICK = Show("synthetic Ann Arbor, two hours", ("08:00", "10:00"), 5_000, "cbdp-demo-quick")
 
 
-def demo(epsilon: str, folder: str | Path | None, say: Say, *, quick: bool = False) -> int:
+def demo(
+    epsilon: str, folder: str | Path | None, say: Say, *, quick: bool = False, stops: Stops | None = None
+) -> int:
     """Write the city's files, check, release, and compare with the truth, which is public here."""
     budget = float(positive(epsilon))
     show = QUICK if quick else WHOLE
@@ -75,7 +78,7 @@ def demo(epsilon: str, folder: str | Path | None, say: Say, *, quick: bool = Fal
     config = _write(city, Path(folder or show.folder), show, f"{budget:g}")
     planned = plan(read(config))
     print(explain(planned))
-    done = publish(planned, say)
+    done = publish(planned, say, create_ledger=not planned.account.exists, stops=stops)
     _compare(planned, count(city.trips, planned.universe))
     print(f"\nThe release is in {done.path}\nOpen its report: {done.path / 'report.html'}")
     return 0

@@ -29,7 +29,9 @@ CODE = 130  # the exit code that shells expect after Ctrl-C
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 STOPPED = "stopped before the charge: nothing was spent, nothing was published"
-LATE = "interrupted after the charge, which stays spent: run the command again, it looks for what was published"
+LATE = (
+    "interrupted after the charge, which stays spent: run the command again, it looks for what was published"
+)
 
 
 class Stops:
@@ -151,4 +153,4 @@ def _spilled() -> list[Path]:
 def _restart_calls(number: int) -> None:
     """Let the system go on with a call that a signal interrupts: libraries need not expect that it fails."""
     if hasattr(signal, "siginterrupt"):
-        signal.siginterrupt(number, False)  # noqa: FBT003
+        signal.siginterrupt(number, False)

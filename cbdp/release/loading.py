@@ -23,7 +23,7 @@ from cbdp.release.about import about_from
 from cbdp.release.labels import Ints, labels_of
 from cbdp.release.layout import TRIPS, manifest_of
 from cbdp.release.manifest import FORMAT, SKIPPED, VERSION
-from cbdp.release.recipe import Recipe, TableNoise
+from cbdp.release.recipe import Recipe, TableNoise, refuse_code
 from cbdp.release.release import Release, Stored
 from cbdp.release.saving import MANIFEST, fingerprint
 from cbdp.release.schema import check, upgraded
@@ -40,6 +40,7 @@ def load(folder: str | Path, verify: bool = True) -> Release:
         check(manifest, f"{str(place / MANIFEST)!r}")
         _verify(place, manifest["files"])
     try:
+        refuse_code(manifest, f"{str(place / MANIFEST)!r}")
         release = read_release(place, manifest)
         if verify:
             _same(manifest, manifest_of(release))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -49,6 +50,19 @@ class Recipe:
     def _text(self, name: str) -> str | None:
         found = self.settings.get(name)
         return found if isinstance(found, str) else None
+
+
+LOADED = ("estimator", "rounding", "solver", "budget", "law")  # settings that name a part
+
+
+def refuse_code(manifest: Mapping[str, Any], what: str) -> None:
+    """A stranger's folder may not say which Python code is loaded: parts go by registered names, or are loaded already."""
+    recipe, laws = manifest["recipe"], [m["law"] for m in manifest["measurements"]]
+    for name in (recipe["mechanism"], *(recipe["settings"].get(n) for n in LOADED), *laws):
+        if isinstance(name, str) and ":" in name and name.partition(":")[0] not in sys.modules:
+            raise InputError(
+                f"{what} names code to load, {name!r}, which is not done because a file says so: import that module first"
+            )
 
 
 def plain(value: Any) -> Any:

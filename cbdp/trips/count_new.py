@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag, Universe
-from cbdp.features.index import among
 from cbdp.privacy.unit import Person, Trip, Unit, unit_of
 from cbdp.trips import invariants
 from cbdp.trips.clock import Clock
 from cbdp.trips.engines import engine_for
-from cbdp.trips.plan import Plan
 from cbdp.trips.planning import make_plan, wanted_columns
+from cbdp.trips.ranking import ranked
 from cbdp.trips.tickets import Words, draw_key
 
 Ints = NDArray[np.int64]
@@ -102,47 +101,6 @@ def count(
     secure = entropy is None or entropy.secure or not bounded  # counting trips draws nothing
     read = facts.read if facts.weight is None else facts.weight
     return Counts(universe, index, value, unit, secure, Rows(read, facts.inside))
-
-
-def ranked(batches: Iterable[tuple[Ints, Ints]], universe: Universe, plan: Plan) -> tuple[Ints, Ints]:
-    """Trip types in order with their counts, from batches of (flat, n). What no engine should say is not believed."""
-    none = np.empty(0, dtype=np.int64)
-    ranks, values = [none], [none]
-    for flat, n in batches:
-        rank = _rank(flat, universe, plan)
-        inside = rank >= 0
-        ranks.append(rank if inside.all() else rank[inside])
-        values.append(n if inside.all() else n[inside])
-    index, value = np.concatenate(ranks), np.concatenate(values)
-    order = np.argsort(index)
-    index, value = index[order], value[order]
-    if len(index) and ((index[1:] <= index[:-1]).any() or value.min() <= 0):
-        raise invariants.InvariantError(
-            "the engine gave a trip type twice: nothing was spent. Report this, please"
-        )
-    return index, value
-
-
-def _rank(flat: Ints, universe: Universe, plan: Plan) -> Ints:
-    """The trip types at these places of the product of all dimensions; −1 for structural zeros.
-
-    As `universe.rank_codes`, but where the zeros are few, a place is found by counting those before it.
-    """
-    if not plan.zeros and all(len(block.dims) == 1 for block in universe.blocks):
-        return flat
-    codes = np.unravel_index(flat, plan.shape)
-    rank, outside = np.zeros(len(flat), dtype=np.int64), np.zeros(len(flat), dtype=bool)
-    listed = {zeros.axes: zeros for zeros in plan.zeros}
-    for block in universe.blocks:
-        place = np.ravel_multi_index(tuple(codes[d] for d in block.dims), block.shape).astype(np.int64)
-        zeros = listed.get(block.dims)
-        if zeros is not None:
-            before = np.searchsorted(zeros.flat, place)
-            found = among(place, zeros.flat)
-            outside |= found if zeros.out else ~found
-            place = place - before if zeros.out else before
-        rank = rank * block.size + place
-    return np.where(outside, -1, rank)
 
 
 def _again(counts: Counts, universe: Universe, unit: Unit) -> Counts:

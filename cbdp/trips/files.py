@@ -80,7 +80,9 @@ def identity(path: Path) -> Identity:
     try:
         found = path.stat()
     except OSError as wrong:
-        raise InputError(f"the file {str(path)!r} cannot be read ({wrong.strerror}): check its rights") from None
+        raise InputError(
+            f"the file {str(path)!r} cannot be read ({wrong.strerror}): check its rights"
+        ) from None
     return Identity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 

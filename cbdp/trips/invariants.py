@@ -18,7 +18,9 @@ class InvariantError(InputError):
 def check(plan: Plan, facts: Facts) -> None:
     """Refuse a count that breaks an invariant."""
     if facts.changed:
-        raise InvariantError(f"{facts.changed[0]!r} was written while it was counted: count again when it is at rest")
+        raise InvariantError(
+            f"{facts.changed[0]!r} was written while it was counted: count again when it is at rest"
+        )
     most = facts.read if plan.weight is None else facts.weight or 0
     if facts.inside > most or facts.kept > facts.inside:
         raise InvariantError(
@@ -27,7 +29,9 @@ def check(plan: Plan, facts: Facts) -> None:
     if plan.bound is None:
         return
     if facts.most_kept is None or facts.allowed is None:
-        raise InvariantError("the engine did not say how many trips of each person it kept: nothing was spent")
+        raise InvariantError(
+            "the engine did not say how many trips of each person it kept: nothing was spent"
+        )
     if facts.most_kept > plan.bound.most or facts.kept > facts.allowed:
         raise InvariantError(
             f"more than {plan.bound.most} trips of a person were counted; nothing was spent. Report this, please"

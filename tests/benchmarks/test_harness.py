@@ -248,6 +248,7 @@ CONFIG = """
 preset = "odmts"
 [data]
 trips = "trips.csv"
+id = "own"
 stops = "stops.csv"
 columns = { person = "card" }
 [universe]

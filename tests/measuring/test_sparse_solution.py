@@ -137,6 +137,7 @@ def replayed(kind: type[Watched], how: str, seed: int) -> bool:
     estimate = post_process(features, [*answers, answer], estimator="projection")
     again = Dense(features, embedded(answer, how, seed), scale)
     other = post_process(features, [*answers, again], estimator="projection")
+    assert len(answer.floors) > 1, "floors were never lowered"
     same = len(answer.floors) == len(again.floors)
     if same and all(map(np.array_equal, answer.floors, again.floors)):
         assert np.array_equal(estimate.counts("singleton"), other.counts("singleton"))

@@ -16,8 +16,8 @@ from cbdp.app.explain.numbers import (
     unmeasured,
 )
 from cbdp.app.plan import Plan
+from cbdp.app.plan.account import missing
 from cbdp.app.printing import aligned
-from cbdp.app.publish.opening import missing
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
 from cbdp.privacy.ledger import Amount
@@ -156,7 +156,8 @@ def _account(plan: Plan) -> list[str]:
         f"cap {account.cap}, spent {account.spent}, this release {cost}, left after it {account.after}",
     ]
     if not account.exists:
-        lines.append(f"{missing(plan)}.")
+        said = missing(plan.config, account)
+        lines.append(f"{said[0].upper()}{said[1:]}.")
     if account.unpublished != Amount():
         lines.append(
             f"Of what was spent, {account.unpublished} went to runs that were never published. It stays spent: "

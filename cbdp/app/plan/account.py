@@ -26,7 +26,9 @@ class Account:
     cap: Amount  # of the ledger, or the one it would be created with
     spent: Amount
     charge: Amount  # what this release costs
-    unpublished: Amount = field(default_factory=Amount)  # of what was spent: on runs that were never published
+    unpublished: Amount = field(
+        default_factory=Amount
+    )  # of what was spent: on runs that were never published
     forgotten: str | None = None  # an earlier release that the ledger ought to hold and does not
     finished: Finished | None = None  # an identical request that was released: it costs nothing again
     unfinished: tuple[Charge, ...] = ()  # identical requests that were charged and never released
@@ -54,6 +56,16 @@ def account_of(config: Config, mechanism: Mechanism, request: str) -> Account:
         with config.source.at("privacy", "epsilon"):
             raise BudgetError(f"a charge of {charge} does not fit: {_choices(account)}")
     return account
+
+
+def missing(config: Config, account: Account) -> str:
+    """What to say where there is no ledger, and what to do."""
+    state = "is an empty file" if account.path.exists() else "does not exist"
+    never = "no trips of %s were ever released" if account.owner.riders else "%s was never released"
+    return (
+        f"the ledger {str(account.path)!r} {state}. If {never % account.owner}, create it: cbdp ledger create "
+        f"{config.source.path}. Otherwise restore it: a new one would forget what was spent"
+    )
 
 
 def _choices(account: Account) -> str:

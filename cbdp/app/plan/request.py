@@ -54,7 +54,9 @@ def asked_of(config: Config, columns: Mapping[str, str], clock: Clock, mechanism
 def _reading(data: DataSection, columns: Mapping[str, str]) -> dict[str, Any]:
     """How rows are read. The column of persons counts where persons are protected, and then the unit names it."""
     others = {role: column for role, column in data.columns.items() if role not in ("person", "day")}
-    further = {f.name: repr(getattr(data, f.name)) for f in fields(data) if f.name not in ELSEWHERE + NO_COUNT}
+    further = {
+        f.name: repr(getattr(data, f.name)) for f in fields(data) if f.name not in ELSEWHERE + NO_COUNT
+    }
     unset = {f.name: repr(f.default) for f in fields(data) if f.default is not MISSING}
     stated = {name: value for name, value in further.items() if value != unset.get(name)}
     return {"columns": others | dict(columns), **stated}

@@ -52,7 +52,10 @@ def measured(run: Run, counts: Counts) -> Release:
     with run.stage("simulating intervals from the release"), watched(in_quarters(run.say)):
         try:
             return release.with_intervals(plan.confidence)
-        except (InputError, SolverError) as why:  # ε is spent: a release without intervals is better than none
+        except (
+            InputError,
+            SolverError,
+        ) as why:  # ε is spent: a release without intervals is better than none
             run.say(f"there are no intervals: {why}")
             return release
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cbdp.app.plan.account import missing
 from cbdp.app.plan.siblings import forgotten
 from cbdp.errors import InputError
 from cbdp.privacy.ledger import Ledger
@@ -17,21 +18,9 @@ def check_ledger(plan: Plan, *, create: bool) -> None:
     path = plan.account.path
     if not Ledger.started(path):
         if not create:
-            raise InputError(missing(plan))
+            raise InputError(missing(plan.config, plan.account))
     elif create:
         _must_be_new(plan)
-
-
-def missing(plan: Plan) -> str:
-    """What to say where there is no ledger, and what to do."""
-    path, owner = plan.account.path, plan.account.owner
-    state = "is an empty file" if path.exists() else "does not exist"
-    never = f"no trips of {owner} were" if owner.riders else f"{owner} was never"
-    once = "ever released" if owner.riders else "released"
-    return (
-        f"the ledger {str(path)!r} {state}. If {never} {once}, create it: cbdp ledger create {plan.config.source.path}. "
-        "Otherwise restore it: a new one would forget what was spent"
-    )
 
 
 def _must_be_new(plan: Plan) -> None:

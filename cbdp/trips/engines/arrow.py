@@ -32,7 +32,11 @@ def raw(array: Any) -> Any:
 def raw_type(arrow: Any) -> Any:
     import pyarrow as pa
 
-    return raw(pa.array([], arrow)).type if not isinstance(arrow, pa.BaseExtensionType) else raw_type(arrow.storage_type)
+    return (
+        raw(pa.array([], arrow)).type
+        if not isinstance(arrow, pa.BaseExtensionType)
+        else raw_type(arrow.storage_type)
+    )
 
 
 def raw_batches(batches: Iterator[Any], places: Sequence[int], schema: Any) -> Iterator[Any]:

@@ -60,11 +60,15 @@ class Facts:
     changed: tuple[str, ...] = ()  # files that are not what they were when the count began
 
 
+# What becomes of a row at an axis, for `inspect`
+COUNTED, MISSING, UNKNOWN, OUTSIDE, UNREAD = range(5)
+
+
 @dataclass(frozen=True, eq=False)
 class Statuses:
     """How many rows share each combination of statuses, for `inspect`. Private."""
 
-    axes: Ints  # row × axis: one of the constants of cbdp.trips.inspect
+    axes: Ints  # row × axis: one of the constants above
     zero: NDArray[np.bool_]
     nobody: NDArray[np.bool_]
     weightless: NDArray[np.bool_]
@@ -84,6 +88,10 @@ class Source(ABC):
     @abstractmethod
     def facts(self, plan: Plan) -> Facts:
         """What the invariants are checked by; after `count` has been read to its end."""
+
+    @abstractmethod
+    def unbounded(self, plan: Plan) -> Iterator[tuple[Ints, Ints]]:
+        """As `count`, of all trips inside, with nobody bounded: for inspections, never for a release."""
 
     @abstractmethod
     def by_person(self, plan: Plan) -> Iterator[tuple[NDArray[np.bool_], Ints]]:

@@ -87,24 +87,34 @@ class DuckSource(Source):
     # Counting
 
     def count(self, plan: Plan, key: bytes | None) -> Iterator[tuple[Ints, Ints]]:
-        batches = self._read(plan, lambda source: self._counted(plan, source, key))
+        if plan.bound is None:
+            return self._pairs(self._read(plan, lambda source: self._grouped(plan, source)))
+        assert key is not None
+        return self._pairs(self._read(plan, lambda source: self._bounded(plan, source, key)))
+
+    def unbounded(self, plan: Plan) -> Iterator[tuple[Ints, Ints]]:
+        return self._pairs(self._read(plan, lambda source: self._grouped(plan, source), again=True))
+
+    def _pairs(self, batches: Iterator[Any]) -> Iterator[tuple[Ints, Ints]]:
         with reading(self.schema.label, self._opened.damaged):
             for batch in batches:
                 flat, n = (np.asarray(batch.column(c).to_numpy(), dtype=np.int64) for c in ("flat", "n"))
                 yield flat, n
 
-    def _counted(self, plan: Plan, source: Relation, key: bytes | None) -> Iterator[Any]:
+    def _grouped(self, plan: Plan, source: Relation) -> Iterator[Any]:
+        return self._batches(sql.counts(plan, self._say(plan, source), source.text, str))
+
+    def _bounded(self, plan: Plan, source: Relation, key: bytes) -> Iterator[Any]:
         say = self._say(plan, source)
-        if plan.bound is None:
-            return self._batches(sql.counts(plan, say, source.text, str))
-        assert key is not None
         self._engine.execute("CREATE OR REPLACE TEMP TABLE secret (word BLOB)")
         self._engine.execute("INSERT INTO secret VALUES (?)", [key])
         try:
             self._bound(plan, source, say)
         finally:
             self._engine.execute("DROP TABLE secret")
-        return self._batches("SELECT flat, count(*) AS n FROM (SELECT unnest(flats) AS flat FROM kept) GROUP BY flat")
+        return self._batches(
+            "SELECT flat, count(*) AS n FROM (SELECT unnest(flats) AS flat FROM kept) GROUP BY flat"
+        )
 
     def _bound(self, plan: Plan, source: Relation, say: DuckDialect) -> None:
         """Fill the table `kept`. Heaps of tickets cannot spill, so persons are taken in turns that fit in memory."""

@@ -157,7 +157,9 @@ class DuckDialect(Dialect):
     def persons(self, bound: Bound, kind: Kind, secret: str) -> list[Step]:
         """Steps from `inside` to `persons`: a row for each, with the list of their kept trips and how many they have in all."""
         steps = self.kept(bound, kind, secret)
-        if bound.most < HEAP:  # a heap of the least tickets (of their first 96 bits) is cheaper than a second sort
+        if (
+            bound.most < HEAP
+        ):  # a heap of the least tickets (of their first 96 bits) is cheaper than a second sort
             flats, of = f"arg_min(flat, unhex(substr(ticket, 1, 24)), {bound.most})", "ticketed"
         else:
             flats, of = f"list(flat) FILTER (place <= {bound.most})", "chosen"

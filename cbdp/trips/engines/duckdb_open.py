@@ -85,7 +85,9 @@ def _native(engine: Any, text: str, columns: Sequence[str], *, collated: bool = 
     stored = {}
     for column in columns:
         name = identifier(column)
-        if collated and types[column] == "VARCHAR":  # bytes have no collation, and what is made of them has none either
+        if (
+            collated and types[column] == "VARCHAR"
+        ):  # bytes have no collation, and what is made of them has none either
             name = f"decode(encode({name}))"
         stored[column] = Stored(name, types[column])
     return Relation(text, stored)

@@ -30,7 +30,9 @@ class Ibis(Engine):
         table = _table(trips) if isinstance(trips, str) else trips
         with connection() as engine, reading("the trips"):
             schema = table.schema().to_pyarrow()
-            yield DuckSource(engine, stream(engine, schema, lambda columns: _batches(table, columns), "the table"))
+            yield DuckSource(
+                engine, stream(engine, schema, lambda columns: _batches(table, columns), "the table")
+            )
 
 
 def _table(url: str) -> Any:

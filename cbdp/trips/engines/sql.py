@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cbdp.features.calendar import DAY
+from cbdp.trips.engines.base import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD
 from cbdp.trips.kinds import Kind
 from cbdp.trips.plan import MOST_TRIPS, Bound, By, Form, Moment, Plan, Way
 from cbdp.trips.zones import FIRST_DAY, LAST_DAY
@@ -24,9 +25,6 @@ from cbdp.trips.zones import FIRST_DAY, LAST_DAY
 MICRO = 10**6
 EARLIEST, LATEST = FIRST_DAY * DAY * MICRO, LAST_DAY * DAY * MICRO - 1
 SECRET = "secret"  # noqa: S105 - the name of the table that holds the key
-
-# What becomes of a row at an axis; in inspections
-COUNTED, MISSING, UNKNOWN, OUTSIDE, UNREAD = range(5)
 
 Named = Callable[[str], str]  # a table of ours → what stands after FROM for it
 
@@ -211,7 +209,10 @@ def _instant(m: int, moment: Moment, plan: Plan, say: Dialect, named: Named, bef
         return steps
     shift = f"CASE WHEN m{m}_usecond >= zone_change THEN zone_after ELSE zone_before END"
     join = f"LEFT JOIN {named(f'zone_{m}')} z ON z.zone_day = t.m{m}_uday"
-    local, over = f"m{m}_local", f"CASE WHEN m{m}_local < 0 THEN -1 WHEN m{m}_local >= {DAY} THEN 1 ELSE 0 END"
+    local, over = (
+        f"m{m}_local",
+        f"CASE WHEN m{m}_local < 0 THEN -1 WHEN m{m}_local >= {DAY} THEN 1 ELSE 0 END",
+    )
     return [
         *steps,
         Step(f"local_{m}", f"SELECT t.*, m{m}_usecond + {shift} AS {local} FROM split_{m} t {join}"),
@@ -241,7 +242,9 @@ def coded(plan: Plan, say: Dialect, named: Named, before: str, *, every: bool = 
         carried = ["t.*"]
     where += [f"{c} IS NOT NULL" for c in carried]
     condition = f" WHERE {' AND '.join(where)}" if where and not every else ""
-    return Step("coded", f"SELECT {', '.join([*carried, *codes])} FROM {before} t {' '.join(joins)}{condition}")
+    return Step(
+        "coded", f"SELECT {', '.join([*carried, *codes])} FROM {before} t {' '.join(joins)}{condition}"
+    )
 
 
 def _has(plan: Plan, column: str) -> bool:
@@ -303,7 +306,9 @@ def kept(plan: Plan, say: Dialect, source: str, named: Named) -> str:
 
 def by_person(plan: Plan, say: Dialect, source: str, named: Named) -> str:
     """Rows (person, flat) of all trips inside, in order."""
-    return query(steps_inside(plan, say, source, named), "SELECT person, flat FROM inside ORDER BY person, flat")
+    return query(
+        steps_inside(plan, say, source, named), "SELECT person, flat FROM inside ORDER BY person, flat"
+    )
 
 
 def loads(plan: Plan, say: Dialect, source: str, named: Named) -> str:
@@ -386,4 +391,6 @@ def _status(plan: Plan, axis: int) -> str:
     known = " OR ".join(f"m{w.of}_{w.by} IS NOT NULL" for w in timed)
     other = f"CASE WHEN {known} THEN {OUTSIDE} ELSE {UNREAD} END" if timed else str(UNKNOWN)
     shown = f"shown_{plan.axes[axis].field}"
-    return f"CASE WHEN c{axis} IS NOT NULL THEN {COUNTED} WHEN {shown} IS NULL THEN {MISSING} ELSE {other} END"
+    return (
+        f"CASE WHEN c{axis} IS NOT NULL THEN {COUNTED} WHEN {shown} IS NULL THEN {MISSING} ELSE {other} END"
+    )

@@ -22,7 +22,7 @@ from cbdp.mechanisms import Laplace
 from cbdp.parts import Parts, setting, subclass_of
 from cbdp.solvers import SOLVERS
 
-LEAST = '[data]\ntrips = "t.parquet"\n[privacy]\nepsilon = 1\n[mechanism]\n'
+LEAST = '[data]\ntrips = "t.parquet"\nid = "t"\n[privacy]\nepsilon = 1\n[mechanism]\n'
 
 
 @dataclass(frozen=True)
@@ -173,12 +173,12 @@ def test_a_mechanism_of_another_package_brings_its_settings(monkeypatch: pytest.
     for name in ("stranger", "strangers:Stranger"):
         read = config.parse(LEAST + f'name = "{name}"\nvolume = 11\nlaw = "geometric"\n')
         assert read.mechanism == MechanismSection(name, {"volume": 11, "law": "geometric"})
-    with pytest.raises(InputError, match=r"cbdp\.toml:7: mechanism\.volume is 0: give a whole number"):
+    with pytest.raises(InputError, match=r"cbdp\.toml:8: mechanism\.volume is 0: give a whole number"):
         config.parse(LEAST + 'name = "stranger"\nvolume = 0\n')
     assert config.schema() == before
 
 
 def test_a_mechanism_that_cannot_be_loaded_is_told_with_its_line() -> None:
     """A module that is not there is no traceback."""
-    with pytest.raises(InputError, match=r"cbdp\.toml:6: mechanism 'no\.such:Thing' cannot be loaded"):
+    with pytest.raises(InputError, match=r"cbdp\.toml:7: mechanism 'no\.such:Thing' cannot be loaded"):
         config.parse(LEAST + 'name = "no.such:Thing"\n')

@@ -21,6 +21,7 @@ from cbdp.privacy.budget import shares
 DESIGN = """\
 [data]
 trips   = "trips.parquet"
+id      = "city buses"
 stops   = "stops.csv"
 columns = { origin = "start_stop", destination = "end_stop", time = "start_time", person = "card_id" }
 
@@ -92,7 +93,7 @@ noise_bound = 0.25
 """
 
 SCHEMA = jsonschema.Draft202012Validator(config.schema())
-LEAST = '[data]\ntrips = "t.parquet"\n[privacy]\nepsilon = 1\n'
+LEAST = '[data]\ntrips = "t.parquet"\nid = "t"\n[privacy]\nepsilon = 1\n'
 
 
 def test_the_configuration_of_the_design_is_read() -> None:
@@ -171,6 +172,9 @@ WRONG = [
     ('preset = "odmts"', "preset = 5", 1, "preset is 5: give text in quotes"),
     ("[output]", "[outptu]", 39, "the configuration has no setting 'outptu': did you mean 'output'?"),
     ('trips = ["a.csv", "b.csv"]', "", 3, "[data] needs 'trips': give a path or a URL"),
+    ('id = "taxi"', "", 3, "[data] needs 'id': give a public name for this data set, for example id = \"city buses 2026-03\""),
+    ('id = "taxi"', 'id = "two\\nlines"', 5, "data.id is 'two\\nlines': give a public name"),
+    ('id = "taxi"', 'id = "taxi"\nriders = ""', 6, "data.riders is '': give a line of at most 200 characters"),
     ('trips = ["a.csv", "b.csv"]', "trips = []", 4, "data.trips is an empty list: give a path"),
     ('trips = ["a.csv", "b.csv"]', 'trips = [\n"a.csv", \n 5]', 6, "data.trips is 5: give a path"),
     ('columns.time = "pickup"', "columns.time = 7", 7, "data.columns.time is 7: give text"),

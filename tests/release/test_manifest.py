@@ -1,0 +1,188 @@
+"""What a manifest says: promises, noise, estimates, settings, and nothing that could be taken for a promise."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import fields, replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from released import MECHANISMS, bytes_of, city, counts_of, made, release_of, same, same_release, simulated, weights
+from any_release import releases
+
+import cbdp
+from cbdp import mechanisms
+from cbdp.errors import InputError
+from cbdp.estimate.intervals import Interval
+from cbdp.features.places import Stops
+from cbdp.mechanisms import Mechanism
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.composition import Parallel, Sequential, Spend
+from cbdp.release.labels import KINDS, column, decoded, encoded, kind_of, labels_of
+from cbdp.release.layout import check
+from cbdp.release.loading import load
+from cbdp.release.recipe import Recipe
+from cbdp.release.release import Release
+from cbdp.release.saving import leftovers
+from cbdp.release.schema import check as check_manifest
+from cbdp.release.schema import schema
+from cbdp.release.universe_files import universe_hash
+
+
+def test_the_manifest_states_what_was_promised(tmp_path: Path) -> None:
+    """ε in total and by feature as exact fractions, noise, unit, solver and certificate, rounding, confidence, versions."""
+    release = release_of("paper")
+    made = release.save(tmp_path / "out").manifest
+    assert made["privacy"]["epsilon"] == {"exact": "1", "decimal": 1.0}
+    assert made["privacy"]["delta"] == {"exact": "0", "decimal": 0.0}
+    assert made["privacy"]["unit"]["words"] == "one trip, added or removed"
+    assert "one trip added or removed" in made["privacy"]["unit"]["neighbouring"]
+    assert made["privacy"]["composition"] == "5 features × 1/5, same data: 1"
+    parts = [f["epsilon"]["exact"] for f in made["features"]]
+    assert sum(map(Fraction, parts)) == 1
+    assert all(
+        f["noise"]["scale"]["exact"] == "5" and "geometric" in f["noise"]["law"] for f in made["features"]
+    )
+    assert {f["name"]: (tuple(f["by"]), f["size"]) for f in made["features"]} == {
+        n: (f.by, release.features.size(n)) for n, f in release.features.features.items()
+    }
+    assert made["estimate"]["weights"] == "size"
+    assert made["estimate"]["solver"] == "newton"
+    assert made["estimate"]["estimator"] == "projection"
+    assert made["estimate"]["kkt_residual"] == release.estimate.solution.kkt_residual
+    assert made["rounding"] == {"exact": True, "violations": {}}
+    assert made["intervals"]["confidence"] == 0.9
+    assert made["universe"]["size"] == release.features.universe.size
+    assert made["universe"]["dimensions"][2]["edges"] == [21600, 25200, 28800]
+    assert made["software"]["cbdp"] == cbdp.__version__
+    assert made["status"] == "release"
+    assert made["deployment"]["dp_variant"]["variant_name"] == "Pure DP"
+    assert made["deployment"]["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0, "delta": 0.0}
+    unsaved = release.manifest
+    assert unsaved["files"] == {}
+    assert {k: v for k, v in unsaved.items() if k != "files"} == {
+        k: v for k, v in made.items() if k != "files"
+    }
+
+
+def test_the_manifest_states_how_counts_were_estimated(tmp_path: Path) -> None:
+    """Estimator, preset, budget, target and the facts it was worked out from, in the file and in what is loaded from it."""
+    for name, estimator, preset, budget in (
+        ("constraint-based", "posterior", "best", "balanced"),
+        ("paper", "projection", "paper", "uniform"),
+        ("target", "posterior", "best", "optimal"),
+    ):
+        release_of(name).save(tmp_path / name)
+        made = load(tmp_path / name).manifest
+        stated = made["recipe"]["settings"]
+        assert (stated["estimator"], stated["preset"], stated["budget"]) == (estimator, preset, budget)
+        assert made["estimate"]["estimator"] == estimator
+        assert ("Expected counts" in made["deployment"]["accounting"]["post_processing"]) == (
+            estimator == "posterior"
+        )
+    assert stated["target"] == {"zone": "2", "singleton": "1/3"}
+    assert (stated["expected_trips"], stated["expected_filled"]) == (900, 0.8)
+
+
+def test_a_public_prior_is_part_of_the_release(tmp_path: Path) -> None:
+    """Its weights are a file, its hash and source are stated, and the estimate follows from the noisy answers with it."""
+    release = release_of("prior")
+    made = release.save(tmp_path / "out").manifest
+    digest = hashlib.sha256(weights().astype("<f8").tobytes()).hexdigest()
+    stated = made["recipe"]["settings"]
+    assert stated["prior"] == {"numbers": len(weights()), "sha256": digest}
+    assert stated["prior_source"] == {"file": "w.csv", "sha256": "a" * 64}
+    held = pq.read_table(tmp_path / "out" / made["prior"]["file"])
+    assert held.column_names == ["origin", "destination", "time", "weight"]
+    assert held["weight"].to_pylist() == weights().tolist()
+    back = load(tmp_path / "out")
+    again = cbdp.post_process(back.features, back.measurements, estimator="posterior", prior=back.prior)
+    assert np.array_equal(again.solution.leaves, release.estimate.solution.leaves)
+    assert "prior" not in release_of("constraint-based").manifest
+    (tmp_path / "out" / made["prior"]["file"]).unlink()
+    with pytest.raises(InputError, match=r"universe/prior\.parquet.* is missing"):
+        load(tmp_path / "out")
+
+
+def test_a_mechanism_that_promises_nothing_states_no_epsilon(tmp_path: Path) -> None:
+    """The manifest says that it does not hold, why, and gives no number that could be taken for a promise."""
+    made = release_of("threshold-laplace").save(tmp_path / "out").manifest
+    assert made["privacy"]["holds"] is False
+    assert "zeros are not perturbed" in made["privacy"]["caveat"]
+    assert made["privacy"]["epsilon"] is None
+    assert made["deployment"]["dp_variant"]["variant_name"] is None
+    assert all(f["epsilon"] is None for f in made["features"])
+    assert [f["noise"]["threshold"] for f in made["features"] if f["noise"]] == [5.0] * 4
+
+
+def test_noise_laws_are_told_apart(tmp_path: Path) -> None:
+    """The paper's rounded Laplace noise, geometric noise, and thresholds that came with a δ."""
+    rounded = release_of("laplace").manifest["features"][-1]["noise"]
+    geometric = release_of("laplace, sparse").manifest["features"][-1]["noise"]
+    assert "rounded" in rounded["law"]
+    assert "geometric" in geometric["law"]
+    assert rounded["scale"] == geometric["scale"] == {"exact": "1", "decimal": 1.0}
+    made = release_of("stability-histogram").manifest
+    assert made["privacy"]["delta"]["exact"] == "1/250"
+    assert made["deployment"]["dp_variant"]["variant_name"] == "Approximate DP"
+    assert all(f["noise"]["threshold"] > 1 for f in made["features"] if f["name"] != "total")
+
+
+def test_a_rounding_that_is_off_is_told() -> None:
+    """Counts that are not their estimates rounded down or up are counted by feature, whoever rounded."""
+    for rounding in (
+        "nearest",
+        "few",
+    ):  # of few types, which hold what others have too, the tables alone are told
+        release = made(cbdp.ConstraintBased(city(), 1, rounding=rounding))
+        value = release.value.copy()
+        value[0] += 2
+        off = replace(release, value=value, violations=None).manifest["rounding"]
+        assert off["exact"] is False
+        assert off["violations"].get("singleton", 0) == (rounding == "nearest")
+        assert off["violations"]["total"] == 1
+    assert replace(release, violations={"zone": 3, "time": 0}).manifest["rounding"]["violations"] == {
+        "zone": 3
+    }
+
+
+def test_settings_are_stated_as_plain_values() -> None:
+    """Fractions as text, arrays by size and hash, solvers by name, infinite weights in words."""
+    dag = city()
+    weights = {"zone": np.ones(dag.size("zone")), "time": 2.5, "total": float("inf")}
+    shares = {n: Fraction(1, 5) for n in dag.features}
+    mechanism = cbdp.ConstraintBased(
+        dag,
+        1,
+        weights={**weights, "mode": 1, "singleton": 1},
+        budget=shares,
+        solver=cbdp.solvers.get("newton"),
+    )
+    made = made(mechanism).manifest
+    stated = made["recipe"]["settings"]
+    assert stated["budget"] == dict.fromkeys(dag.features, "1/5")
+    assert stated["solver"] == "newton"
+    assert stated["weights"]["time"] == 2.5
+    assert stated["weights"]["total"] == "inf"
+    assert stated["weights"]["zone"]["numbers"] == dag.size("zone")
+    assert made["estimate"]["weights"] == stated["weights"]
+    check_manifest(made, "the manifest")

@@ -1,0 +1,151 @@
+"""Saving a release: all or nothing, never over anything, the same bytes everywhere."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import fields, replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from released import MECHANISMS, bytes_of, city, counts_of, made, release_of, same, same_release, simulated, weights
+from any_release import releases
+
+import cbdp
+from cbdp import mechanisms
+from cbdp.errors import InputError
+from cbdp.estimate.intervals import Interval
+from cbdp.features.places import Stops
+from cbdp.mechanisms import Mechanism
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.composition import Parallel, Sequential, Spend
+from cbdp.release.labels import KINDS, column, decoded, encoded, kind_of, labels_of
+from cbdp.release.layout import check
+from cbdp.release.loading import load
+from cbdp.release.recipe import Recipe
+from cbdp.release.release import Release
+from cbdp.release.saving import leftovers
+from cbdp.release.schema import check as check_manifest
+from cbdp.release.schema import schema
+from cbdp.release.universe_files import universe_hash
+
+
+def test_a_seeded_release_is_refused_or_marked(tmp_path: Path) -> None:
+    """A simulation is saved only when asked for, and its manifest says what it is."""
+    seeded = made(cbdp.ConstraintBased(city(), 1), secure=False)
+    with pytest.raises(InputError, match="simulation=True"):
+        seeded.save(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+    made = seeded.save(tmp_path / "out", simulation=True).manifest
+    assert (made["status"], made["secure"]) == ("simulation, not a release", False)
+    assert load(tmp_path / "out").secure is False
+
+
+def test_a_folder_that_exists_is_never_touched(tmp_path: Path) -> None:
+    """A file, a folder, an empty one and a dangling link are refused, and nothing is left behind."""
+    release = release_of("laplace")
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    before = sorted(p.name for p in tmp_path.iterdir())
+    for name in before:
+        with pytest.raises(InputError, match="exists already"):
+            release.save(tmp_path / name)
+    with pytest.raises(InputError, match="no folder"):
+        release.save(tmp_path / "none" / "out")
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+def test_a_save_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    """An error while files are written, after the first of them, removes them all."""
+    wrong = Stops(("A",), (7,), np.zeros(1), np.zeros(1))  # type: ignore[arg-type]  # a name that is no text
+    with pytest.raises(Exception, match="int"):
+        replace(release_of("laplace"), places=wrong).save(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_further_files_are_hashed_and_plainly_named(tmp_path: Path) -> None:
+    """A report stands beside the tables, in the manifest too; names that lead elsewhere are refused."""
+    release = release_of("laplace")
+    saved = release.save(tmp_path / "out", extra={"report.html": "<p>ä</p>"})
+    assert saved.manifest["files"]["report.html"]["sha256"] == hashlib.sha256("<p>ä</p>".encode()).hexdigest()
+    load(tmp_path / "out")
+    for name in ("manifest.json", "features", "../x", "a/b", ".x", "trips.parquet", "a\\b", ""):
+        with pytest.raises(InputError, match="plain name"):
+            release.save(tmp_path / "other", extra={name: b""})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out"]
+
+
+SCRIPT = """
+import sys
+sys.path[:0] = ["tests", "tests/release"]
+from test_files import simulated
+simulated().save(sys.argv[1], simulation=True)
+"""
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_bytes_depend_on_nothing_but_the_release(tmp_path: Path) -> None:
+    """Another process, another hash seed, another folder and time zone: the same bytes, and no word of any of them."""
+    simulated().save(tmp_path / "here", simulation=True)
+    zone = "UTC" if time.timezone == -9 * 3600 else "Asia/Tokyo"
+    seed = "5" if os.environ.get("PYTHONHASHSEED") != "5" else "6"
+    env = {**os.environ, "PYTHONHASHSEED": seed, "TZ": zone}
+    subprocess.run([sys.executable, "-c", SCRIPT, str(tmp_path / "there")], check=True, cwd=ROOT, env=env)
+    assert bytes_of(tmp_path / "here") == bytes_of(tmp_path / "there")
+    for content in bytes_of(tmp_path / "here").values():
+        assert str(tmp_path).encode() not in content
+        assert os.uname().nodename.encode() not in content
+
+
+KILLED = """
+import itertools, sys, numpy as np, cbdp
+universe = cbdp.Universe(a=range(100), b=range(100))
+mechanism = cbdp.Laplace(cbdp.FeatureDag(universe, [cbdp.Feature("a", by="a")]), 1)
+release = mechanism.simulate(np.ones(10_000, dtype=int), 3)
+for n in itertools.count():
+    release.save(f"{sys.argv[1]}/out{n}", simulation=True)
+    print("saved", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_save_leaves_all_or_nothing(tmp_path: Path) -> None:
+    """SIGKILL while saves follow each other: every folder is whole, and what was under way is known as leftovers."""
+    for attempt in range(3):
+        place = tmp_path / str(attempt)
+        place.mkdir()
+        command = [sys.executable, "-c", KILLED, str(place)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
+            assert process.stdout is not None
+            said_so = [process.stdout.readline() for _ in range(2 + attempt)]
+            time.sleep(0.003 * attempt)
+            process.send_signal(signal.SIGKILL)
+            said_so += process.stdout.readlines()
+        whole = [p for p in place.iterdir() if not p.name.startswith(".")]
+        assert len(whole) >= len(said_so)
+        assert all(load(folder).total > 0 for folder in whole)
+        broken = [p for p in place.iterdir() if p.name.startswith(".")]
+        assert len(broken) <= 1
+        assert broken == leftovers(place / f"out{len(whole)}")

@@ -1,0 +1,123 @@
+"""The schema of manifests, and manifests of the first version."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import fields, replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from released import MECHANISMS, bytes_of, city, counts_of, made, release_of, same, same_release, simulated, weights
+from any_release import releases
+
+import cbdp
+from cbdp import mechanisms
+from cbdp.errors import InputError
+from cbdp.estimate.intervals import Interval
+from cbdp.features.places import Stops
+from cbdp.mechanisms import Mechanism
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.composition import Parallel, Sequential, Spend
+from cbdp.release.labels import KINDS, column, decoded, encoded, kind_of, labels_of
+from cbdp.release.layout import check
+from cbdp.release.loading import load
+from cbdp.release.recipe import Recipe
+from cbdp.release.release import Release
+from cbdp.release.saving import leftovers
+from cbdp.release.schema import check as check_manifest
+from cbdp.release.schema import schema
+from cbdp.release.universe_files import universe_hash
+
+
+def _damages(manifest: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of every key that the schema requires."""
+    if isinstance(manifest, dict):
+        for key, value in manifest.items():
+            yield (*at, key)
+            if (*at, key) not in (("files",), ("recipe", "settings"), ("software",)) and at != (
+                "deployment",
+            ):
+                yield from _damages(value, (*at, key))
+    elif isinstance(manifest, list):
+        for place, value in enumerate(manifest):
+            yield from _damages(value, (*at, place))
+
+
+def test_a_manifest_without_any_one_of_its_keys_is_refused(tmp_path: Path) -> None:
+    """Each key taken out, or a stranger put in: the schema finds it; a file that is no manifest is said to be none."""
+    saved = release_of("constraint-based").save(tmp_path / "out")
+    text = saved.path / "manifest.json"
+    original = json.loads(text.read_text("utf-8"))
+    validator = jsonschema.Draft202012Validator(schema())
+    for *parents, key in _damages(original):
+        damaged = deepcopy(original)
+        inner = damaged
+        for step in parents:
+            inner = inner[step]
+        del inner[key]
+        assert not validator.is_valid(damaged), (parents, key)
+    damaged = original | {"stranger": 1}
+    text.write_text(json.dumps(damaged), "utf-8")
+    with pytest.raises(InputError, match="schema"):
+        load(saved.path)
+    for content, said_so in (
+        ("{", "JSON"),
+        ("[]", "not the manifest"),
+        (json.dumps(original | {"version": 3}), "version 3"),
+        (json.dumps(original | {"version": 1}), "not a manifest of version 1"),
+        (json.dumps(original | {"files": {"../x": {"sha256": "0" * 64, "bytes": 1}}}), "schema"),
+    ):
+        text.write_text(content, "utf-8")
+        with pytest.raises(InputError, match=said_so):
+            load(saved.path)
+    text.unlink()
+    with pytest.raises(InputError, match=r"no manifest\.json"):
+        load(saved.path)
+    with pytest.raises(InputError, match="no folder"):
+        load(tmp_path / "nowhere")
+
+
+def _version_1(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest as version 1 stated it."""
+    old = {n: part for n, part in manifest.items() if n != "recipe"}
+    names = {"expected_trips": "trips", "expected_filled": "filled"}
+    settings_ = {names.get(n, n): v for n, v in manifest["recipe"]["settings"].items()}
+    old["mechanism"] = {"name": manifest["recipe"]["mechanism"], "settings": settings_}
+    old["measurements"] = [{n: v for n, v in m.items() if n != "law"} for m in manifest["measurements"]]
+    for feature in old["features"]:
+        if feature["noise"] is not None:
+            feature["noise"].pop("zeros", None)
+    return {**old, "version": 1}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_folder_of_version_1_is_read_as_it_was_meant(name: str, tmp_path: Path) -> None:
+    """The first format had a mechanism instead of a recipe, and no law by measurement: nothing is lost."""
+    release = release_of(name)
+    manifest = release.save(tmp_path / "out").path / "manifest.json"
+    stated = json.loads(manifest.read_text("utf-8"))
+    manifest.write_text(json.dumps(_version_1(deepcopy(stated))), encoding="utf-8")
+    back = load(tmp_path / "out")
+    same_release(release, back)
+    assert back.recipe.json() == release.recipe.json()
+    assert [m.law for m in back.measurements] == [m.law for m in release.measurements]
+    assert back.manifest["features"] == stated["features"]
