@@ -6,8 +6,10 @@ import itertools
 import signal
 from contextlib import contextmanager
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
+from exact_arithmetic import eliminated
 from hypothesis import settings
 from paper_program import size_of
 from strategies import Case
@@ -58,7 +60,8 @@ def enumerated(case: Case):
             b, m = a[exact][:, s], int(exact.sum())
             k = np.block([[soft[:, s].T @ soft[:, s], b.T], [b, np.zeros((m, m))]])
             rhs = np.concatenate([soft[:, s].T @ wanted, c[exact]])
-            x[s] = (np.linalg.lstsq(k, rhs)[0] if m else np.linalg.solve(k, rhs))[: s.sum()]
+            # without exact counts the rows themselves are solved: the condition of normal equations is the square of theirs
+            x[s] = np.linalg.lstsq(k, rhs)[0][: s.sum()] if m else np.linalg.lstsq(soft[:, s], wanted)[0]
         if x.min(initial=0) < -1e-9 * unit or (
             exact.any() and np.abs(a[exact] @ x - c[exact]).max() > 1e-8 * unit
         ):
@@ -68,6 +71,32 @@ def enumerated(case: Case):
             best = value, x
     assert best is not None
     return best[1]
+
+
+def enumerated_exactly(case: Case):
+    """As `enumerated`, in fractions: the least cost over all supports that leave no leaf negative. Without exact counts."""
+    a, c, w = case.stacked()
+    rows = [[int(v) for v in row] for row in a]
+    target, weight = ([Fraction(float(v)) for v in given] for given in (c, w))
+    n, best = a.shape[1], None
+    for support in itertools.product([False, True], repeat=n):
+        free = [u for u in range(n) if support[u]]
+        normal = [
+            [sum(k * r[u] * r[v] for k, r in zip(weight, rows, strict=True)) for v in free] for u in free
+        ]
+        right = [sum(k * r[u] * t for k, r, t in zip(weight, rows, target, strict=True)) for u in free]
+        x = [Fraction(0)] * n
+        for u, value in zip(free, eliminated(normal, right), strict=True):
+            x[u] = value
+        off = [
+            sum(v for v, here in zip(x, r, strict=True) if here) - t
+            for r, t in zip(rows, target, strict=True)
+        ]
+        value = sum(k * o * o for k, o in zip(weight, off, strict=True))
+        if min(x) >= 0 and (best is None or value < best[0]):
+            best = value, x
+    assert best is not None
+    return np.array([float(v) for v in best[1]])
 
 
 def exactly(case: Case, names, seed) -> Case:

@@ -2,52 +2,24 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import hashlib
-import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from dataclasses import fields, replace
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from strategies import feature_lists, models
 
 import cbdp
-from cbdp import mechanisms
-from cbdp.errors import InputError
-from cbdp.estimate.intervals import Interval
 from cbdp.features.places import Stops
 from cbdp.mechanisms import Mechanism
-from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Parallel, Sequential, Spend
-from cbdp.release.labels import KINDS, column, decoded, encoded, kind_of, labels_of
-from cbdp.release.layout import check
-from cbdp.release.loading import load
-from cbdp.release.recipe import Recipe
 from cbdp.release.release import Release
-from cbdp.release.saving import leftovers
-from cbdp.release.schema import check as check_manifest
-from cbdp.release.schema import schema
 from cbdp.release.universe_files import universe_hash
 
+jsonschema = pytest.importorskip("jsonschema")  # nothing is loaded without it
 
-def city(hours: int = 2) -> cbdp.FeatureDag:
+
+def city_features(hours: int = 2) -> cbdp.FeatureDag:
     stops = cbdp.Dimension(["A", "B", "C", "D"], zone=["n", "n", "s", "s"])
     universe = cbdp.Universe(
         origin=stops, destination=stops, time=cbdp.periods("06:00", f"{6 + hours:02d}:00", "1h")
@@ -68,17 +40,17 @@ def counts_of(dag: cbdp.FeatureDag) -> np.ndarray:
     return np.arange(dag.universe.size, dtype=np.int64) % 7 * 5
 
 
-def weights() -> np.ndarray:
-    return 1.0 + np.arange(city().universe.size) % 3
+def prior_weights() -> np.ndarray:
+    return 1.0 + np.arange(city_features().universe.size) % 3
 
 
-def made(mechanism: Mechanism, *, secure: bool = True) -> Release:
+def made_by(mechanism: Mechanism, *, secure: bool = True) -> Release:
     counts = counts_of(mechanism.features)
     return mechanism.release(counts) if secure else mechanism.simulate(counts, seed=5)
 
 
 def person_release() -> Release:
-    dag = city()
+    dag = city_features()
     mechanism = cbdp.ConstraintBased(dag, 2, unit=cbdp.Person("card", 3), budget="geometric")
     trips = {
         "origin": ["A", "B"] * 20,
@@ -90,25 +62,33 @@ def person_release() -> Release:
 
 
 MECHANISMS = {
-    "constraint-based": lambda: made(cbdp.ConstraintBased(city(), 1)).with_intervals(0.9),
-    "paper": lambda: made(cbdp.ConstraintBased(city(), 1, preset="paper")).with_intervals(0.9),
-    "prior": lambda: made(
-        cbdp.ConstraintBased(city(), 1, prior=weights(), prior_source={"file": "w.csv", "sha256": "a" * 64})
-    ),
-    "target": lambda: made(
+    "constraint-based": lambda: made_by(cbdp.ConstraintBased(city_features(), 1)).with_intervals(0.9),
+    "paper": lambda: made_by(cbdp.ConstraintBased(city_features(), 1, preset="paper")).with_intervals(0.9),
+    "prior": lambda: made_by(
         cbdp.ConstraintBased(
-            city(), 1, target={"zone": 2, "singleton": "1/3"}, expected_trips=900, expected_filled=0.8
+            city_features(), 1, prior=prior_weights(), prior_source={"file": "w.csv", "sha256": "a" * 64}
         )
     ),
-    "sparse posterior": lambda: made(cbdp.ConstraintBased(city(), 1, sparse=True, estimator="posterior")),
-    "sparse": lambda: made(cbdp.ConstraintBased(city(), "1/3", sparse=True)),
-    "in part": lambda: made(cbdp.ConstraintBased(city(), 1, measured=["singleton", "zone"])),
+    "target": lambda: made_by(
+        cbdp.ConstraintBased(
+            city_features(),
+            1,
+            target={"zone": 2, "singleton": "1/3"},
+            expected_trips=900,
+            expected_filled=0.8,
+        )
+    ),
+    "sparse posterior": lambda: made_by(
+        cbdp.ConstraintBased(city_features(), 1, sparse=True, estimator="posterior")
+    ),
+    "sparse": lambda: made_by(cbdp.ConstraintBased(city_features(), "1/3", sparse=True)),
+    "in part": lambda: made_by(cbdp.ConstraintBased(city_features(), 1, measured=["singleton", "zone"])),
     "person": person_release,
-    "laplace": lambda: made(cbdp.Laplace(city(), 1)),
-    "laplace, sparse": lambda: made(cbdp.Laplace(city(), 1, law="geometric", sparse=True)),
-    "hierarchical": lambda: made(cbdp.Hierarchical(city(), 1)),
-    "stability-histogram": lambda: made(cbdp.StabilityHistogram(city(), 5, delta="1/1000")),
-    "threshold-laplace": lambda: made(cbdp.ThresholdLaplace(city(), 1, threshold=5)),
+    "laplace": lambda: made_by(cbdp.Laplace(city_features(), 1)),
+    "laplace, sparse": lambda: made_by(cbdp.Laplace(city_features(), 1, law="geometric", sparse=True)),
+    "hierarchical": lambda: made_by(cbdp.Hierarchical(city_features(), 1)),
+    "stability-histogram": lambda: made_by(cbdp.StabilityHistogram(city_features(), 5, delta="1/1000")),
+    "threshold-laplace": lambda: made_by(cbdp.ThresholdLaplace(city_features(), 1, threshold=5)),
 }
 
 
@@ -117,8 +97,8 @@ def release_of(name: str) -> Release:
     return MECHANISMS[name]()
 
 
-def simulated() -> Release:
-    mechanism = cbdp.ConstraintBased(city(), 1)
+def simulated_city() -> Release:
+    mechanism = cbdp.ConstraintBased(city_features(), 1)
     return mechanism.simulate(np.arange(mechanism.features.universe.size) % 7, 3)
 
 

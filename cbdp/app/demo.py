@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,7 +91,9 @@ def _write(city: Dataset, folder: Path, show: Show, epsilon: str) -> Path:
     from pyarrow import parquet
 
     folder.mkdir(parents=True, exist_ok=True)
-    parquet.write_table(pa.table(dict(city.trips)), folder / "trips.parquet")
+    table = io.BytesIO()
+    parquet.write_table(pa.table(dict(city.trips)), table)
+    _put(folder / "trips.parquet", table.getvalue())
     columns = {"id": "stop", "name": "stop", "lat": "lat", "lon": "lon", "zone": "zone"}
     _write_csv(folder / "stops.csv", columns, zip(*(city.stops[c] for c in columns.values()), strict=True))
     mode = city.universe.attribute("mode")
@@ -100,15 +103,22 @@ def _write(city: Dataset, folder: Path, show: Show, epsilon: str) -> Path:
     config = folder / f"epsilon-{epsilon}.toml"
     start, end = show.hours
     text = CONFIG.format(name=show.name, trips=show.trips, start=start, end=end, epsilon=epsilon)
-    config.write_text(text, encoding="utf-8")
+    _put(config, text.encode())
     return config
 
 
 def _write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as out:
-        writer = csv.writer(out)
-        writer.writerow(header)
-        writer.writerows(rows)
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(header)
+    writer.writerows(rows)
+    _put(path, out.getvalue().encode())
+
+
+def _put(path: Path, content: bytes) -> None:
+    """A file that is there already is left alone: trips that were written anew would be another data set's."""
+    if not path.exists() or path.read_bytes() != content:
+        path.write_bytes(content)
 
 
 def _compare(planned: Plan, truth: Counts) -> None:

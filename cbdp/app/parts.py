@@ -37,6 +37,7 @@ KINDS: Mapping[str, PartKind] = {
     "budgets": PartKind("cbdp.privacy.budget:BUDGETS"),
     "laws": PartKind("cbdp.privacy.laws:LAWS"),
     "samplers": PartKind("cbdp.measuring.samplers:SAMPLERS"),
+    "engines": PartKind("cbdp.trips.engines:ENGINES"),
     "formats": PartKind("cbdp.release.export:FORMATS"),
     "designers": PartKind("cbdp.transit:DESIGNERS"),
     "sizers": PartKind("cbdp.transit:SIZERS"),

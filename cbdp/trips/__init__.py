@@ -1,6 +1,18 @@
-"""PRIVATE. From rows to counts: what is here sees trips, and nothing right of the wall may import it."""
+"""PRIVATE. From rows to counts: what is here sees trips, and nothing right of the wall may import it.
 
+| modules | what they do |
+|---|---|
+| clock, written, zones, kinds | how values are read: public rules, the same for every engine |
+| ways, planning, plan | what an engine is asked for, made of public things alone |
+| files, rows, spill, engines/ | where trips lie, and how an engine counts them there |
+| tickets, invariants, ranking | which trips of a person are kept; what must be true of every count; trip types |
+| count, inspect, opening | what others call |
+"""
+
+from cbdp.trips.clock import Clock
 from cbdp.trips.count import Counts, count
-from cbdp.trips.sources import Clock
+from cbdp.trips.inspect import Inspection, inspect
+from cbdp.trips.kinds import Schema
+from cbdp.trips.opening import schema_of, trips_by_person
 
-__all__ = ["Clock", "Counts", "count"]
+__all__ = ["Clock", "Counts", "Inspection", "Schema", "count", "inspect", "schema_of", "trips_by_person"]

@@ -37,7 +37,7 @@ class Clock:
             if not isinstance(day, dt.date) or isinstance(day, dt.datetime) or not isinstance(label, str):
                 raise InputError(f"holidays hold {day!r}: {label!r}: write a date and its day type, a text")
         object.__setattr__(self, "holidays", tuple(sorted(table.items())))
-        if isinstance(self.format, list):
+        if self.format is not None and not isinstance(self.format, str):
             object.__setattr__(self, "format", tuple(self.format))
         for text in self.formats:
             if text not in EPOCHS:
@@ -50,7 +50,7 @@ class Clock:
         """The declared formats; none: ISO 8601."""
         if self.format is None:
             return ()
-        return (self.format,) if isinstance(self.format, str) else tuple(self.format)
+        return (self.format,) if isinstance(self.format, str) else self.format
 
     def day_type(self, day: dt.date) -> str:
         """The type of a day: that of the holiday table, or else weekday, saturday or sunday.

@@ -100,7 +100,7 @@ def inspect(
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock())
         found = source.statuses(plan)
         good = (found.axes == COUNTED).all(axis=1) & ~(found.zero | found.nobody | found.weightless)
-        read = source.facts(plan).read
+        read = source.rows()
         first, last = (
             (EPOCH + dt.timedelta(days=d) for d in span) if (span := source.span(plan)) else (None, None)
         )

@@ -44,16 +44,18 @@ def make_plan(
         column = person_column(unit.column, names, universe)
         check_person(schema, column)
         bound = Bound(making.place(column), unit.max_trips)
-    weight = weight_column(names, universe)
-    if weight is not None:
-        check_weight(schema, weight, unit)
+    counts = weight_column(names, universe)
+    weight = None
+    if counts is not None:
+        check_weight(schema, counts, unit)
+        weight = making.place(counts)
     return Plan(
         tuple(making.fields),
         tuple(making.moments),
         axes,
         {m.zone: zone_of(m.zone) for m in making.moments if m.zone is not None},
         zeros_of(universe),
-        None if weight is None else making.place(weight),
+        weight,
         bound,
     )
 

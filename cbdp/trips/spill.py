@@ -12,11 +12,13 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+fcntl: Any  # absent on Windows, whose temporary folders are private to the user
 try:
     import fcntl
-except ImportError:  # Windows, whose temporary folders are private to the user
-    fcntl = None  # type: ignore[assignment]
+except ImportError:
+    fcntl = None
 
 PREFIX, LOCK = "cbdp-spill-", "lock"
 

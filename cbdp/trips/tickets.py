@@ -9,26 +9,15 @@ functions have no part in it. docs/counting.md has the proof.
 from __future__ import annotations
 
 import hashlib
-import secrets
-from typing import Any, Protocol
 
-from numpy.typing import NDArray
+from cbdp.privacy.entropy import Entropy
 
 KEY_BYTES = 32
 
 
-class Words(Protocol):
-    """A source of random words (cbdp.measuring.entropy.Entropy is one)."""
-
-    @property
-    def secure(self) -> bool: ...
-
-    def words(self, n: int, bits: int) -> NDArray[Any]: ...
-
-
-def draw_key(source: Words | None) -> bytes:
-    """256 bits for one count, from the operating system or from the source given. They are never stored, logged or shown."""
-    return secrets.token_bytes(KEY_BYTES) if source is None else source.words(KEY_BYTES // 8, 64).tobytes()
+def draw_key(source: Entropy) -> bytes:
+    """256 bits for one count. They are never stored, logged or shown."""
+    return source.words(KEY_BYTES // 8, 64).tobytes()
 
 
 def message(key: bytes, j: int, person: bytes) -> bytes:

@@ -92,7 +92,7 @@ def written(text: str) -> Written:
             pattern += _DIRECTIVES[directive]
             parts += [directive] if directive in _GROUPS else []
         else:
-            raise InputError(_unknown(text, f"%{directive}"))
+            raise InputError(_unknown(text, f"%{directive} is not known"))
     made = Written(f"(?i) *{pattern} *", tuple(parts), full.replace("%-", "%"))
     _check(text, made)
     return made
@@ -102,14 +102,18 @@ def _check(text: str, made: Written) -> None:
     named = set(made.parts)
     whole_day = named & set("Yy") and named & set("mbB") and "d" in named
     if len(named) < len(made.parts):
-        raise InputError(_unknown(text, "one part twice"))
-    if (made.dated and not whole_day) or (named & set("MSfp") and not named & set("HI")):
-        raise InputError(_unknown(text, "no whole date and no time of day"))
+        raise InputError(_unknown(text, "a part stands twice"))
     if not made.dated and not made.timed:
-        raise InputError(_unknown(text, "no date and no time of day"))
-    if ("I" in named) != ("p" in named) or {"H", "I"} <= named:
-        raise InputError(_unknown(text, "an hour that needs %H, or %I with %p"))
+        raise InputError(_unknown(text, "neither a date nor a time of day"))
+    if made.dated and not whole_day:
+        raise InputError(_unknown(text, "a date needs year, month and day"))
+    if (
+        ("I" in named) != ("p" in named)
+        or {"H", "I"} <= named
+        or (named & set("MSf") and not named & set("HI"))
+    ):
+        raise InputError(_unknown(text, "a time needs %H, or %I with %p"))
 
 
-def _unknown(text: str, what: str) -> str:
-    return f"the time format {text!r} has {what}: write it like '%m/%d/%Y %H:%M' or '%d.%m.%Y %I:%M %p'"
+def _unknown(text: str, why: str) -> str:
+    return f"the time format {text!r} cannot be read ({why}): write it like '%m/%d/%Y %H:%M' or '%d.%m.%Y %I:%M %p'"

@@ -13,6 +13,7 @@ import pytest
 
 from cbdp import __version__
 from cbdp.app import cli
+from cbdp.privacy.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
 Captured = pytest.CaptureFixture[str]
@@ -45,6 +46,10 @@ def test_a_quick_demo_is_the_same_job_on_two_hours(
     assert truth.split() == ["(the", "truth)", "4,878"]
     assert [p.name for p in tmp_path.iterdir()] == ["cbdp-demo-quick"]
     assert (tmp_path / "cbdp-demo-quick" / "release-1" / "report.html").is_file()
+    assert cli.main(["demo", "--quick"]) == 0  # found again, nothing is charged
+    assert cli.main(["demo", "--quick", "--epsilon", "2"]) == 0  # another release, on the same ledger
+    with Ledger.view(tmp_path / "cbdp-demo-quick" / "ledger.sqlite") as ledger:
+        assert ledger.spent.epsilon == 3
 
 
 # What goes wrong: one line, a defined exit code, and nothing is written
@@ -72,6 +77,8 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, capsys: Captured)
         (["check", "nowhere.toml"], "nowhere.toml"),
         (["release", "nowhere.toml"], "nowhere.toml"),
         (["ledger", "nowhere.sqlite"], "nowhere.sqlite"),
+        (["ledger", "show", "nowhere.sqlite"], "nowhere.sqlite"),
+        (["ledger", "create", "nowhere.toml"], "nowhere.toml"),
         (["report", "nowhere"], "nowhere"),
         (["export", "nowhere", "--format", "csv", "--out", "x"], "nowhere"),
         (["init", "nowhere.parquet"], "nowhere.parquet"),
@@ -123,10 +130,12 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: Cap
 def test_an_interruption_is_one_line_and_exit_code_130(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C ends as shells expect it, and says what became of ε."""
+    """Ctrl-C ends as shells expect it, and says what became of ε where any is at stake."""
     monkeypatch.setattr("cbdp.app.config.read", _raising(KeyboardInterrupt()))
     assert cli.main(["release", "cbdp.toml"]) == 130
-    assert "interrupted. ε that was charged stays spent" in _one_line(capsys)
+    assert "stopped before the charge: nothing was spent" in _one_line(capsys)
+    assert cli.main(["check", "cbdp.toml"]) == 130
+    assert _one_line(capsys) == "cbdp: interrupted\n"
 
 
 @pytest.mark.parametrize("wish", ["zone", "zone=", "=5", "zone=five", "zone=-1"])

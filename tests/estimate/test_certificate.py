@@ -10,7 +10,7 @@ from engine_cases import CERTIFIED, INF, SMALL, cost, enumerated, thorough
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from paper_program import size_of
-from strategies import cases
+from strategies import Case, cases
 
 import cbdp
 from cbdp.estimate import compiler
@@ -53,10 +53,36 @@ def test_certificate_notices_a_wrong_price(case, data):
     assert found.residual >= 0.99 * abs(trips) / largest - estimate.solution.kkt_residual
 
 
+def case_prices(case: Case, dag: FeatureDag, prices) -> dict:
+    """Prices of the measured elements in the order of the case's own rows."""
+    found = {}
+    for name in case.noisy:
+        if name != "singleton":
+            by_key = dict(zip(case.keys(dag, name), prices[name], strict=True))
+            found[name] = np.array([by_key[key] for key in case.noisy[name]])
+    return found
+
+
+def dual(case: Case, prices: dict) -> float:
+    """The least of Σ w (x − c)² + Σ w (y − c)² + 2 Σ λ (A x − y) over x ≥ 0 and y: no consistent x costs less."""
+    order = {trip: u for u, trip in enumerate(case.model.types)}
+    _, c, w = case.rows("singleton")
+    place = [order[key] for key in case.noisy["singleton"]]
+    shift, value = np.zeros(len(order)), 0.0
+    for name, price in prices.items():
+        a, noisy, weight = case.rows(name)
+        shift += a.T @ price
+        y = noisy + price / weight
+        value += float(np.sum(weight * (y - noisy) ** 2 - 2 * price * y))
+    s = shift[place]
+    x = np.maximum(0, c - s / w)
+    return value + float(np.sum(w * (x - c) ** 2 + 2 * s * x))
+
+
 @given(cases(types=8, spread=1.0), st.integers(0, 10**6), st.sampled_from([0.0, 1e-3, 0.3, 10.0]))
 @thorough(100)
 def test_gap_bounds_the_distance(case, seed, far):
-    """The gap times the objective is never below Σ w (x − x*)² over all features, for any x ≥ 0 and any prices."""
+    """The gap is the cost less a lower bound on all costs, so never below Σ w (x − x*)² over all features; 0 at the optimum."""
     dag, estimate = case.solve()
     problem = compiler.compile(dag, case.measurements(dag), case.weights(dag))
     rng = np.random.default_rng(seed)
@@ -72,9 +98,12 @@ def test_gap_bounds_the_distance(case, seed, far):
     best = enumerated(case)
     x = case.leaves(dag, replace(estimate, solution=replace(estimate.solution, leaves=wrong)))
     assert objective == pytest.approx(cost(case, x), rel=1e-9)
-    assert found.gap >= 0
-    rounding = 1e-12 * (np.sum(w * c**2) + objective + max(1.0, objective) * found.gap)
-    assert found.gap * max(1.0, objective) >= np.sum(w * (a @ (x - best)) ** 2) - rounding
+    gap, bound = found.gap * max(1.0, objective), dual(case, case_prices(case, dag, prices))
+    rounding = 1e-12 * (np.sum(w * c**2) + objective + abs(bound))
+    assert gap == pytest.approx(max(0.0, cost(case, x) - bound), rel=1e-9, abs=rounding)
+    assert bound <= cost(case, best) + rounding
+    assert far or gap <= 1e-9 * (1 + objective)
+    assert gap >= np.sum(w * (a @ (x - best)) ** 2) - rounding
 
 
 @pytest.mark.parametrize("where", ["leaves", "prices"])

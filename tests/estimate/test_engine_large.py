@@ -164,3 +164,55 @@ def test_floors_on_small_data(monkeypatch, few, seed):
     for other in (found, warm):
         assert other.solution.kkt_residual <= CERTIFIED
         np.testing.assert_allclose(other.counts("singleton"), expected.counts("singleton"), atol=1e-8)
+
+
+class Spied:
+    """Floors as newton sets them, but the first ones perhaps too high; remembers the margins that were asked for."""
+
+    def __init__(self, first: float) -> None:
+        self.real, self.first, self.margins = newton._floors, first, []
+
+    def __call__(self, leaves, shift, tops, margin):
+        self.margins.append(margin)
+        made = self.real(leaves, shift, tops, margin)
+        return np.minimum(made + self.first, tops) if len(self.margins) == 1 else made
+
+
+def small_city(seed, more=0):
+    """Noisy counts of a small city; with `more` trips in one period, so many that its shifts fall."""
+    dag, rng = city(30, 6, seed, zones=2, modes=2), np.random.default_rng(seed)
+    noisy = noisy_counts(dag, rng.poisson(30 * rng.random(dag.universe.size) ** 20).astype(float), 4.0, rng)
+    return dag, {**noisy, "time": noisy["time"] + more * (np.arange(6) == 2)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("high", [20.0, 200.0])
+def test_floors_that_are_too_high_are_lowered(monkeypatch, seed, high):
+    """First floors far above the shifts leave out leaves that matter: they are lowered until none does, to the same answer."""
+    dag, noisy = small_city(seed)
+    expected = cbdp.post_process(dag, noisy)
+    spy = Spied(high)
+    monkeypatch.setattr(newton, "FEW", 1)
+    monkeypatch.setattr(newton, "_floors", spy)
+    with within(10):
+        found = cbdp.post_process(dag, noisy, warm_start=expected)
+    assert max(spy.margins) > newton.MARGIN, "no floor was lowered"
+    assert found.solution.kkt_residual <= CERTIFIED
+    np.testing.assert_allclose(found.counts("singleton"), expected.counts("singleton"), atol=1e-8)
+
+
+@pytest.mark.parametrize("more", [3000, 10_000])
+@pytest.mark.parametrize("seed", range(2))
+def test_floors_of_a_misleading_warm_start_are_lowered(monkeypatch, seed, more):
+    """A warm start from a day on which one period was quieter puts that period's floors above its shifts."""
+    dag, before = small_city(seed)
+    _, noisy = small_city(seed, more)
+    expected, start = cbdp.post_process(dag, noisy), cbdp.post_process(dag, before)
+    spy = Spied(0.0)
+    monkeypatch.setattr(newton, "FEW", 1)
+    monkeypatch.setattr(newton, "_floors", spy)
+    with within(10):
+        found = cbdp.post_process(dag, noisy, warm_start=start)
+    assert max(spy.margins) > newton.MARGIN, "no floor was lowered"
+    assert found.solution.kkt_residual <= CERTIFIED
+    np.testing.assert_allclose(found.counts("singleton"), expected.counts("singleton"), atol=1e-8)

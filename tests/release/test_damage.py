@@ -2,50 +2,17 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import hashlib
 import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping
-from copy import deepcopy
-from dataclasses import fields, replace
-from fractions import Fraction
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from released import MECHANISMS, bytes_of, city, counts_of, made, release_of, same, same_release, simulated, weights
-from any_release import releases
+from released import made_by, release_of
 
 import cbdp
-from cbdp import mechanisms
 from cbdp.errors import InputError
-from cbdp.estimate.intervals import Interval
-from cbdp.features.places import Stops
-from cbdp.mechanisms import Mechanism
-from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Parallel, Sequential, Spend
-from cbdp.release.labels import KINDS, column, decoded, encoded, kind_of, labels_of
-from cbdp.release.layout import check
 from cbdp.release.loading import load
-from cbdp.release.recipe import Recipe
-from cbdp.release.release import Release
-from cbdp.release.saving import leftovers
-from cbdp.release.schema import check as check_manifest
-from cbdp.release.schema import schema
-from cbdp.release.universe_files import universe_hash
 
 
 def test_files_that_do_not_match_the_manifest_are_named(tmp_path: Path) -> None:
@@ -73,7 +40,7 @@ def test_tables_that_contradict_the_manifest_are_damage_not_a_traceback(tmp_path
     """Even when hashes are not checked, files of another release are one clear error."""
     one = release_of("constraint-based").save(tmp_path / "one").path
     dag = cbdp.FeatureDag(cbdp.Universe(origin=["X"], destination=["Y"], time=["Z"]), [])
-    other = made(cbdp.ConstraintBased(dag, 1)).save(tmp_path / "two").path
+    other = made_by(cbdp.ConstraintBased(dag, 1)).save(tmp_path / "two").path
     for name in ("trips.parquet", "features/singleton.parquet", "universe/origin.parquet"):
         content = (one / name).read_bytes()
         (one / name).write_bytes((other / name).read_bytes())

@@ -2,50 +2,24 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import hashlib
-import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping
-from copy import deepcopy
-from dataclasses import fields, replace
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from released import MECHANISMS, bytes_of, city, counts_of, made, release_of, same, same_release, simulated, weights
-from any_release import releases
+from released import city_features, made_by, release_of, same
 
 import cbdp
-from cbdp import mechanisms
 from cbdp.errors import InputError
-from cbdp.estimate.intervals import Interval
-from cbdp.features.places import Stops
-from cbdp.mechanisms import Mechanism
 from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Parallel, Sequential, Spend
-from cbdp.release.labels import KINDS, column, decoded, encoded, kind_of, labels_of
+from cbdp.privacy.composition import Spend
 from cbdp.release.layout import check
 from cbdp.release.loading import load
 from cbdp.release.recipe import Recipe
 from cbdp.release.release import Release
-from cbdp.release.saving import leftovers
-from cbdp.release.schema import check as check_manifest
-from cbdp.release.schema import schema
-from cbdp.release.universe_files import universe_hash
 
 
 def test_a_label_that_no_file_holds_is_refused_before_anything_is_written(tmp_path: Path) -> None:
@@ -54,7 +28,7 @@ def test_a_label_that_no_file_holds_is_refused_before_anything_is_written(tmp_pa
     with pytest.raises(InputError, match="frozenset"):
         check(dag)
     with pytest.raises(InputError, match="frozenset"):
-        made(cbdp.ConstraintBased(dag, 1)).save(tmp_path / "out")
+        made_by(cbdp.ConstraintBased(dag, 1)).save(tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -67,8 +41,8 @@ def test_a_dimension_named_like_a_column_is_refused(name: str) -> None:
 
 def test_a_tree_s_measurements_keep_the_labels_they_were_made_of(tmp_path: Path) -> None:
     """Levels of a tree have a feature's name but other elements, or another order: each noisy count keeps its own key."""
-    mechanism = cbdp.Hierarchical(city(), 1)
-    release = made(mechanism)
+    mechanism = cbdp.Hierarchical(city_features(), 1)
+    release = made_by(mechanism)
     saved = release.save(tmp_path / "out")
     tree = mechanism.measured_features
     for m, entry in zip(release.measurements, saved.manifest["measurements"], strict=True):

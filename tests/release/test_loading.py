@@ -2,50 +2,25 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import json
-import os
-import signal
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Iterator, Mapping
-from copy import deepcopy
-from dataclasses import fields, replace
-from fractions import Fraction
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from released import MECHANISMS, bytes_of, city, counts_of, made, release_of, same, same_release, simulated, weights
 from any_release import releases
+from hypothesis import given, settings
+from released import MECHANISMS, bytes_of, jsonschema, release_of, same, same_release
 
 import cbdp
 from cbdp import mechanisms
 from cbdp.errors import InputError
-from cbdp.estimate.intervals import Interval
 from cbdp.features.places import Stops
-from cbdp.mechanisms import Mechanism
-from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Parallel, Sequential, Spend
-from cbdp.release.labels import KINDS, column, decoded, encoded, kind_of, labels_of
-from cbdp.release.layout import check
 from cbdp.release.loading import load
-from cbdp.release.recipe import Recipe
 from cbdp.release.release import Release
-from cbdp.release.saving import leftovers
-from cbdp.release.schema import check as check_manifest
 from cbdp.release.schema import schema
-from cbdp.release.universe_files import universe_hash
 
 
 @pytest.mark.slow

@@ -2,50 +2,21 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping
-from copy import deepcopy
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from released import MECHANISMS, bytes_of, city, counts_of, made, release_of, same, same_release, simulated, weights
-from any_release import releases
+from released import city_features, made_by, prior_weights, release_of, same
 
 import cbdp
-from cbdp import mechanisms
 from cbdp.errors import InputError
-from cbdp.estimate.intervals import Interval
-from cbdp.features.places import Stops
-from cbdp.mechanisms import Mechanism
-from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Parallel, Sequential, Spend
-from cbdp.release.labels import KINDS, column, decoded, encoded, kind_of, labels_of
-from cbdp.release.layout import check
 from cbdp.release.loading import load
-from cbdp.release.recipe import Recipe
-from cbdp.release.release import Release
-from cbdp.release.saving import leftovers
 from cbdp.release.schema import check as check_manifest
-from cbdp.release.schema import schema
-from cbdp.release.universe_files import universe_hash
 
 
 def test_the_manifest_states_what_was_promised(tmp_path: Path) -> None:
@@ -107,13 +78,13 @@ def test_a_public_prior_is_part_of_the_release(tmp_path: Path) -> None:
     """Its weights are a file, its hash and source are stated, and the estimate follows from the noisy answers with it."""
     release = release_of("prior")
     made = release.save(tmp_path / "out").manifest
-    digest = hashlib.sha256(weights().astype("<f8").tobytes()).hexdigest()
+    digest = hashlib.sha256(prior_weights().astype("<f8").tobytes()).hexdigest()
     stated = made["recipe"]["settings"]
-    assert stated["prior"] == {"numbers": len(weights()), "sha256": digest}
+    assert stated["prior"] == {"numbers": len(prior_weights()), "sha256": digest}
     assert stated["prior_source"] == {"file": "w.csv", "sha256": "a" * 64}
     held = pq.read_table(tmp_path / "out" / made["prior"]["file"])
     assert held.column_names == ["origin", "destination", "time", "weight"]
-    assert held["weight"].to_pylist() == weights().tolist()
+    assert held["weight"].to_pylist() == prior_weights().tolist()
     back = load(tmp_path / "out")
     again = cbdp.post_process(back.features, back.measurements, estimator="posterior", prior=back.prior)
     assert np.array_equal(again.solution.leaves, release.estimate.solution.leaves)
@@ -153,7 +124,7 @@ def test_a_rounding_that_is_off_is_told() -> None:
         "nearest",
         "few",
     ):  # of few types, which hold what others have too, the tables alone are told
-        release = made(cbdp.ConstraintBased(city(), 1, rounding=rounding))
+        release = made_by(cbdp.ConstraintBased(city_features(), 1, rounding=rounding))
         value = release.value.copy()
         value[0] += 2
         off = replace(release, value=value, violations=None).manifest["rounding"]
@@ -167,7 +138,7 @@ def test_a_rounding_that_is_off_is_told() -> None:
 
 def test_settings_are_stated_as_plain_values() -> None:
     """Fractions as text, arrays by size and hash, solvers by name, infinite weights in words."""
-    dag = city()
+    dag = city_features()
     weights = {"zone": np.ones(dag.size("zone")), "time": 2.5, "total": float("inf")}
     shares = {n: Fraction(1, 5) for n in dag.features}
     mechanism = cbdp.ConstraintBased(
@@ -177,7 +148,7 @@ def test_settings_are_stated_as_plain_values() -> None:
         budget=shares,
         solver=cbdp.solvers.get("newton"),
     )
-    made = made(mechanism).manifest
+    made = made_by(mechanism).manifest
     stated = made["recipe"]["settings"]
     assert stated["budget"] == dict.fromkeys(dag.features, "1/5")
     assert stated["solver"] == "newton"
@@ -186,3 +157,58 @@ def test_settings_are_stated_as_plain_values() -> None:
     assert stated["weights"]["zone"]["numbers"] == dag.size("zone")
     assert made["estimate"]["weights"] == stated["weights"]
     check_manifest(made, "the manifest")
+
+
+@pytest.mark.parametrize("name", ["ConstraintBased", "Laplace", "StabilityHistogram"])
+def test_a_simulation_promises_nothing(name: str, tmp_path: Path) -> None:
+    """It does not hold, for a reason that is stated; no ε is a promise; what it would cost stays in the tree."""
+    mechanism = getattr(cbdp, name)(city_features(), 1)
+    seeded = made_by(mechanism, secure=False)
+    made = seeded.save(tmp_path / "out", simulation=True).manifest
+    assert (made["status"], made["secure"]) == ("simulation, not a release", False)
+    privacy = made["privacy"]
+    assert privacy["holds"] is False
+    assert privacy["caveat"] == "a simulation from a seeded source: it protects nobody"
+    assert privacy["statement"] == f"not differentially private for any ε: {privacy['caveat']}"
+    assert (privacy["epsilon"], privacy["delta"]) == (None, None)
+    assert Fraction(privacy["spent"]["epsilon"]["exact"]) == mechanism.claim().cost.epsilon
+    assert {f["epsilon"] for f in made["features"]} == {f["delta"] for f in made["features"]} == {None}
+    loss = made["deployment"]["privacy_loss"]
+    assert loss["privacy_parameters"] == {"epsilon": None, "delta": None}
+    assert "ε-DP" not in loss["privacy_parameters_details"]
+    assert made["deployment"]["dp_variant"]["variant_name"] is None
+    back = cbdp.load(tmp_path / "out")
+    assert back.manifest == made
+    assert not back.promise.holds
+    assert not replace(back, secure=True).promise.holds  # what was saved as a simulation stays one
+    assert seeded.promise == back.promise == back.claim
+    assert replace(seeded, secure=True).promise == seeded.claim == mechanism.claim()
+
+
+def test_a_simulation_that_was_saved_makes_further_intervals(tmp_path: Path) -> None:
+    """Its mechanism knows it by what it costs, whatever it promises."""
+    seeded = made_by(cbdp.ConstraintBased(city_features(), 1, preset="paper"), secure=False)
+    seeded.save(tmp_path / "out", simulation=True)
+    fresh, back = seeded.interval("zone", 0.5), cbdp.load(tmp_path / "out").interval("zone", 0.5)
+    assert same(fresh.low, back.low)
+    assert same(fresh.high, back.high)
+    other = cbdp.ConstraintBased(city_features(), 2, preset="paper")
+    with pytest.raises(InputError, match="use the one that made it"):
+        other.intervals(seeded, 0.5)
+
+
+def test_a_manifest_that_calls_a_simulation_private_is_refused(tmp_path: Path) -> None:
+    """By its schema: whoever changes the one word must change the others."""
+    made = made_by(cbdp.ConstraintBased(city_features(), 1), secure=False)
+    manifest = made.save(tmp_path / "out", simulation=True).path / "manifest.json"
+    stated = json.loads(manifest.read_text("utf-8"))
+    real = made_by(cbdp.ConstraintBased(city_features(), 1)).manifest["privacy"]
+    for changed in (
+        {"privacy": real},
+        {"secure": True},
+        {"status": "release"},
+        {"secure": True, "status": "release"},
+    ):
+        manifest.write_text(json.dumps(stated | changed), "utf-8")
+        with pytest.raises(InputError, match=r"schema|is not what its files say"):
+            load(tmp_path / "out")

@@ -2,55 +2,29 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
-import json
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from copy import deepcopy
-from dataclasses import fields, replace
-from fractions import Fraction
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from released import MECHANISMS, bytes_of, city, counts_of, made, release_of, same, same_release, simulated, weights
-from any_release import releases
+from released import bytes_of, city_features, made_by, release_of, simulated_city
 
 import cbdp
-from cbdp import mechanisms
 from cbdp.errors import InputError
-from cbdp.estimate.intervals import Interval
 from cbdp.features.places import Stops
-from cbdp.mechanisms import Mechanism
-from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Parallel, Sequential, Spend
-from cbdp.release.labels import KINDS, column, decoded, encoded, kind_of, labels_of
-from cbdp.release.layout import check
 from cbdp.release.loading import load
-from cbdp.release.recipe import Recipe
-from cbdp.release.release import Release
 from cbdp.release.saving import leftovers
-from cbdp.release.schema import check as check_manifest
-from cbdp.release.schema import schema
-from cbdp.release.universe_files import universe_hash
 
 
 def test_a_seeded_release_is_refused_or_marked(tmp_path: Path) -> None:
     """A simulation is saved only when asked for, and its manifest says what it is."""
-    seeded = made(cbdp.ConstraintBased(city(), 1), secure=False)
+    seeded = made_by(cbdp.ConstraintBased(city_features(), 1), secure=False)
     with pytest.raises(InputError, match="simulation=True"):
         seeded.save(tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
@@ -96,9 +70,9 @@ def test_further_files_are_hashed_and_plainly_named(tmp_path: Path) -> None:
 
 SCRIPT = """
 import sys
-sys.path[:0] = ["tests", "tests/release"]
-from test_files import simulated
-simulated().save(sys.argv[1], simulation=True)
+sys.path[:0] = ["tests"]
+from released import simulated_city
+simulated_city().save(sys.argv[1], simulation=True)
 """
 
 
@@ -108,7 +82,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.slow
 def test_bytes_depend_on_nothing_but_the_release(tmp_path: Path) -> None:
     """Another process, another hash seed, another folder and time zone: the same bytes, and no word of any of them."""
-    simulated().save(tmp_path / "here", simulation=True)
+    simulated_city().save(tmp_path / "here", simulation=True)
     zone = "UTC" if time.timezone == -9 * 3600 else "Asia/Tokyo"
     seed = "5" if os.environ.get("PYTHONHASHSEED") != "5" else "6"
     env = {**os.environ, "PYTHONHASHSEED": seed, "TZ": zone}

@@ -2,50 +2,20 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import hashlib
 import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import fields, replace
-from fractions import Fraction
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from released import MECHANISMS, bytes_of, city, counts_of, made, release_of, same, same_release, simulated, weights
-from any_release import releases
+from released import MECHANISMS, city_features, jsonschema, made_by, release_of, same_release
 
 import cbdp
-from cbdp import mechanisms
 from cbdp.errors import InputError
-from cbdp.estimate.intervals import Interval
-from cbdp.features.places import Stops
-from cbdp.mechanisms import Mechanism
-from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Parallel, Sequential, Spend
-from cbdp.release.labels import KINDS, column, decoded, encoded, kind_of, labels_of
-from cbdp.release.layout import check
 from cbdp.release.loading import load
-from cbdp.release.recipe import Recipe
-from cbdp.release.release import Release
-from cbdp.release.saving import leftovers
-from cbdp.release.schema import check as check_manifest
 from cbdp.release.schema import schema
-from cbdp.release.universe_files import universe_hash
 
 
 def _damages(manifest: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -98,7 +68,7 @@ def test_a_manifest_without_any_one_of_its_keys_is_refused(tmp_path: Path) -> No
 
 def _version_1(manifest: dict[str, Any]) -> dict[str, Any]:
     """A manifest as version 1 stated it."""
-    old = {n: part for n, part in manifest.items() if n != "recipe"}
+    old = {n: part for n, part in manifest.items() if n not in ("recipe", "about")}
     names = {"expected_trips": "trips", "expected_filled": "filled"}
     settings_ = {names.get(n, n): v for n, v in manifest["recipe"]["settings"].items()}
     old["mechanism"] = {"name": manifest["recipe"]["mechanism"], "settings": settings_}
@@ -121,3 +91,19 @@ def test_a_folder_of_version_1_is_read_as_it_was_meant(name: str, tmp_path: Path
     assert back.recipe.json() == release.recipe.json()
     assert [m.law for m in back.measurements] == [m.law for m in release.measurements]
     assert back.manifest["features"] == stated["features"]
+    assert back.about is None
+
+
+@pytest.mark.parametrize("name", ["ConstraintBased", "ThresholdLaplace"])
+def test_a_simulation_of_version_1_promises_nothing_either(name: str, tmp_path: Path) -> None:
+    """Its manifest stated an ε as if it protected somebody; read now it says what a simulation says."""
+    seeded = made_by(getattr(cbdp, name)(city_features(), 1), secure=False)
+    manifest = seeded.save(tmp_path / "out", simulation=True).path / "manifest.json"
+    stated = json.loads(manifest.read_text("utf-8"))
+    private = replace(seeded, secure=True).manifest
+    kept = {n: private[n] for n in ("privacy", "features", "deployment")}
+    kept["deployment"]["implementation"] = stated["deployment"]["implementation"]
+    manifest.write_text(json.dumps(_version_1(deepcopy(stated | kept))), encoding="utf-8")
+    back = load(tmp_path / "out")
+    assert back.manifest == stated
+    assert not back.promise.holds

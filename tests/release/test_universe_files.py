@@ -3,50 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
-import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping
-from copy import deepcopy
-from dataclasses import fields, replace
-from fractions import Fraction
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from released import MECHANISMS, bytes_of, city, counts_of, made, release_of, same, same_release, simulated, weights
-from any_release import releases
+from released import made_by, same_release
 
 import cbdp
-from cbdp import mechanisms
-from cbdp.errors import InputError
-from cbdp.estimate.intervals import Interval
 from cbdp.features.places import Stops
-from cbdp.mechanisms import Mechanism
-from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Parallel, Sequential, Spend
-from cbdp.release.labels import KINDS, column, decoded, encoded, kind_of, labels_of
-from cbdp.release.layout import check
 from cbdp.release.loading import load
-from cbdp.release.recipe import Recipe
-from cbdp.release.release import Release
-from cbdp.release.saving import leftovers
-from cbdp.release.schema import check as check_manifest
-from cbdp.release.schema import schema
 from cbdp.release.universe_files import universe_hash
-
 
 LABELS: dict[str, list[Any]] = {
     "text": ["ä", "", "a\nb\x00"],
@@ -83,7 +51,7 @@ def test_labels_of_every_kind_come_back(kind: str, tmp_path: Path) -> None:
     zero[0, -1] = True
     universe = universe.without(["b", "a"], zero).without("time", np.array([False, True, False, False]))
     dag = cbdp.FeatureDag(universe, [cbdp.Feature("f", by=["own", "pair"]), cbdp.Feature("t", by=["triple"])])
-    release = made(cbdp.ConstraintBased(dag, 10))
+    release = made_by(cbdp.ConstraintBased(dag, 10))
     release.save(tmp_path / "out")
     same_release(release, load(tmp_path / "out"))
 
@@ -95,7 +63,7 @@ def test_awkward_names_become_safe_file_names(tmp_path: Path) -> None:
     names = ["Zone", "zone", "floors", ".", "..", ".hidden", "a:b*?", "ä" * 60, "ä" * 61, "con", "x y", "%2e"]
     dag = cbdp.FeatureDag(universe, [cbdp.Feature(n, by=["a/b"]) for n in names])
     release = replace(
-        made(cbdp.ConstraintBased(dag, 9, sparse=True)),
+        made_by(cbdp.ConstraintBased(dag, 9, sparse=True)),
         places=Stops((1, "x"), ("one", "two"), np.array([1.5, np.nan]), np.array([2.5, np.nan])),
     )
     saved = release.save(tmp_path / "out")

@@ -18,6 +18,7 @@ import cbdp
 from cbdp.app.internal import build_internal
 from cbdp.features import opal
 from cbdp.features.places import Stops
+from cbdp.release import About
 from cbdp.report import build
 
 CHARTS = ("#chart-demand", "#chart-matrix", "#chart-map", "#chart-share-0")
@@ -66,6 +67,22 @@ def test_charts_are_drawn(browser, rush, tmp_path, width, scheme):
                 assert t["top"] >= -1, t
                 assert t["bottom"] <= t["tall"] + 1, t
         assert page.locator(".picture").first.bounding_box()["height"] > 100
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+@pytest.mark.parametrize("word", ["long words ", "x"])
+def test_the_longest_words_of_a_publisher_fit(browser, rush, tmp_path, width, word):
+    """Lines of 200 characters, with spaces and without, are shown whole, and the page stays as wide as the screen."""
+    line = (word * 200)[:200].strip()
+    html = build(replace(rush[1], secure=False, about=About(*[line] * 7)))
+    with opened(browser, tmp_path, html, width) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.inner_text("h1") == line
+        assert page.inner_text(".where") == f"{line} · {line}"
+        for box in page.locator(".imprint dd").all():
+            assert box.inner_text() == line
+            assert box.bounding_box()["x"] + box.bounding_box()["width"] <= width
+        assert page.locator("header > *").first.inner_text().startswith("Simulation, not a release.")
 
 
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])

@@ -55,7 +55,7 @@ def reference(
 
 
 def _person(value: Any) -> bytes | None:
-    if value is None or value == "" or value != value:  # noqa: PLR0124 - NaN
+    if value is None or value == "" or value != value:
         return None
     if isinstance(value, float):
         value = int(value) if value == math.floor(value) else repr(value)
@@ -76,7 +76,11 @@ def _code(value: Any, dimension: cbdp.Dimension, clock: cbdp.Clock, untyped: boo
         return labels.index(str(whole)) if dotted and str(whole) in labels else None
     day, second = _moment(value, clock)
     if dimension.edges is not None:
-        inside = [c for c in range(len(labels)) if second is not None and dimension.edges[c] <= second < dimension.edges[c + 1]]
+        inside = [
+            c
+            for c in range(len(labels))
+            if second is not None and dimension.edges[c] <= second < dimension.edges[c + 1]
+        ]
         return inside[0] if inside else None
     names = _day_names(day, clock) if day else []
     return next((labels.index(n) for n in names if n in labels), None)
@@ -125,10 +129,14 @@ def _written(text: str, clock: cbdp.Clock) -> Moment:
         if found := STAMP.fullmatch(text):
             day = dt.date(*map(int, found[1].split("-")))
             read = dt.time.fromisoformat(found[2].zfill(5) + (found[3] or ""))
-            offset = found[5] and dt.datetime.strptime(found[5].replace("Z", "+0000").ljust(5, "0"), "%z").tzinfo  # noqa: DTZ007
+            offset = (
+                found[5] and dt.datetime.strptime(found[5].replace("Z", "+0000").ljust(5, "0"), "%z").tzinfo
+            )
             return _local(dt.datetime.combine(day, read, offset), clock)
         if re.fullmatch(r" *\d\d?:\d\d(:\d\d(\.\d+)?)? *", text, re.ASCII):
-            return _moment(dt.time.fromisoformat(text.strip().zfill(5 if text.count(":") == 1 else 8)[:8]), clock)
+            return _moment(
+                dt.time.fromisoformat(text.strip().zfill(5 if text.count(":") == 1 else 8)[:8]), clock
+            )
         return dt.date(*map(int, text.strip(" ").split("-"))), None
     except (ValueError, TypeError):
         return None, None

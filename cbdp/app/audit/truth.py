@@ -17,8 +17,7 @@ from cbdp.errors import InputError
 from cbdp.features import Universe
 from cbdp.privacy.unit import Person
 from cbdp.release.release import Release
-from cbdp.trips.count import Counts, count
-from cbdp.trips.sources import Clock, coded
+from cbdp.trips import Clock, Counts, count, trips_by_person
 
 Ints = NDArray[np.int64]
 
@@ -54,7 +53,8 @@ def truth(
     """The counts that a release was made from, as far as they can be known again, and a sample of riders."""
     universe, unit = release.features.universe, release.claim.unit
     if isinstance(unit, Person) and not isinstance(trips, Counts | np.ndarray):
-        return _of_persons(trips, universe, unit, columns or {}, clock or Clock(), riders)
+        new, types = trips_by_person(trips, universe, unit, columns=columns, clock=clock)
+        return _bounded(universe, types, new, unit.max_trips, riders)
     if isinstance(trips, Counts):
         if trips.universe.size != universe.size:
             raise InputError(
@@ -72,35 +72,6 @@ def truth(
 
 def _none() -> Ints:
     return np.empty(0, dtype=np.int64)
-
-
-def _of_persons(
-    trips: Any, universe: Universe, unit: Person, columns: Mapping[str, str], clock: Clock, riders: int
-) -> Truth:
-    dimensions = {n: (columns.get(n, n), d) for n, d in universe.dimensions.items()}
-    person = columns.get(unit.column, unit.column)
-    ranks, new, last = [_none()], [np.empty(0, dtype=bool)], None
-    with coded(trips, dimensions, person, clock) as batches:
-        for batch in batches:
-            codes = [batch.column(f"c{d}").to_numpy().astype(np.int64) for d in range(len(dimensions))]
-            rank = universe.rank_codes(codes) if len(batch) else _none()
-            persons = batch.column("person").filter(rank >= 0)
-            if not len(persons):
-                continue
-            ranks.append(rank[rank >= 0])
-            new.append(_starts(persons, last))
-            last = persons[-1]
-    return _bounded(universe, np.concatenate(ranks), np.concatenate(new), unit.max_trips, riders)
-
-
-def _starts(persons: Any, last: Any) -> NDArray[np.bool_]:
-    """Where another person's trips begin."""
-    import pyarrow.compute as pc
-
-    made = np.ones(len(persons), dtype=bool)
-    made[0] = last is None or not persons[0].equals(last)
-    made[1:] = np.asarray(pc.not_equal(persons[1:], persons[:-1]).to_numpy(zero_copy_only=False), dtype=bool)
-    return made
 
 
 def _bounded(universe: Universe, rank: Ints, new: NDArray[np.bool_], most: int, riders: int) -> Truth:

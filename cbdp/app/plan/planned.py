@@ -14,7 +14,7 @@ from cbdp.app.plan.mechanism import mechanism_of
 from cbdp.app.plan.request import asked_of, request_of
 from cbdp.app.plan.source import source_hash
 from cbdp.app.plan.stops import stops_of
-from cbdp.app.plan.trips import check_columns, check_names, schema_of, unit_of
+from cbdp.app.plan.trips import check_columns, check_names, columns_of, schema_of, unit_of
 from cbdp.app.plan.universe import universe_of
 from cbdp.features import FeatureDag, Universe
 from cbdp.features.places import Stops
@@ -79,8 +79,8 @@ def plan(config: Config) -> Plan:
     check_names(config, universe, trips)
     check_columns(config, universe, trips)
     features = features_of(config, universe)
-    mechanism = mechanism_of(config, features, unit_of(config, trips))
-    columns = {name: trips.column(name) for name in universe.dimensions}
+    mechanism = mechanism_of(config, features, unit_of(config, trips, universe))
+    columns = columns_of(universe, trips)
     request = request_of(asked_of(config, columns, trips.clock, mechanism), source_hash(trips.given))
     account = account_of(config, mechanism, request)
     return Plan(

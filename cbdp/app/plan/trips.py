@@ -12,8 +12,8 @@ from cbdp.app.config import Config, UnitSection
 from cbdp.features import Universe
 from cbdp.parts import did_you_mean
 from cbdp.privacy.unit import Person, Trip, Unit
-from cbdp.trips import sources
-from cbdp.trips.sources import Clock, Source
+from cbdp.trips import Clock, Schema, kinds, planning
+from cbdp.trips import schema_of as opened
 
 PLACES = ("origin", "destination")
 Given = str | list[str]  # what `cbdp.count` takes: a path, a pattern, a URL, or several paths
@@ -26,7 +26,7 @@ class TripSchema:
     given: Given
     columns: Mapping[str, str]  # dimension → column, where the names differ
     clock: Clock
-    source: Source  # columns and their types
+    source: Schema  # columns and their types
 
     def column(self, dimension: str) -> str:
         return self.columns.get(dimension, dimension)
@@ -44,20 +44,12 @@ def schema_of(config: Config) -> TripSchema:
     given, clock = _given(config), _clock(config)
     with config.source.at("data", "trips"):
         source = opened(given)
-    with config.source.at("data", "time_format"), sources.duck() as engine:
-        sources.check_clock(engine, clock)
     return TripSchema(given, _columns(config), clock, source)
-
-
-def opened(trips: Given) -> Source:
-    """Trips whose columns are known. Opening reads a schema or a header, and no row."""
-    with sources.duck() as engine, sources.reading("the trips"):
-        return sources.open_source(engine, trips, ())
 
 
 def is_text(kind: Any) -> bool:
     """Whether a column of this type holds text."""
-    return sources.is_text(sources.plain_kind(kind))
+    return kinds.is_text(kinds.plain_kind(kind))
 
 
 def _given(config: Config) -> Given:
@@ -92,6 +84,8 @@ def holidays(config: Config) -> dict[dt.date, str]:
 
 
 def _clock(config: Config) -> Clock:
+    with config.source.at("data", "time_format"):
+        Clock(format=config.data.time_format)
     with config.source.at("data", "timezone"):
         return Clock(config.data.timezone, config.data.time_format, holidays(config))
 
@@ -107,7 +101,7 @@ def _columns(config: Config) -> dict[str, str]:
 
 def check_names(config: Config, universe: Universe, trips: TripSchema) -> None:
     """Whether what is written in data.columns makes sense."""
-    known = [*universe.dimensions, "person"]
+    known = [*universe.dimensions, planning.PERSON, planning.COUNT]
     for name in config.data.columns:
         if name not in known:
             cure = "state universe.time" if name == "time" else did_you_mean(name, known)
@@ -127,14 +121,21 @@ def check_columns(config: Config, universe: Universe, trips: TripSchema) -> None
     for name, dimension in universe.dimensions.items():
         column = trips.column(name)
         with config.source.at(*_keys(config, name)):
-            sources.check_column(source, column)
-            sources.lookups_of(column, dimension, source.kinds[column], source.typed, trips.clock)
-    if "person" in config.data.columns:
-        with config.source.at("data", "columns", "person"):
-            sources.check_column(source, trips.column("person"))
+            planning.check_dimension(source, column, dimension, trips.clock)
+    for name in (planning.PERSON, planning.COUNT):
+        if name in config.data.columns:
+            with config.source.at("data", "columns", name):
+                kinds.check_column(source, trips.column(name))
     if isinstance(trips.given, list) or "://" not in trips.given:
         with config.source.at("data", "trips"):
-            source.start([trips.column(name) for name in universe.dimensions])  # compares all files' schemas
+            opened(trips.given, list(columns_of(universe, trips).values()))  # compares all files' schemas
+
+
+def columns_of(universe: Universe, trips: TripSchema) -> dict[str, str]:
+    """What `cbdp.count` is told of the columns: the dimensions', and the column of counts where there is one."""
+    found = {name: trips.column(name) for name in universe.dimensions}
+    counts = planning.weight_column(trips.columns, universe)
+    return found if counts is None else {**found, planning.COUNT: counts}
 
 
 def _keys(config: Config, name: str) -> tuple[str, ...]:
@@ -145,8 +146,17 @@ def _keys(config: Config, name: str) -> tuple[str, ...]:
     return ("data", "columns", written)
 
 
-def unit_of(config: Config, trips: TripSchema) -> Unit:
+def unit_of(config: Config, trips: TripSchema, universe: Universe) -> Unit:
     """What is protected; a person's column must be there."""
+    unit = _unit(config, trips, universe)
+    counts = planning.weight_column(trips.columns, universe)
+    if counts is not None:
+        with config.source.at("data", "columns", planning.COUNT):
+            planning.check_weight(trips.source, counts, unit)
+    return unit
+
+
+def _unit(config: Config, trips: TripSchema, universe: Universe) -> Unit:
     given = config.privacy.unit
     if not isinstance(given, UnitSection):
         return Trip()
@@ -154,8 +164,7 @@ def unit_of(config: Config, trips: TripSchema) -> Unit:
         return Trip(given.trip)
     assert given.person is not None
     assert given.max_trips is not None
-    column = config.data.columns.get(given.person, given.person)
     with config.source.at("privacy", "unit", "person"):
-        sources.check_column(trips.source, column)
-        sources.check_person(column, trips.source.kinds[column])
+        column = planning.person_column(given.person, trips.columns, universe)
+        kinds.check_person(trips.source, column)
     return Person(column, given.max_trips)

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 
 def check_ledger(plan: Plan, *, create: bool) -> None:
-    """Refuse a release whose ledger is missing, before any work is done."""
-    path = plan.account.path
-    if not Ledger.started(path):
-        if not create:
-            raise InputError(missing(plan.config, plan.account))
+    """Refuse a release whose ledger is missing, or is asked for where it is not new, before any work is done."""
+    if Ledger.started(plan.account.path):
+        if create:
+            _must_be_new(plan)
     elif create:
-        _must_be_new(plan)
+        _check_siblings(plan, None)
+    else:
+        raise InputError(missing(plan.config, plan.account))
 
 
 def _must_be_new(plan: Plan) -> None:

@@ -86,6 +86,10 @@ class Source(ABC):
         """Batches of (flat, n). `key` is there when the plan has a bound."""
 
     @abstractmethod
+    def rows(self) -> int:
+        """How many rows the source has, by its own books; of what can be read only once, after it has been read."""
+
+    @abstractmethod
     def facts(self, plan: Plan) -> Facts:
         """What the invariants are checked by; after `count` has been read to its end."""
 

@@ -207,6 +207,9 @@ class DuckSource(Source):
 
     # What is asked after counting
 
+    def rows(self) -> int:
+        return self._opened.rows()
+
     def facts(self, plan: Plan) -> Facts:
         most_kept = allowed = weight = None
         inside = 0
@@ -222,7 +225,7 @@ class DuckSource(Source):
                 plan, lambda source: self._one(sql.weights(plan, self._say(plan, source), source.text))
             )
         return Facts(
-            read=self._opened.rows(),
+            read=self.rows(),
             weight=weight,
             inside=inside,
             most_kept=most_kept,
@@ -266,8 +269,8 @@ class DuckSource(Source):
     def span(self, plan: Plan) -> tuple[int, int] | None:
         def rows(source: Relation) -> tuple[int, int] | None:
             query = sql.span(plan, self._say(plan, source), source.text, str)
-            first, last = (None, None) if query is None else self._engine.sql(query).fetchall()[0]
-            return None if first is None else (int(first), int(last))
+            found: Any = (None, None) if query is None else self._engine.sql(query).fetchall()[0]
+            return None if found[0] is None else (int(found[0]), int(found[1]))
 
         return self._read(plan, rows, again=True)
 

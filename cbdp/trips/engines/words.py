@@ -31,6 +31,7 @@ class Words:
     text: str = "VARCHAR"  # the type
     plain: str = "{v}"  # a text that is equal to itself alone, whatever the column's collation
     shown: str = "CAST({v} AS {text})"  # any value as text
+    number: str = "CAST({v} AS {text})"  # a number that is not whole; equal ones alike
     hex: str = "TO_HEX({b})"
     time: str = "(EXTRACT(HOUR FROM {v}) * 3600 + EXTRACT(MINUTE FROM {v}) * 60 + EXTRACT(SECOND FROM {v}))"
     # numbers
@@ -41,7 +42,8 @@ class Words:
     beyond: str = BEYOND
     # how it reads
     quote: str = '"'
-    escapes: bool = False  # whether a backslash in a text escapes
+    escapes: bool = False  # whether a backslash in a text literal escapes
+    setting: bool = False  # whether that depends on a setting, so that neither may be relied on
     start: str = "^"
     end: str = "$"
     silent: bool = True  # whether groups of a pattern need not capture
@@ -51,6 +53,8 @@ class Words:
     secret: str = ""
 
     def literal(self, text: str) -> str:
+        if self.setting and set("\\'$") & set(text):
+            return f"CAST(X'{text.encode().hex()}' AS {self.text})"
         if self.escapes:
             text = text.replace("\\", "\\\\")
         return "'" + text.replace("'", "\\'" if self.escapes else "''") + "'"
@@ -79,8 +83,8 @@ SPARK = Words(
     not_nan="NOT ISNAN(CAST({v} AS DOUBLE))",
     div="({a} DIV {n})",
     quote="`",
-    escapes=True,
-    end="\\z",
+    setting=True,
+    end="(?![^ ]| )",  # nothing follows: Java's $ also stands before a last line break
 )
 
 DATABRICKS = Words(**{**SPARK.__dict__, "name": "databricks", "temporary": False})
@@ -105,7 +109,7 @@ POSTGRES = Words(
     text="TEXT",
     plain='(CAST({v} AS TEXT) COLLATE "C")',
     # a numeric keeps the zeros that it was written with: 1.50 and 1.5 are one number
-    shown="REGEXP_REPLACE(CAST({v} AS {text}), '^(-?[0-9]*[.][0-9]*[1-9])0+$', '\\1')",
+    number="REGEXP_REPLACE(CAST({v} AS {text}), '^(-?[0-9]*[.][0-9]*[1-9])0+$', '\\1')",
     hex="ENCODE({b}, 'hex')",
     double="CASE WHEN {v} = 0 THEN 0 WHEN ABS({v}) BETWEEN 1e-300 AND 1e300 THEN CAST({v} AS DOUBLE PRECISION) END",
     not_nan="{v} <> 'NaN'",
@@ -130,7 +134,6 @@ BIGQUERY = Words(
     beyond=f"{BEYOND}.0",
     quote="`",
     escapes=True,
-    end="\\z",
 )
 
 SNOWFLAKE = Words(

@@ -30,7 +30,6 @@ WRONG = [
     ([('"from_stop"', '"form_stop"')], 7, "the trips have no column 'form_stop': there are from_stop"),
     ([('"to_stop"', '"from_stop"')], 7, "origin and destination are the same column"),
     ([("columns = { origin", "columns = { orign")], 7, "names 'orign', which is not a dimension: did you mean 'origin'?"),
-    ([('"left_at"', '"card"')], 7, "column 'card' holds int64 values"),
     ([('"from_stop"', '"left_at"')], 7, "column 'left_at' holds timestamp[us] values, the dimension text"),
     ([("expected_trips = 60000", 'timezone = "Mars/Base"')], 8, "unknown time zone 'Mars/Base'"),
     ([("expected_trips = 60000", 'time_format = "%Q"')], 8, "the time format '%Q' cannot be read"),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from small_city import plan_of
+import pytest
+from pyarrow import parquet
+from small_city import plan_of, trip_table
 
 
 def test_identical_requests_have_one_hash(city: Path) -> None:
@@ -18,6 +21,8 @@ def test_identical_requests_have_one_hash(city: Path) -> None:
         [("cap = 2.0", 'cap = 2.0\nbudget = "balanced"')],
         [('"release"', '"elsewhere"\nconfidence = 0.5\nexport = ["csv"]')],
         [("expected_trips = 60000", "")],
+        [('id = "city"', 'id = "city"\nriders = "all of them"')],
+        [("[output]", '[about]\ntitle = "Trips"\n[output]')],
         [('name = "constraint-based"', f'preset = "best"\nestimator = "posterior"\n{every}')],
     ):
         assert plan_of(city, *changes).request == request
@@ -64,3 +69,42 @@ def test_requests_that_differ_have_other_hashes(city: Path) -> None:
     for change in changes:
         hashes.add(plan_of(city, change).request)
     assert len(hashes) == 1 + len(changes)
+
+
+def test_other_trips_under_the_same_name_are_another_request(city: Path) -> None:
+    """February's file in January's place, or the same name in another folder; what is asked for is the same."""
+    january = plan_of(city)
+    (city / "b").mkdir()
+    parquet.write_table(trip_table(), city / "b" / "trips.parquet")
+    elsewhere = plan_of(city, ('"trips.parquet"', '"b/trips.parquet"'))
+    parquet.write_table(trip_table(51), city / "trips.parquet")
+    february = plan_of(city)
+    assert len({january.request, elsewhere.request, february.request}) == 3
+    assert january.asked == elsewhere.asked == february.asked
+    os.utime(city / "trips.parquet", ns=(0, 0))
+    assert plan_of(city).request != february.request
+
+
+def test_one_file_has_one_request_by_whatever_name(city: Path) -> None:
+    """A link, a detour and a pattern lead to the same trips."""
+    request = plan_of(city).request
+    (city / "link.parquet").symlink_to(city / "trips.parquet")
+    (city / "b").mkdir()
+    for name in ("link.parquet", "b/../trips.parquet", "trips.par*"):
+        assert plan_of(city, ('"trips.parquet"', f'"{name}"')).request == request
+
+
+def test_a_setting_that_this_module_does_not_know_counts(city: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever [data] may come to say about reading rows makes another request, unless it is not stated."""
+    from dataclasses import replace
+
+    from cbdp.app.plan import request
+
+    plan = plan_of(city)
+    monkeypatch.setattr(request, "NO_COUNT", tuple(n for n in request.NO_COUNT if n != "expected_trips"))
+    data = [replace(plan.config.data, expected_trips=n) for n in (None, 1, 2)]
+    found = [
+        request.asked_of(replace(plan.config, data=d), plan.columns, plan.clock, plan.mechanism) for d in data
+    ]
+    assert len(set(found)) == 3
+    assert found[0] == plan.asked

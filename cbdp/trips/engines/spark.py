@@ -1,0 +1,156 @@
+"""Apache Spark: trips are counted on the cluster that holds them. Executors need no Python, and the driver sees counts alone.
+
+Nothing relies on the session's settings, and none is changed: SQL is written so that it means the same with ANSI mode or without, in any
+time zone, under any collation. The key goes into the plan as the one row of a local relation, which Spark prints in no plan and no event log.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from cbdp.errors import InputError
+from cbdp.trips.engines import spark_open
+from cbdp.trips.engines.base import Engine
+from cbdp.trips.engines.spark_open import Opened
+from cbdp.trips.engines.sql_source import SqlSource, unique
+from cbdp.trips.engines.words import SPARK
+from cbdp.trips.plan import Plan
+
+SLICE = 4_000_000  # rows of an answer that come to the driver at once
+SMALL = 2_000_000  # rows of a table that every executor may hold
+
+
+@dataclass(frozen=True)
+class Spark(Engine):
+    """A Spark session, classic or Connect."""
+
+    name: ClassVar[str] = "spark"
+    about: ClassVar[str] = "on an Apache Spark cluster: DataFrames, spark:// and sc:// URLs of Parquet, Delta and catalog tables"
+
+    def opens(self, trips: Any) -> bool:
+        url = isinstance(trips, str) and trips.partition("://")[0] in spark_open.SCHEMES and "://" in trips
+        return url or spark_open.is_frame(trips)
+
+    @contextmanager
+    def open(self, trips: Any, wanted: Sequence[str] | None = None) -> Iterator[SparkSource]:
+        with _quiet(), spark_open.opened(trips, wanted) as found:
+            source = SparkSource(found)
+            try:
+                yield source
+            finally:
+                source.close()
+
+
+class SparkSource(SqlSource):
+    """Trips that are open in Spark."""
+
+    def __init__(self, found: Opened) -> None:
+        super().__init__(found.schema, SPARK, found.changed)
+        self._frame, self._session = found.frame, found.frame.sparkSession
+        self._views: list[str] = []
+        self._stored: list[Any] = []  # frames that executors hold on their disks
+        self._fields: tuple[Any, str] | None = None
+
+    def rows(self) -> int:
+        with self._reading():
+            return int(self._frame.count())
+
+    def _trips(self, plan: Plan) -> tuple[str, list[str]]:
+        """The trips as a view whose columns have names of ours, so that none of theirs is in a query's text."""
+        if self._fields is None or self._fields[0] is not plan.fields:
+            columns = [SPARK.identifier(f.name) for f in plan.fields]
+            names = [f"v{i}" for i in range(len(columns))]
+            self._fields = plan.fields, self._view("trips", self._frame.select(*columns).toDF(*names))
+        return self._fields[1], [f"v{i}" for i in range(len(plan.fields))]
+
+    def _put(self, name: str, table: Any) -> str:
+        frame = self._session.createDataFrame(table)
+        return self._view(name, frame.hint("broadcast") if len(table) <= SMALL else frame)
+
+    def _view(self, name: str, frame: Any) -> str:
+        made = unique(name)
+        frame.createOrReplaceTempView(made)
+        self._views.append(made)
+        return made
+
+    def _drop(self, name: str) -> None:
+        if name in self._views:
+            self._views.remove(name)
+            self._session.catalog.dropTempView(name)
+
+    def _keep(self, query: str) -> str:
+        name = self._view("kept", self._session.sql(query))
+        self._store(self._session.table(name))
+        return name
+
+    def _store(self, frame: Any) -> Any:
+        """A frame whose rows executors write to their disks when it is first read. What is lost of it is made again, and is the same."""
+        from pyspark.storagelevel import StorageLevel
+
+        try:
+            stored = frame.persist(StorageLevel.DISK_ONLY)
+        except Exception:  # noqa: BLE001 - sessions without a cluster of their own cannot; then it is made again each time
+            return frame
+        self._stored.append(stored)
+        return stored
+
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+        table = self._session.sql(query).toArrow()
+        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+    def _batches(self, query: str, *, by: str | None = None) -> Iterator[Any]:
+        """An answer in slices: a driver holds no more than one of them."""
+        frame = self._store(self._session.sql(query))
+        try:
+            slices = max(1, math.ceil(frame.count() / SLICE))
+            order = frame.columns if by else []
+            for n in range(slices):
+                own = f"PMOD(XXHASH64({by or ', '.join(map(SPARK.identifier, frame.columns))}), {slices}) = {n}"
+                part = frame.where(own) if slices > 1 else frame
+                yield from (part.orderBy(*order) if order else part).toArrow().to_batches()
+        finally:
+            self._release(frame)
+
+    def _release(self, frame: Any) -> None:
+        if any(frame is other for other in self._stored):
+            self._stored = [other for other in self._stored if other is not frame]
+            frame.unpersist()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (InputError, AssertionError, AttributeError, NameError, TypeError):
+            raise
+        except Exception as wrong:  # noqa: BLE001 - of many kinds, and their text may quote private values
+            kind = getattr(wrong, "getCondition", lambda: None)() or type(wrong).__name__
+            raise InputError(f"{self.schema.label} could not be counted by Spark ({kind}): its own log says why") from None
+
+    def close(self) -> None:
+        with self._reading():
+            for frame in [*self._stored]:
+                self._release(frame)
+            for view in [*self._views]:
+                self._drop(view)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without Spark's Python loggers, which write errors with the values that caused them, nor its remarks on versions."""
+    loggers = [logging.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+            yield
+    finally:
+        for logger, was in zip(loggers, before, strict=True):
+            logger.disabled = was

@@ -1,0 +1,130 @@
+"""Killed at any instant: never noise without a charge, never half a release, and the next run ends it."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from publishing import entries, events, planned
+
+from cbdp.app import publish as publishing_package
+from cbdp.app.publish import publish
+from cbdp.mechanisms.base import Mechanism
+from cbdp.privacy.ledger import Ledger
+from cbdp.release.loading import load
+from cbdp.release.saving import leftovers, save
+
+KILLS = int(os.environ.get("CBDP_KILLS", "12"))  # 200 for the long run
+# where a run may die: the modules that publish and save, and every module of the ledger
+WATCHED = (
+    str(Path(inspect.getfile(publishing_package)).parent) + os.sep,
+    inspect.getfile(save),
+    str(Path(inspect.getfile(Ledger)).parent) + os.sep,
+)
+
+
+def run_and_die(folder: Path, at: int | None) -> int:
+    """Publish in a child that kills itself after so many lines of the watched modules; lines run if it survived."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(write_end)
+        with os.fdopen(read_end) as pipe:
+            lines = pipe.read()
+        os.waitpid(child, 0)
+        return int(lines or -1)
+    lines = itertools.count(1)
+    seen = [0]
+    watched: dict[str, bool] = {}  # by file, so that each of the many calls elsewhere costs a look-up
+
+    def trace(frame, event, _):
+        file = frame.f_code.co_filename
+        if file not in watched:
+            watched[file] = file.startswith(WATCHED)
+        if not watched[file]:
+            return None
+        if event == "line":
+            seen[0] = next(lines)
+            if seen[0] == at:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    draw = Mechanism.release
+
+    def noted(self, *args, **kwargs):
+        with (folder / "draws").open("a") as out:
+            out.write("noise\n")
+            out.flush()
+            os.fsync(out.fileno())
+        return draw(self, *args, **kwargs)
+
+    Mechanism.release = noted  # type: ignore[method-assign]
+    code = 1
+    try:
+        sys.settrace(trace)
+        publish(planned(folder), create_ledger=True)
+        sys.settrace(None)
+        os.write(write_end, str(seen[0]).encode())
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def draws(folder: Path) -> int:
+    return (folder / "draws").read_text().count("noise") if (folder / "draws").exists() else 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_killed_at_any_instant(folder: Path) -> None:
+    """Never noise without a charge, never two releases for one, never half a release; the next run ends it."""
+    lines = run_and_die(folder, None)
+    assert lines > 200
+    assert draws(folder) == 1
+    rng = random.Random(7)
+    for kill in range(KILLS):
+        for name in ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "draws"):
+            (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(folder / "release", ignore_errors=True)
+        at = rng.randrange(1, lines) if kill else lines - 1
+        deaths = 1 + (kill % 3 == 0)  # sometimes the next run dies too
+        for _ in range(deaths):
+            run_and_die(folder, at)
+            assert draws(folder) <= events(folder).count("reserved")
+            if (folder / "release").exists():
+                load(folder / "release")  # whole, its hashes right
+        run_and_die(folder, None)
+        told = events(folder)
+        assert told.count("released") == 1, (at, told)
+        assert told.count("reserved") <= deaths + 1
+        assert draws(folder) <= told.count("reserved")
+        head = load(folder / "release").manifest["ledger"]["head"]
+        with Ledger.view(folder / "ledger.sqlite") as ledger:
+            assert ledger.contains(head)
+        assert not leftovers(folder / "release")
+
+
+@pytest.mark.slow
+def test_killed_from_outside(folder: Path) -> None:
+    """The command itself, killed by the clock at a few instants, then run to its end."""
+    command = [sys.executable, "-m", "cbdp", "release", str(folder / "cbdp.toml"), "--create-ledger"]
+    start = time.perf_counter()
+    for part in (0.3, 0.6, 0.9):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(part * 4)
+        process.kill()
+        process.wait()
+        entries(folder)
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    assert events(folder).count("released") == 1
+    assert time.perf_counter() > start
+    load(folder / "release")

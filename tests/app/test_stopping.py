@@ -1,0 +1,301 @@
+"""Signals during a release: before the charge they stop it within two seconds, after it the release is finished.
+
+Real signals to real processes, at random instants: CBDP_KILLS=200 sends as many.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from publishing import events, planned, write_inputs
+
+from cbdp.app import cli, config
+from cbdp.app.publish import order, publish
+from cbdp.app.stopping import STOPPED, Stops
+from cbdp.errors import InputError
+from cbdp.privacy.ledger import Ledger
+from cbdp.release.loading import load
+from cbdp.release.saving import leftovers
+
+KILLS = max(24, int(os.environ.get("CBDP_KILLS", "24")))
+SOON = 2.0 + 1.0  # seconds: what is promised, and some for a machine that has other work
+NOTE = "; the release will be complete"
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with trips, stops and a configuration."""
+    write_inputs(tmp_path)
+    return tmp_path
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended."""
+
+    code: int
+    seconds: float  # since the first signal
+    said: str
+
+
+def nothing() -> None:
+    """Prepare nothing."""
+
+
+def command(folder: Path, prepare: Callable[[], None] = nothing) -> tuple[int, Path]:
+    """Run `cbdp release` in a child; its id once it listens to signals, and the file that holds what it says."""
+    said = folder / "said"
+    ready, tell = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(tell)
+        assert os.read(ready, 1) == b"!"
+        os.close(ready)
+        return child, said
+    code = 99
+    try:
+        prepare()
+        read = config.read
+
+        def told(path: str) -> Any:
+            os.write(tell, b"!")
+            return read(path)
+
+        config.read = told
+        sys.stdout = sys.stderr = said.open("w", encoding="utf-8")
+        code = cli.main(["release", str(folder / "cbdp.toml"), "--create-ledger"])
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def signalled(folder: Path, *when: tuple[float, int], prepare: Callable[[], None] = nothing) -> Ended:
+    """The end of a release that gets signals after so many seconds each."""
+    child, said = command(folder, prepare)
+    start = 0.0
+    for seconds, number in when:
+        time.sleep(seconds)
+        start = start or time.perf_counter()
+        os.kill(child, number)  # a child that has ended is still known until it is waited for
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return Ended(code, time.perf_counter() - start, said.read_text(encoding="utf-8"))
+
+
+def nothing_spent(folder: Path, ended: Ended) -> None:
+    """One line says so, and it is true."""
+    assert ended.code == 130, ended
+    assert ended.seconds < SOON
+    assert ended.said.splitlines()[-1] == f"cbdp: {STOPPED}"
+    assert "reserved" not in events(folder)
+    assert not (folder / "release").exists()
+    assert not leftovers(folder / "release")
+
+
+def finished(folder: Path, ended: Ended) -> None:
+    """Charged once, released once, and whole."""
+    assert ended.code == 0, ended
+    assert events(folder) == ["opened", "reserved", "released"]
+    load(folder / "release")
+    assert not leftovers(folder / "release")
+
+
+def clear(folder: Path) -> None:
+    for file in folder.glob("ledger.sqlite*"):
+        file.unlink()
+    shutil.rmtree(folder / "release", ignore_errors=True)
+
+
+def test_signals_at_any_instant(folder: Path) -> None:
+    """SIGINT and SIGTERM, alone or one after the other, spread over the whole run."""
+    whole = max(signalled(folder, (0.0, signal.SIGCHLD)).seconds for _ in (clear(folder), clear(folder)))
+    chance, stopped, noted = random.Random(11), 0, 0
+    for n in range(KILLS):
+        clear(folder)
+        both = chance.sample((signal.SIGINT, signal.SIGTERM), 2)
+        again = [(chance.uniform(0, 0.1), both[1])] if n % 3 == 0 else []
+        ended = signalled(folder, ((n + chance.random()) / KILLS * whole, both[0]), *again)
+        if "reserved" in events(folder):
+            finished(folder, ended)
+            noted += NOTE in ended.said
+        else:
+            nothing_spent(folder, ended)
+            stopped += 1
+    assert stopped >= KILLS / 12
+    assert noted >= KILLS / 12
+
+
+def test_the_command_itself(folder: Path) -> None:
+    """As a user starts it, with signals while it counts; then it is run to its end."""
+    program = [sys.executable, "-m", "cbdp", "release", str(folder / "cbdp.toml"), "--create-ledger"]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        clear(folder)
+        with subprocess.Popen(
+            program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as process:
+            heard = process.stderr.readline()  # type: ignore[union-attr]
+            start = time.perf_counter()
+            process.send_signal(number)
+            rest = process.stderr.read()  # type: ignore[union-attr]
+        ended = Ended(process.returncode, time.perf_counter() - start, heard + rest)
+        if "reserved" in events(folder):
+            finished(folder, ended)
+        else:
+            nothing_spent(folder, ended)
+    clear(folder)
+    assert subprocess.run(program, capture_output=True, check=False).returncode == 0
+
+
+def busy(*_: object, **__: object) -> None:
+    """Compiled code that never returns and never looks at signals."""
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n"
+    sqlite3.connect(":memory:").execute(endless).fetchall()
+
+
+def stubborn(*_: object, **__: object) -> None:
+    """Code that catches whatever is thrown at it."""
+    while True:
+        try:
+            while True:
+                time.sleep(0.01)
+        except BaseException:  # noqa: BLE001, S112
+            continue
+
+
+@pytest.mark.parametrize("work", [busy, stubborn])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_whoever_does_not_stop_is_stopped(folder: Path, work: Callable[..., None], number: int) -> None:
+    """While compiled code counts, or Python swallows the interruption."""
+    ended = signalled(folder, (0.3, number), prepare=lambda: setattr(order, "counted", work))
+    nothing_spent(folder, ended)
+    assert ended.seconds > 1
+
+
+def test_temporary_folders_are_removed_when_the_process_is_ended(folder: Path) -> None:
+    """A rehearsal that hangs leaves nothing beside the output, and no engine's folder either."""
+    from cbdp.trips import spill
+
+    def prepare() -> None:
+        def hang(run: order.Run) -> None:
+            with run.stops.temporary(folder / f".release.{'0' * 16}.partial"), spill.spill_folder() as place:
+                (folder / "spilled").write_text(str(place))
+                busy()
+
+        order.rehearse = hang
+
+    ended = signalled(folder, (1.0, signal.SIGTERM), prepare=prepare)
+    nothing_spent(folder, ended)
+    assert not Path((folder / "spilled").read_text()).exists()
+
+
+def test_an_engine_may_answer_an_interruption_with_any_error(folder: Path) -> None:
+    """It is the interruption that is told, not what it led to."""
+
+    def prepare() -> None:
+        def count(_: object) -> None:
+            try:
+                time.sleep(60)
+            except KeyboardInterrupt:
+                raise InputError("the trips cannot be read") from None
+
+        order.counted = count
+
+    ended = signalled(folder, (0.3, signal.SIGINT), prepare=prepare)
+    nothing_spent(folder, ended)
+    assert ended.seconds < 1.4
+
+
+def test_after_the_charge_every_signal_waits(folder: Path) -> None:
+    """However many come: each is answered with what is left to do, and the release is complete."""
+
+    def prepare() -> None:
+        measured = order.measured
+
+        def slow(*given: Any) -> Any:
+            time.sleep(1.0)
+            return measured(*given)
+
+        order.measured = slow
+
+    child, said = command(folder, prepare)
+    while "charged" not in said.read_text(encoding="utf-8"):
+        time.sleep(0.01)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        os.kill(child, number)
+        time.sleep(0.1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    ended = Ended(code, 0.0, said.read_text(encoding="utf-8"))
+    finished(folder, ended)
+    assert ended.said.count("charged: finishing, 4 stages left; the release will be complete") == 4
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["just before", "just after"])
+def test_at_the_moment_of_the_charge(folder: Path, first: bool) -> None:
+    """The signal comes right before the point of no return, or between it and the charge: one or the other, never half."""
+
+    def prepare() -> None:
+        def after_a_signal(function: Callable[..., Any]) -> Callable[..., Any]:
+            def inner(*given: Any, **options: Any) -> Any:
+                os.kill(os.getpid(), signal.SIGTERM)
+                return function(*given, **options)
+
+            return inner
+
+        if first:
+            Stops.no_return = after_a_signal(Stops.no_return)
+        else:
+            Ledger.reserve = after_a_signal(Ledger.reserve)
+
+    ended = signalled(folder, (0.0, signal.SIGCHLD), prepare=prepare)
+    if first:
+        nothing_spent(folder, ended)
+    else:
+        finished(folder, ended)
+
+
+def test_what_was_asked_in_vain_is_asked_again_at_the_charge() -> None:
+    """An interruption that some library swallowed is not forgotten: the point of no return raises it."""
+    with pytest.raises(KeyboardInterrupt, match="nothing was spent"), Stops() as stops:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)
+        except KeyboardInterrupt:
+            pass
+        stops.no_return(1)
+
+
+def test_a_library_leaves_signals_alone(folder: Path) -> None:
+    """Only a command catches them, and only while it runs; a handler that ignores is left in place."""
+    before = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    seen = set()
+
+    def say(_: str) -> None:
+        seen.add(tuple(map(signal.getsignal, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))))
+        seen.add(threading.active_count())
+
+    publish(planned(folder), say, create_ledger=True)
+    assert tuple(before) in seen
+    assert len({s for s in seen if isinstance(s, tuple)}) == 1
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as under nohup
+    try:
+        with Stops():
+            assert signal.getsignal(signal.SIGINT) is not before[0]
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before[2])
+    assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+    assert signal.set_wakeup_fd(-1) == -1

@@ -1,0 +1,64 @@
+"""GeoJSON: lines from origin to destination."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from exported import PLACES, city_release, released_trips, zone_trips
+
+from cbdp.errors import InputError
+from cbdp.release.export import export
+
+
+def test_geojson_lines_go_from_origin_to_destination(tmp_path: Path) -> None:
+    """Each flow starts at its origin's coordinates and ends at its destination's, with its count and period."""
+    release, trips = city_release(places=PLACES)
+    export(release, tmp_path / "out.geojson", "geojson")
+    made = json.loads((tmp_path / "out.geojson").read_text("utf-8"))
+    assert made["type"] == "FeatureCollection"
+    at = dict(zip(PLACES.ids, zip(PLACES.lon, PLACES.lat, strict=True), strict=True))
+    found = {}
+    for flow in made["features"]:
+        p = flow["properties"]
+        assert flow["geometry"]["type"] == "LineString"
+        start, end = flow["geometry"]["coordinates"]
+        assert tuple(start) == pytest.approx(at[p["origin"]])
+        assert tuple(end) == pytest.approx(at[p["destination"]])
+        found[p["origin"], p["destination"], p["time"]] = p["count"]
+    assert found == trips
+    assert all(isinstance(count, int) for count in found.values())
+
+
+def test_geojson_of_zones_is_between_the_means_of_their_stops(tmp_path: Path) -> None:
+    """Zones have no coordinates of their own; trips inside one are a line to itself."""
+    release, trips = city_release()
+    export(release, tmp_path / "out.geojson", "geojson", level="zone", places=PLACES)
+    flows_ = json.loads((tmp_path / "out.geojson").read_text("utf-8"))["features"]
+    found = {
+        (f["properties"]["origin"], f["properties"]["destination"], f["properties"]["time"]): f["properties"][
+            "count"
+        ]
+        for f in flows_
+    }
+    assert found == zone_trips(trips)
+    south = next(f for f in flows_ if f["properties"]["origin"] == f["properties"]["destination"] == "south")
+    assert south["geometry"]["coordinates"] == [[pytest.approx(-83.15), pytest.approx(42.35)]] * 2
+
+
+def test_places_without_coordinates_matter_only_where_trips_are(tmp_path: Path) -> None:
+    """A stop that trips use must have coordinates; one that none uses need not."""
+    lost = replace(PLACES, lat=np.array([np.nan, 42.2, 42.3, 42.4]), lon=np.array([np.nan, 1.0, 2.0, 3.0]))
+    release, _ = city_release()
+    for form in ("geojson", "matsim"):
+        with pytest.raises(InputError, match="no coordinates: give places"):
+            export(release, tmp_path / "out", form)
+        with pytest.raises(InputError, match="place 30 has no coordinates"):
+            export(release, tmp_path / "out", form, places=lost)
+    universe = release.features.universe
+    other = released_trips(universe, {(1001, 7, "06:00"): 4}, places=lost)
+    export(other, tmp_path / "out", "geojson")
+    assert len(json.loads((tmp_path / "out").read_text("utf-8"))["features"]) == 1

@@ -1,0 +1,57 @@
+"""What is protected, in words: the bound, the unit, δ, and where nothing is promised."""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from reported import Page, secured
+
+import cbdp
+from cbdp.features import opal
+from cbdp.report import build
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "factor"), [("1/10", "1.11"), ("1", "2.7"), ("3", "20.1"), ("10", "22,026")]
+)
+def test_protection_in_words(epsilon: str, factor: str):
+    """The bound is e to the ε, and the example is the belief that follows from even odds."""
+    universe = cbdp.Universe(origin=["A", "B"], destination=["A", "B"])
+    release = cbdp.ConstraintBased(cbdp.FeatureDag(universe, []), epsilon=epsilon).simulate(
+        np.array([3, 1, 4, 1]), 1
+    )
+    text = Page(build(secured(release))).text
+    assert (
+        f"changes the odds of any conclusion by at most a factor of e{'0.1' if '/' in epsilon else epsilon} = {factor}."
+        in text
+    )
+    odds = math.exp(Fraction(epsilon))
+    sure = float(re.search(r"50 % chance .* can raise that to at most ([\d.]+) %, whatever else", text)[1])
+    assert sure / 100 == pytest.approx(odds / (1 + odds), abs=0.005)
+    assert "The unit of protection is one trip" in text
+
+
+def test_unit_delta_and_missing_promises_are_spoken_of():
+    """A person as the unit, a replaced trip, a δ, no promise at all, and a simulation are each said in words."""
+    dag = opal(
+        cbdp.Universe(tap=["on", "off"], time=cbdp.periods("08:00", "09:00", "15min"), location=["M", "Q"])
+    )
+    counts = np.full(16, 40)
+    person = cbdp.Person("card & co", 4)
+    trips = {"tap": ["on"] * 3, "time": ["08:00"] * 3, "location": ["M"] * 3, "card & co": [1, 1, 2]}
+    simulation = cbdp.ConstraintBased(dag, 1, unit=person).simulate(trips, 1)
+    text = Page(build(secured(simulation))).text
+    assert "The unit of protection is one person" in text
+    assert "At most 4 trips of each person (told apart by the column “card & co”)" in text
+    assert "Simulation, not a release." in Page(build(simulation)).text
+    text = Page(build(secured(cbdp.StabilityHistogram(dag, 2).simulate(counts, 1)))).text
+    assert "Whether any one trip was this one or another" in text
+    assert "may fail with a probability of at most δ = 5e-07" in text
+    assert "Simulation" not in text
+    text = Page(build(secured(cbdp.ThresholdLaplace(dag, 2).simulate(counts, 1)))).text
+    assert "This release promises no differential privacy." in text
+    assert "changes the odds" not in text

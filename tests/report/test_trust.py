@@ -1,0 +1,51 @@
+"""Verdicts on tables, and the confidence they rest on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from reported import Page
+
+import cbdp
+from cbdp.estimate.intervals import Interval
+from cbdp.report import build
+from cbdp.report.published import publish
+from cbdp.report.trust import CARE, EMPTY, NOISE, TRUST, judge
+
+
+def test_other_confidence_is_stated(rush):
+    """Intervals of 95 % are called that."""
+    _, release, _ = rush
+    text = Page(build(replace(release, confidence=0.95))).text
+    assert "95 % interval" in text
+    assert "90 %" not in text
+
+
+def test_verdicts_follow_their_rule(rush):
+    """A typical half width of at most 20 % of the count is trusted, up to 100 % used with care, and beyond it noise."""
+    _, release, _ = rush
+    counts = release.counts("zone")
+    for wide, verdict in ((0.1, TRUST), (0.5, CARE), (1.5, NOISE)):
+        half = np.round(wide * counts).astype(np.int64)
+        made = {"zone": Interval(np.maximum(counts - half, 0), counts + half + np.maximum(half - counts, 0))}
+        found = judge(publish(replace(release, intervals=made)), "zone")
+        assert found.verdict == verdict
+        assert found.sure == np.mean(made["zone"].low > 0)
+        assert found.sure_trips == pytest.approx(counts[made["zone"].low > 0].sum() / counts.sum())
+    alone = judge(publish(replace(release, intervals={})), "zone")
+    assert alone.measured
+    assert (alone.scale, alone.noise) == (pytest.approx(20 / 3), 15)  # a table gets 3/20 of ε
+    assert alone.relative == pytest.approx(np.median(15 / counts[counts > 0]))
+    empty = replace(release, index=release.index[:0], value=release.value[:0], intervals={})
+    assert judge(publish(empty), "zone").verdict == EMPTY
+
+
+def test_noise_of_a_tree_is_not_said_to_be_that_of_a_feature():
+    """A hierarchical release measures levels: only those that are features themselves have a noise scale."""
+    city = cbdp.datasets.ann_arbor(hours=("08:00", "08:30"))
+    published = publish(cbdp.Hierarchical(city.features(), 1).simulate(city.trips, 1))
+    assert published.law("time") is not None
+    assert published.law("mode") is None
+    assert judge(published, "mode").verdict == EMPTY
