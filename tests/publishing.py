@@ -103,5 +103,11 @@ def entries(folder: Path) -> list[tuple[str, dict]]:
         return [(e.event, dict(e.fields)) for e in ledger.entries()]
 
 
+def warm(folder: Path) -> None:
+    """Load and compile everything once in this process, so that its children need not."""
+    write_inputs(folder)
+    first(folder)
+
+
 def events(folder: Path) -> list[str]:
     return [event for event, _ in entries(folder)]

@@ -18,6 +18,7 @@ from cbdp.estimate.tree import Tree, combine, tree_of
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.budget import shares
 from cbdp.privacy.entropy import InsecureSeededEntropy
+from cbdp.privacy.numbers import exact
 from cbdp.solvers.problem import bincount
 
 
@@ -26,7 +27,7 @@ def noisy_tree(case: Case, reading: Reading, epsilon: str, seed: int) -> tuple[T
     dag = case.trees[reading.order]
     levels = list(dag.features)
     measured = levels if reading.root else levels[1:]
-    spent = cbdp.privacy.budget.exact(epsilon) / (2 if reading.doubled else 1)
+    spent = exact(epsilon) / (2 if reading.doubled else 1)
     budget = by_budget(dag, reading, spent, measured)
     found = cbdp.measure(case.counts, dag, spent, budget, only=measured, entropy=InsecureSeededEntropy(seed))
     answers = {m.feature: m for m in found}

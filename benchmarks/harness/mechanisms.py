@@ -29,6 +29,7 @@ from cbdp.mechanisms import (
 from cbdp.mechanisms.base import Mechanism
 from cbdp.privacy.budget import BudgetLike
 from cbdp.privacy.entropy import InsecureSeededEntropy
+from cbdp.privacy.numbers import exact
 from cbdp.release.release import Release
 from cbdp.rounding.whole import round_trips
 
@@ -192,7 +193,7 @@ def opendp_tree(case: Case, epsilon: str) -> Run:
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
     counted = dp.t.make_b_ary_tree(*space, leaf_count=leaves, branching_factor=branching)
     levels = counted.map(case.unit.sensitivity)
-    measurement = counted >> dp.m.then_laplace(scale=levels / float(cbdp.privacy.budget.exact(epsilon)))
+    measurement = counted >> dp.m.then_laplace(scale=levels / float(exact(epsilon)))
     consistent = dp.t.make_consistent_b_ary_tree(branching_factor=branching)
     exact = case.counts.dense().tolist()
     return lambda _: np.array(consistent(measurement(exact)))

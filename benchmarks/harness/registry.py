@@ -32,13 +32,27 @@ BUILT_IN = ("data", "mechanisms", "rivals", "metrics")
 # what decides a result: the page and its figures may change without running anything again
 ASIDE = (
     "__main__",
-    "cli",
-    "demo",
-    "explain",
-    "publish",
+    "audit",
     "report",
-    "starter",
     "transit",
+    *(
+        f"app.{name}"
+        for name in (
+            "audit",
+            "cli",
+            "commands",
+            "demo",
+            "explain",
+            "fleet",
+            "guessing",
+            "init",
+            "internal",
+            "ledger",
+            "parts",
+        )
+    ),
+    "app.publish",
+    "app.stopping",
 )  # no run loads these
 DECIDING = ("registry", "specs", "worker", *BUILT_IN)
 
@@ -306,6 +320,11 @@ def _digest(paths: list[Path]) -> str:
     return made.hexdigest()[:16]
 
 
+def aside(module: str) -> bool:
+    """Whether a module of the package (without `cbdp.`) decides no result."""
+    return any(module == name or module.startswith(f"{name}.") for name in ASIDE)
+
+
 @lru_cache
 def code_version() -> str:
     """The hash of the package's sources, less what no run loads, and of what decides a result here."""
@@ -313,7 +332,9 @@ def code_version() -> str:
     package = [
         p for folder in (home, home / "features", home / "solvers") for p in sorted(folder.rglob("*.py"))
     ]
-    deciding = {p.resolve() for p in package if p.relative_to(home).parts[0].removesuffix(".py") not in ASIDE}
+    deciding = {
+        p.resolve() for p in package if not aside(".".join(p.relative_to(home).with_suffix("").parts))
+    }
     own = [here / f"{name}.py" for name in DECIDING]
     return _digest(
         [*sorted(deciding), *own, here.parent / "measure.py", here.parent / "ablation" / "case.py"]

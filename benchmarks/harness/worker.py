@@ -219,7 +219,7 @@ def warm() -> None:
     """
     from benchmarks.harness.data import dense_city
 
-    for library in ("pyarrow.csv", "pyarrow.parquet", "scipy.optimize", "cbdp.release.files"):
+    for library in ("pyarrow.csv", "pyarrow.parquet", "scipy.optimize", "cbdp.release.saving"):
         import_module(library)
     prepare(Setup())
     case = dense_city(20, stations=6, half_hours=2)

@@ -80,8 +80,9 @@ def _render(trips: Sequence[str], stops: str | None, found: Guess) -> str:
 
 HEAD = """\
 # A configuration of cbdp. Read it, edit it, then run:
-#   cbdp check THIS_FILE      explains what would be released; spends nothing and reads no trip
-#   cbdp release THIS_FILE    counts, spends and publishes
+#   cbdp check THIS_FILE            explains what would be released; spends nothing and reads no trip
+#   cbdp ledger create THIS_FILE    once, before the first release: begins the account of what is spent
+#   cbdp release THIS_FILE          counts, spends and publishes
 # Lines marked EDIT could not be guessed. Paths are relative to this file."""
 
 FEATURES = """\
@@ -105,7 +106,8 @@ def _data(trips: Sequence[str], stops: str | None, found: Guess) -> str:
     lines = [
         "[data]",
         f'trips = {given}  # a file, a list of files, a pattern, or a table: "duckdb:///city.db::trips"',
-        f"id = {_quoted(_name(trips))}  # the data set's name in the ledger: keep it as long as the trips are the same",
+        f"id = {_quoted(_name(trips))}  # a public name of the data set: keep it as long as the trips are the same",
+        '# riders = "card holders"  # if other data sets hold trips of the same people: one ledger and one cap for all of them',
         _columns(found.columns),
     ]
     if found.others:
@@ -177,7 +179,7 @@ def _privacy(person: str) -> str:
             "                        # or { total = 0.1, … } with a share for every table; `check` shows what each would do",
             "# target = { singleton = 1, zone = 2 }  # instead of budget: how much the error of each table matters",
             'ledger = "ledger.sqlite"',
-            "cap = 1.0               # the most this data set may ever spend: fixed when the ledger is created",
+            "cap = 1.0               # the most that may ever be spent on it: fixed when the ledger is created",
         ]
     )
 

@@ -3,9 +3,20 @@
 Nothing here comes from a person, so these sets may be counted, printed and shared freely.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from cbdp.datasets.ann_arbor import ann_arbor
-from cbdp.datasets.ann_arbor_city import ann_arbor_city
 from cbdp.datasets.dataset import Dataset, Statistic
 from cbdp.datasets.opal_taps import OpalTaps, opal_taps
 
+if TYPE_CHECKING:
+    from cbdp.transit.city import City
+
 __all__ = ["Dataset", "OpalTaps", "Statistic", "ann_arbor", "ann_arbor_city", "opal_taps"]
+
+
+def ann_arbor_city(*given: Any, **options: Any) -> "City":
+    """The built-in city as a shuttle service sees it: see `cbdp.datasets.shuttle_city`."""
+    from cbdp.datasets.shuttle_city import ann_arbor_city as made
+
+    return made(*given, **options)

@@ -111,7 +111,7 @@ def _json(label: Any) -> Any:
         tag, write, _ = TAGGED[type(label)]
         return {tag: write(label)}
     raise InputError(
-        f"the label {label!r} is of type {type(label).__name__}, which files do not hold: "
+        f"the label {label!r} is of type {type(label).__name__}, which files cannot hold: "
         "use text, numbers, dates, times, or tuples of them"
     )
 
@@ -131,7 +131,7 @@ def _label(given: Any) -> Any:
     if isinstance(given, dict):
         if len(given) != 1 or not given.keys() <= READERS.keys():
             kinds = ", ".join(READERS)
-            raise InputError(f"the label {json.dumps(given)} is of no known kind: use one of {kinds}")
+            raise InputError(f"the label {json.dumps(given)} is of no known kind: there are {kinds}")
         ((tag, text),) = given.items()
         return READERS[tag](text)
     return given

@@ -71,7 +71,7 @@ def check(features: FeatureDag) -> None:
     for name, attribute in universe.attributes.items():
         if name in NUMBERS:
             raise InputError(
-                f"{name!r} names a dimension or attribute, but files have a column {name!r}: rename it"
+                f"the dimension or attribute {name!r} has the name of a column that the files have already: rename it"
             )
         column(attribute.labels)
     for name in (*universe.attributes, *features.features):
@@ -137,7 +137,9 @@ def _beside(release: Release, levels: FeatureDag) -> dict[str, Measurement]:
     found: dict[str, Measurement] = {}
     for m in release.measurements:
         if m.feature not in levels:
-            raise InputError(f"a measurement of {m.feature!r}, which is none of {', '.join(levels.features)}")
+            raise InputError(
+                f"a measurement is of {m.feature!r}, which is not one of {', '.join(levels.features)}"
+            )
         own = release.features.features.get(m.feature)
         if own is not None and own.by == levels.features[m.feature].by:
             found.setdefault(m.feature, m)

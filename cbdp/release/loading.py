@@ -54,10 +54,10 @@ def load(folder: str | Path, verify: bool = True) -> Release:
 
 
 def _same(stated: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Refuse a manifest that says other things than its files do."""
+    """Refuse a manifest that disagrees with its files."""
     for key in stated:
         if key not in ("files", "ledger") and stated[key] != found.get(key):
-            raise InputError(f"what its manifest says of {key!r} is not what its files say")
+            raise InputError(f"its manifest and its files disagree about {key!r}")
 
 
 def read_manifest(place: Path) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def read_manifest(place: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((place / MANIFEST).read_text("utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{str(place)!r} is no release: it has no {MANIFEST}") from None
+        raise InputError(f"{str(place)!r} is not a release: it has no {MANIFEST}") from None
     except (OSError, ValueError):
         raise InputError(f"{str(place / MANIFEST)!r} cannot be read as JSON") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
@@ -79,7 +79,7 @@ def read_manifest(place: Path) -> dict[str, Any]:
             raise InputError(f"{str(place / MANIFEST)!r} is not a manifest of version 1") from None
     if manifest.get("version") != VERSION:
         raise InputError(
-            f"{str(place)!r} is of format version {manifest.get('version')!r}, this program reads {VERSION}"
+            f"{str(place)!r} has format version {manifest.get('version')!r}, and this program reads up to {VERSION}: update cbdp"
         )
     return manifest
 
@@ -109,7 +109,10 @@ def read_release(place: Path, manifest: Mapping[str, Any]) -> Release:
     reader = _Reader(place, dag, levels or dag)
     index, value = read_types(universe, trips, TRIPS), _numbers(trips["count"])
     if (len(index), int(value.sum())) != (manifest["trips"]["types"], manifest["trips"]["total"]):
-        raise InputError(f"{TRIPS!r} has {len(index)} types with {value.sum()} trips")
+        stated = f"{manifest['trips']['total']} trips of {manifest['trips']['types']} types"
+        raise InputError(
+            f"{TRIPS!r} has {value.sum()} trips of {len(index)} types, {MANIFEST} states {stated}"
+        )
     intervals = manifest["intervals"]
     return Release(
         dag,
@@ -153,7 +156,7 @@ def _described(manifest: Mapping[str, Any], name: str, what: str) -> Mapping[str
         if feature["name"] == name:
             return dict(feature)
     known = ", ".join(repr(f["name"]) for f in manifest["features"])
-    raise InputError(f"{MANIFEST} has {what} of {name!r}, which is none of its features: use one of {known}")
+    raise InputError(f"{MANIFEST} has {what} of {name!r}, which is not one of its features: {known}")
 
 
 def _numbers(held: pa.ChunkedArray) -> NDArray[Any]:
@@ -176,7 +179,7 @@ class _Reader:
             held = read_table(self.place / file)
             index = read_types(of.universe, held, file) if given["rows"] == "listed" else None
             if index is None and len(held) != of.size(name):
-                raise InputError(f"{file!r} has {len(held)} rows")
+                raise InputError(f"{file!r} has {len(held)} rows instead of {of.size(name)}")
             self._held[file] = (held, index)
         return self._held[file]
 
@@ -242,7 +245,7 @@ def _read_prior(place: Path, manifest: Mapping[str, Any], size: int) -> NDArray[
         return None
     weights = _numbers(read_table(place / given["file"])["weight"]).astype(np.float64)
     if len(weights) != size:
-        raise InputError(f"{given['file']!r} has {len(weights)} rows")
+        raise InputError(f"{given['file']!r} has {len(weights)} rows instead of {size}")
     return weights
 
 

@@ -152,8 +152,9 @@ class Release:
     ) -> Saved:
         """Write the release to a new folder: all of it, or nothing. `cbdp.load` reads it back.
 
-        `ledger` is what a ledger's `statement` says of the charge. `extra` are further files by name, such as a report; their hashes are in the manifest too. A release from a seeded
-        source is no release, and is refused unless `simulation` says that it is meant; its manifest then says so.
+        `ledger` is what a ledger's `statement` says of the charge. `extra` are further files by name, such as a report; their
+        hashes are in the manifest too. What came from a seeded source is refused, unless `simulation` says that it is meant; the
+        manifest then states that it protects nobody.
         """
         from cbdp.release.saving import save
 

@@ -50,7 +50,7 @@ def save(
     """Write a release to a new folder: into a temporary one beside it, made durable, then renamed."""
     if not release.secure and not simulation:
         raise InputError(
-            "this was drawn from a seeded source: it is a simulation, not a release; say simulation=True to save it as one"
+            "its noise came from a seeded source, so this is a simulation, not a release: pass simulation=True to save it as one"
         )
     target = Path(folder).absolute()
     _check_new(target)
@@ -97,7 +97,9 @@ def _check_extra(extra: Mapping[str, str | bytes], layout: Layout) -> None:
     taken = {sheet.path.partition("/")[0] for sheet in layout.sheets} | {MANIFEST}
     for name in extra:
         if not name or name in taken or name != Path(name).name or name.startswith(".") or "\\" in name:
-            raise InputError(f"a further file cannot be named {name!r}: choose a plain name that is free")
+            raise InputError(
+                f"{name!r} cannot be the name of a further file: choose a plain name that is not taken"
+            )
 
 
 def _write_all(layout: Layout, extra: Mapping[str, str | bytes], work: Path) -> dict[str, Any]:

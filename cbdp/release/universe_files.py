@@ -207,5 +207,5 @@ def read_types(universe: Universe, table: pa.Table, file: str) -> Ints:
     codes = [codes_in(column(d.values), table[name]) for name, d in universe.dimensions.items()]
     index = universe.rank_codes(codes)
     if len(index) and (index[0] < 0 or (np.diff(index) <= 0).any()):
-        raise InputError(f"{file!r} holds a row outside the universe, or out of order")
+        raise InputError(f"{file!r} has a row outside the universe, or out of order")
     return index

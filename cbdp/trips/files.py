@@ -13,7 +13,7 @@ from typing import Any
 
 from cbdp.errors import InputError
 
-PARQUET, TEXT = ".parquet", (".csv", ".csv.gz")
+PARQUET, TEXT = ".parquet", (".csv", ".csv.gz", ".txt")  # .txt as GTFS has it: CSV
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _check_kinds(paths: Sequence[Path]) -> None:
     texts = [p for p in paths if p.name.lower().endswith(TEXT)]
     for path in paths:
         if path not in parquet and path not in texts:
-            raise InputError(f"{str(path)!r}: trips are read from .parquet, .csv or .csv.gz")
+            raise InputError(f"{str(path)!r}: trips are read from .parquet, .csv, .csv.gz or .txt")
     if parquet and texts:
         raise InputError(f"{str(paths[0])!r} and others are Parquet and CSV together: give one kind")
 

@@ -71,14 +71,14 @@ def test_the_command_keeps_private_counts_out_of_public_places(
     """Inside a release at any depth, through a link, or under an innocent name it is refused; else it is marked."""
     plan = plan_of(city)
     plan.mechanism.simulate(np.ones(plan.universe.size, dtype=np.int64), 1).save(
-        city / "release", simulation=True
+        city / "published", simulation=True
     )
-    (city / "link").symlink_to(city / "release" / "features")
-    given = ["report", str(city / "release"), "--internal", str(city / "cbdp.toml")]
+    (city / "link").symlink_to(city / "published" / "features")
+    given = ["report", str(city / "published"), "--internal", str(city / "cbdp.toml")]
     before = state_of(city)
     for out, said in (
-        ("release/internal.html", "lies in the release"),
-        ("release/features/internal.html", "lies in the release"),
+        ("published/internal.html", "lies in the release"),
+        ("published/features/internal.html", "lies in the release"),
         ("link/internal.html", "lies in the release"),
         ("report.html", "use '.*report-internal.html'"),
     ):
@@ -89,5 +89,5 @@ def test_the_command_keeps_private_counts_out_of_public_places(
     assert cli.main([*given, "--out", str(city / "report-internal.html")]) == 0
     assert INTERNAL in capsys.readouterr().out
     assert INTERNAL in (city / "report-internal.html").read_text("utf-8")
-    assert cli.main(["report", str(city / "release"), "--out", str(city / "report.html")]) == 0
+    assert cli.main(["report", str(city / "published"), "--out", str(city / "report.html")]) == 0
     assert INTERNAL not in (city / "report.html").read_text("utf-8")

@@ -5,6 +5,7 @@ Real signals to real processes, at random instants: CBDP_KILLS=200 sends as many
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from publishing import events, planned, write_inputs
+from publishing import events, planned, warm, write_inputs
 
 from cbdp.app import cli, config
 from cbdp.app.publish import order, publish
@@ -34,7 +35,16 @@ KILLS = max(24, int(os.environ.get("CBDP_KILLS", "24")))
 SOON = 2.0 + 1.0  # seconds: what is promised, and some for a machine that has other work
 NOTE = "; the release will be complete"
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Children shall not have to load and compile."""
+    warm(tmp_path_factory.mktemp("warm"))
 
 
 @pytest.fixture
@@ -84,16 +94,20 @@ def command(folder: Path, prepare: Callable[[], None] = nothing) -> tuple[int, P
         os._exit(code)
 
 
-def signalled(folder: Path, *when: tuple[float, int], prepare: Callable[[], None] = nothing) -> Ended:
-    """The end of a release that gets signals after so many seconds each."""
+def signalled(
+    folder: Path, *when: tuple[float, int], prepare: Callable[[], None] = nothing, after: str = ""
+) -> Ended:
+    """The end of a release that gets signals after so many seconds each, from when it has said some words."""
     child, said = command(folder, prepare)
+    while after not in said.read_text(encoding="utf-8"):
+        time.sleep(0.01)
     start = 0.0
     for seconds, number in when:
         time.sleep(seconds)
         start = start or time.perf_counter()
         os.kill(child, number)  # a child that has ended is still known until it is waited for
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return Ended(code, time.perf_counter() - start, said.read_text(encoding="utf-8"))
+    return Ended(code, time.perf_counter() - start if when else 0.0, said.read_text(encoding="utf-8"))
 
 
 def nothing_spent(folder: Path, ended: Ended) -> None:
@@ -122,7 +136,7 @@ def clear(folder: Path) -> None:
 
 def test_signals_at_any_instant(folder: Path) -> None:
     """SIGINT and SIGTERM, alone or one after the other, spread over the whole run."""
-    whole = max(signalled(folder, (0.0, signal.SIGCHLD)).seconds for _ in (clear(folder), clear(folder)))
+    whole = signalled(folder, (0.0, signal.SIGCHLD)).seconds  # which nobody minds
     chance, stopped, noted = random.Random(11), 0, 0
     for n in range(KILLS):
         clear(folder)
@@ -162,12 +176,14 @@ def test_the_command_itself(folder: Path) -> None:
 
 def busy(*_: object, **__: object) -> None:
     """Compiled code that never returns and never looks at signals."""
+    print("at work", file=sys.stderr, flush=True)
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n"
     sqlite3.connect(":memory:").execute(endless).fetchall()
 
 
 def stubborn(*_: object, **__: object) -> None:
     """Code that catches whatever is thrown at it."""
+    print("at work", file=sys.stderr, flush=True)
     while True:
         try:
             while True:
@@ -180,7 +196,7 @@ def stubborn(*_: object, **__: object) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_whoever_does_not_stop_is_stopped(folder: Path, work: Callable[..., None], number: int) -> None:
     """While compiled code counts, or Python swallows the interruption."""
-    ended = signalled(folder, (0.3, number), prepare=lambda: setattr(order, "counted", work))
+    ended = signalled(folder, (0.1, number), prepare=lambda: setattr(order, "counted", work), after="at work")
     nothing_spent(folder, ended)
     assert ended.seconds > 1
 
@@ -197,7 +213,7 @@ def test_temporary_folders_are_removed_when_the_process_is_ended(folder: Path) -
 
         order.rehearse = hang
 
-    ended = signalled(folder, (1.0, signal.SIGTERM), prepare=prepare)
+    ended = signalled(folder, (0.1, signal.SIGTERM), prepare=prepare, after="at work")
     nothing_spent(folder, ended)
     assert not Path((folder / "spilled").read_text()).exists()
 
@@ -207,6 +223,7 @@ def test_an_engine_may_answer_an_interruption_with_any_error(folder: Path) -> No
 
     def prepare() -> None:
         def count(_: object) -> None:
+            print("at work", file=sys.stderr, flush=True)
             try:
                 time.sleep(60)
             except KeyboardInterrupt:
@@ -214,7 +231,7 @@ def test_an_engine_may_answer_an_interruption_with_any_error(folder: Path) -> No
 
         order.counted = count
 
-    ended = signalled(folder, (0.3, signal.SIGINT), prepare=prepare)
+    ended = signalled(folder, (0.1, signal.SIGINT), prepare=prepare, after="at work")
     nothing_spent(folder, ended)
     assert ended.seconds < 1.4
 
@@ -231,14 +248,8 @@ def test_after_the_charge_every_signal_waits(folder: Path) -> None:
 
         order.measured = slow
 
-    child, said = command(folder, prepare)
-    while "charged" not in said.read_text(encoding="utf-8"):
-        time.sleep(0.01)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        os.kill(child, number)
-        time.sleep(0.1)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    ended = Ended(code, 0.0, said.read_text(encoding="utf-8"))
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    ended = signalled(folder, *((0.1, n) for n in numbers), prepare=prepare, after="charged")
     finished(folder, ended)
     assert ended.said.count("charged: finishing, 4 stages left; the release will be complete") == 4
 
@@ -260,7 +271,7 @@ def test_at_the_moment_of_the_charge(folder: Path, first: bool) -> None:
         else:
             Ledger.reserve = after_a_signal(Ledger.reserve)
 
-    ended = signalled(folder, (0.0, signal.SIGCHLD), prepare=prepare)
+    ended = signalled(folder, prepare=prepare)
     if first:
         nothing_spent(folder, ended)
     else:
@@ -269,13 +280,16 @@ def test_at_the_moment_of_the_charge(folder: Path, first: bool) -> None:
 
 def test_what_was_asked_in_vain_is_asked_again_at_the_charge() -> None:
     """An interruption that some library swallowed is not forgotten: the point of no return raises it."""
-    with pytest.raises(KeyboardInterrupt, match="nothing was spent"), Stops() as stops:
-        try:
-            os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(1)
-        except KeyboardInterrupt:
-            pass
-        stops.no_return(1)
+
+    def run() -> None:
+        with Stops() as stops:
+            with contextlib.suppress(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(1)
+            stops.no_return(1)
+
+    with pytest.raises(KeyboardInterrupt, match="nothing was spent"):
+        run()
 
 
 def test_a_library_leaves_signals_alone(folder: Path) -> None:

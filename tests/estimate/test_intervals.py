@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import FrozenInstanceError, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,12 @@ import pytest
 import cbdp
 from cbdp.errors import InputError
 from cbdp.estimate import intervals as module
-from cbdp.estimate.intervals import intervals
+from cbdp.estimate.intervals import Interval
 from cbdp.measuring.samplers.geometric import GeometricSampler
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, Mechanism, StabilityHistogram
+from cbdp.mechanisms.again import Again
+from cbdp.privacy.entropy import InsecureSeededEntropy
+from cbdp.progress import watched
 
 STOPS = cbdp.Dimension(
     [f"s{i}" for i in range(16)], zone=[f"z{i // 2 if i < 6 else 3 + i // 8}" for i in range(16)]
@@ -40,6 +45,12 @@ def _trips(full: float, mean: float, seed: int = 0) -> np.ndarray:
     zone = DAG.partition("zone").of_every_type()
     counts[rng.random(DAG.size("zone"))[zone] < 0.3] = 0
     return counts.astype(np.int64)
+
+
+def intervals(
+    mechanism: Mechanism, release: cbdp.Release, confidence: float = 0.9, **options: Any
+) -> Mapping[str, Interval]:
+    return mechanism.intervals(release, confidence, **options)
 
 
 SPARSE, DENSE = _trips(0.02, 12.0), _trips(0.6, 4.0)
@@ -132,10 +143,9 @@ def test_progress_counts_the_runs() -> None:
     """Every run is reported once, in order."""
     mechanism, seen = Laplace(DAG, epsilon=1), []
     release = mechanism.simulate(SPARSE, seed=1)
-    intervals(
-        mechanism, release, runs=20, features=["total"], progress=lambda done, of: seen.append((done, of))
-    )
-    assert seen == [(i + 1, 20) for i in range(20)]
+    with watched(lambda stage, done: seen.append((stage, done))):
+        intervals(mechanism, release, runs=20, features=["total"])
+    assert [s for s in seen if s[0] == "runs"] == [("runs", (i + 1) / 20) for i in range(20)]
 
 
 @pytest.mark.parametrize("kind", [Laplace, ConstraintBased])
@@ -157,7 +167,8 @@ def test_people_as_the_unit() -> None:
     codes = zip(UNIVERSE.dimensions.items(), UNIVERSE.unrank_codes(place), strict=True)
     trips: dict[str, Any] = {name: [d.values[c] for c in code] for (name, d), code in codes}
     release = mechanism.simulate({**trips, "card": np.arange(len(place))}, seed=0)
-    stand_in = cbdp.count(module._trips(release, mechanism), UNIVERSE, unit=mechanism.protects)
+    stand_in = Again(mechanism, release).trips
+    assert stand_in.unit == mechanism.unit
     assert stand_in.index.tolist() == release.index.tolist()
     assert stand_in.value.tolist() == release.value.tolist()
     total = intervals(mechanism, release, runs=19, features=["total"])["total"]
@@ -186,7 +197,7 @@ def test_suppressed_counts_may_have_been_as_large_as_the_threshold() -> None:
     made = intervals(mechanism, release, features=["singleton"])["singleton"]
     hidden = release.counts("singleton") == 0
     assert (made.low[hidden] == 0).all()
-    assert (made.high[hidden] >= mechanism.threshold("singleton") - 1).all()
+    assert (made.high[hidden] >= mechanism.threshold_of("singleton") - 1).all()
     assert ((made.low <= trips) & (trips <= made.high))[trips > 0].mean() > 0.8
 
 
@@ -223,8 +234,8 @@ def test_ranges_keep_their_promise_for_any_law() -> None:
 def test_inversion_of_known_noise() -> None:
     """Counts with noise cut off at zero, truth known: each true count is covered as often as asked."""
     truth = np.repeat(np.arange(0, 60, 3), 40)
-    noise = GeometricSampler(cbdp.privacy.budget.positive(5))
-    entropy = cbdp.measuring.noise.InsecureSeededEntropy(11)
+    noise = GeometricSampler(Fraction(5))
+    entropy = InsecureSeededEntropy(11)
     runs = noise.sample(40 * len(truth), entropy).reshape(40, -1)
     drawn = np.maximum(truth + runs, 0) - truth
     held = []
@@ -272,7 +283,7 @@ def test_the_mechanism_must_be_the_one_that_made_the_release() -> None:
     release = Laplace(DAG, epsilon=1).simulate(SPARSE, seed=0)
     fewer = cbdp.FeatureDag(UNIVERSE, [cbdp.Feature("time", by="time")])
     for other in (ConstraintBased(DAG, epsilon=1), Laplace(DAG, epsilon=2)):
-        with pytest.raises(InputError, match="give the one that made it"):
+        with pytest.raises(InputError, match="use the one that made it"):
             intervals(other, release)
     with pytest.raises(InputError, match="they must agree"):
         intervals(Laplace(fewer, epsilon=1), release)
@@ -284,3 +295,35 @@ def test_tables_that_the_trips_do_not_add_up_to_are_refused() -> None:
     release = mechanism.simulate(DENSE, seed=0)
     with pytest.raises(InputError, match="table 'time'"):
         intervals(mechanism, release)
+
+
+# A feature with very unequal elements that is measured only through a finer one
+
+UNEQUAL = [1, 1, 2, 8, 48]  # stops of each region
+PLACES = cbdp.Dimension(range(60), region=np.repeat(np.arange(5), UNEQUAL).tolist())
+REGIONS = cbdp.FeatureDag(
+    cbdp.Universe(stop=PLACES, time=range(3)),
+    [cbdp.Feature("region", by="stop.region"), cbdp.Feature("stop", by="stop")],
+)
+
+
+@pytest.mark.parametrize("preset", ["best", "paper"])
+def test_unequal_elements_of_an_unmeasured_feature(preset: str) -> None:
+    """Each region is covered as often as asked, and its interval is as wide as the noise of its own stops adds up to."""
+    truth = np.random.default_rng(3).poisson(60, REGIONS.universe.size)
+    mechanism = ConstraintBased(REGIONS, 1, measured=["stop", "singleton"], preset=preset)
+    wanted = cbdp.count(truth, REGIONS.universe).of(REGIONS, "region")
+    held, width = [], []
+    for seed in range(60):
+        release = mechanism.simulate(truth, seed)
+        made = mechanism.intervals(release, 0.9, features=["region"], runs=39)["region"]
+        held.append((made.low <= wanted) & (wanted <= made.high))
+        width.append(made.high - made.low)
+    covered = np.mean(held, axis=0)
+    assert (covered >= 0.9 - 3.5 * np.sqrt(0.09 / 60)).all(), covered
+    assert covered[-1] < 1, "an interval that is never wrong is too wide"
+    noise = next(m for m in release.measurements if m.feature == "stop").variance[0]
+    # the sum of n stops' noise has deviation √(n v); a normal one is within ±1.64 deviations nine times in ten
+    told = np.mean(width, axis=0) / (2 * 1.64 * np.sqrt(noise * np.array(UNEQUAL)))
+    assert (told > 0.7).all(), told
+    assert (told < 1.3).all(), told

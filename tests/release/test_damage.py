@@ -68,8 +68,6 @@ def test_a_manifest_that_names_no_feature_of_its_own_is_damage(tmp_path: Path, v
         assert message in str(caught.value)
 
     intervals = original["intervals"] | {"features": [*original["intervals"]["features"], "speed"]}
-    refused(
-        {"intervals": intervals}, f"intervals of 'speed', which is none of its features: use one of {known}"
-    )
+    refused({"intervals": intervals}, f"intervals of 'speed', which is not one of its features: {known}")
     others = [f for f in original["features"] if f["name"] != "singleton"]
-    refused({"features": others}, "an estimate of 'singleton', which is none of its features")
+    refused({"features": others}, "an estimate of 'singleton', which is not one of its features")

@@ -38,5 +38,5 @@ def test_a_column_gives_its_labels_back(labels: list[Any]) -> None:
 @pytest.mark.parametrize("text", ['{"colour":"red"}', "{}", '{"date":"2026-03-02","time":"08:00"}'])
 def test_a_label_of_no_known_kind_is_refused(text: str) -> None:
     """A tag that no label has, none, or two: the error has the label and the tags there are."""
-    with pytest.raises(InputError, match="of no known kind: use one of datetime, date, time, bytes"):
+    with pytest.raises(InputError, match="of no known kind: there are datetime, date, time, bytes"):
         decoded(text)

@@ -210,5 +210,5 @@ def test_a_manifest_that_calls_a_simulation_private_is_refused(tmp_path: Path) -
         {"secure": True, "status": "release"},
     ):
         manifest.write_text(json.dumps(stated | changed), "utf-8")
-        with pytest.raises(InputError, match=r"schema|is not what its files say"):
+        with pytest.raises(InputError, match=r"schema|its manifest and its files disagree"):
             load(tmp_path / "out")

@@ -108,44 +108,54 @@ def _moment(value: Any, clock: cbdp.Clock) -> Moment:
     if isinstance(value, dt.datetime):
         return _local(value, clock)
     if isinstance(value, dt.date):
-        return value, None
+        return (value, None) if 1850 <= value.year < 2150 else (None, None)
     if isinstance(value, dt.time):
         return None, value.hour * 3600 + value.minute * 60 + value.second
-    if clock.format in ("epoch_s", "epoch_ms"):
-        seconds = int(value) // (1000 if clock.format == "epoch_ms" else 1)
-        return _local(dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds), clock)  # noqa: DTZ001
+    if value is not None and clock.format in ("epoch_s", "epoch_ms"):
+        try:
+            seconds = _whole(value, untyped=False) // (1000 if clock.format == "epoch_ms" else 1)  # type: ignore[operator]
+            return _local(dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds), clock)  # noqa: DTZ001
+        except (OverflowError, TypeError):
+            return None, None
     return None, int(value) * 3600 if value in range(24) else None
 
 
 def _written(text: str, clock: cbdp.Clock) -> Moment:
     if clock.format is not None and not str(clock.format).startswith("epoch"):
         try:
-            return _local(dt.datetime.strptime(text, str(clock.format)), clock)  # noqa: DTZ007
+            return _local(dt.datetime.strptime(text.strip(" "), str(clock.format)), clock)  # noqa: DTZ007
         except ValueError:
             return None, None
-    if clock.format is not None or re.fullmatch(r"\d\d?(\.0*)?", text, re.ASCII):
+    if clock.format is not None or DIGITS.fullmatch(text):
         return _moment(_whole(text, untyped=True), clock)
     try:
         if found := STAMP.fullmatch(text):
             day = dt.date(*map(int, found[1].split("-")))
             read = dt.time.fromisoformat(found[2].zfill(5) + (found[3] or ""))
-            offset = (
-                found[5] and dt.datetime.strptime(found[5].replace("Z", "+0000").ljust(5, "0"), "%z").tzinfo
-            )
-            return _local(dt.datetime.combine(day, read, offset), clock)
+            offset = (found[5] or "").replace("Z", "+0000").replace(":", "")
+            zone = dt.datetime.strptime(offset.ljust(5, "0"), "%z").tzinfo if offset else None
+            return _local(dt.datetime.combine(day, read, zone), clock)
         if re.fullmatch(r" *\d\d?:\d\d(:\d\d(\.\d+)?)? *", text, re.ASCII):
-            return _moment(
-                dt.time.fromisoformat(text.strip().zfill(5 if text.count(":") == 1 else 8)[:8]), clock
-            )
-        return dt.date(*map(int, text.strip(" ").split("-"))), None
-    except (ValueError, TypeError):
-        return None, None
+            hour, _, rest = text.strip(" ").partition(":")
+            return _moment(dt.time.fromisoformat(f"{hour.zfill(2)}:{rest.partition('.')[0]}"), clock)
+        if re.fullmatch(r" *\d{4}-\d\d?-\d\d? *", text, re.ASCII):
+            return _moment(dt.date(*map(int, text.strip(" ").split("-"))), clock)
+    except ValueError:
+        pass
+    return None, None
 
 
 def _local(stamp: dt.datetime, clock: cbdp.Clock) -> Moment:
-    if stamp.tzinfo or clock.timezone:
-        aware = stamp if stamp.tzinfo else stamp.replace(tzinfo=dt.UTC)
-        stamp = aware.astimezone(ZoneInfo(clock.timezone or "UTC"))
-    if not 1800 <= stamp.year < 2200:
+    aware = stamp if stamp.tzinfo else stamp.replace(tzinfo=dt.UTC)
+    if not 1850 <= aware.astimezone(dt.UTC).year < 2150:
         return None, None
+    if clock.timezone or stamp.tzinfo:
+        stamp = aware.astimezone(_zone(clock.timezone or "UTC"))
     return stamp.date(), stamp.hour * 3600 + stamp.minute * 60 + stamp.second
+
+
+def _zone(name: str) -> dt.tzinfo:
+    if found := re.fullmatch(r"([+-])(\d\d):(\d\d)", name):
+        minutes = int(found[2]) * 60 + int(found[3])
+        return dt.timezone(dt.timedelta(minutes=-minutes if found[1] == "-" else minutes))
+    return ZoneInfo(name)

@@ -82,7 +82,7 @@ def flows(
         if end not in names:
             raise InputError(
                 f"the release has no dimension {end!r} (it has {', '.join(names)}): "
-                "this format is for trips from an origin to a destination, say which dimensions those are"
+                "this format needs trips from an origin to a destination; name those dimensions with origin and destination"
             )
     codes = dict(zip(names, universe.unrank_codes(release.index), strict=True))
     ids, ends = _places(universe, origin, destination, level)
@@ -115,7 +115,7 @@ def _places(
 def _periods(dimensions: dict[str, Dimension]) -> tuple[Period, ...]:
     if math.prod(len(d) for d in dimensions.values()) > MOST:
         raise InputError(
-            f"{' × '.join(dimensions)} make more than {MOST:,} periods: too many for this format"
+            f"{' × '.join(dimensions)} make more than {MOST:,} periods, too many for this format: choose another one"
         )
     clock = next((n for n, d in dimensions.items() if d.edges is not None), None)
     starts = {n: _days(d) for n, d in dimensions.items() if n != clock}

@@ -43,8 +43,8 @@ class Omx(Format):
         size = len(made.ids)
         if size > LARGEST or len(made.periods) > MATRICES:
             raise InputError(
-                f"{len(made.periods):,} matrices of {size:,} × {size:,} are more than Open Matrix is for: add stops up "
-                "to zones with level='zone', or choose another format"
+                f"{len(made.periods):,} matrices of {size:,} × {size:,} are too many or too large for Open Matrix: add stops up to "
+                "zones with level='zone', or choose another format"
             )
         small = int(made.count.max(initial=0)) < 2**31
         with h5py.File(path, "w", libver="earliest") as out:

@@ -21,7 +21,11 @@ ENGINES: Parts[Engine] = Parts(
 
 
 def engine_for(trips: Any) -> Engine:
-    """The engine that opens these trips: ours that runs embedded is asked last, because it takes whatever hands out Arrow."""
+    """The engine that opens these trips. DuckDB is asked first for what is nobody else's, and last for whatever hands out Arrow."""
+    from cbdp.trips.engines.duckdb import DuckDB
+
+    if DuckDB().owns(trips):
+        return DuckDB()
     names = list(ENGINES.names())
     for name in [*names[1:], names[0]]:
         engine = ENGINES.get(name)
@@ -31,7 +35,8 @@ def engine_for(trips: Any) -> Engine:
         scheme = trips.partition("://")[0]
         raise InputError(f"no engine opens {scheme} URLs: there are {', '.join(names)}")
     raise InputError(
-        f"trips of type {type(trips).__name__} cannot be read as a table: give a path, a data frame, an Arrow table or a URL"
+        f"trips of type {type(trips).__name__} cannot be read as a table: "
+        "give a path, a data frame, an Arrow table or a URL"
     )
 
 

@@ -23,11 +23,13 @@ from cbdp.trips.engines.duckdb_dialect import DuckDialect, Stored
 from cbdp.trips.engines.duckdb_open import Opened, Relation, reading
 from cbdp.trips.files import are_files
 from cbdp.trips.plan import Plan
+from cbdp.trips.preparing import Prepared
 from cbdp.trips.spill import spill_folder
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")
 
+IN_MEMORY = ("pandas", "polars", "pyarrow", "duckdb", "_duckdb")  # libraries whose tables are read as Arrow
 ROWS = 1_000_000  # of a batch that comes out
 ROWS_PER_MB = 12_000  # of persons' trips that are bounded at once
 MOST_TURNS = 2**12
@@ -41,10 +43,16 @@ class DuckDB(Engine):
     about: ClassVar[str] = "in this process: Parquet, CSV, DuckDB databases, Arrow, pandas, polars, columns"
 
     def opens(self, trips: Any) -> bool:
+        return self.owns(trips) or hasattr(trips, "__arrow_c_stream__")
+
+    def owns(self, trips: Any) -> bool:
+        """Whether no other engine needs to be asked: files, DuckDB's URLs, columns, and the usual tables in memory."""
         if isinstance(trips, str) and "://" in trips:
             return trips.startswith("duckdb://")
-        table = isinstance(trips, Mapping) or hasattr(trips, "__arrow_c_stream__")
-        return are_files(trips) or table or type(trips).__module__.partition(".")[0] == "pandas"
+        if isinstance(trips, Prepared):
+            return True
+        library = type(trips).__module__.partition(".")[0]
+        return are_files(trips) or isinstance(trips, Mapping) or library in IN_MEMORY
 
     @contextmanager
     def open(self, trips: Any, wanted: Sequence[str] | None = None) -> Iterator[DuckSource]:

@@ -13,9 +13,10 @@ from typing import Any
 
 from cbdp.errors import InputError
 from cbdp.trips import files as on_disk
-from cbdp.trips.engines import arrow
+from cbdp.trips.engines import arrow, duckdb_prepare
 from cbdp.trips.engines.duckdb_dialect import Stored, identifier, literal
 from cbdp.trips.kinds import Schema, check_names
+from cbdp.trips.preparing import Prepared
 
 MEMORY_MB = 2000  # what the engine may hold before it spills
 
@@ -41,6 +42,8 @@ class Opened:
 
 
 def open_trips(engine: Any, trips: Any, wanted: Sequence[str] | None) -> Opened:
+    if isinstance(trips, Prepared):
+        return duckdb_prepare.opened(engine, open_trips(engine, trips.trips, trips.by.needs), trips.by)
     if isinstance(trips, str) and "://" in trips:
         return _database(engine, trips)
     if on_disk.are_files(trips):

@@ -31,7 +31,9 @@ class Spark(Engine):
     """A Spark session, classic or Connect."""
 
     name: ClassVar[str] = "spark"
-    about: ClassVar[str] = "on an Apache Spark cluster: DataFrames, spark:// and sc:// URLs of Parquet, Delta and catalog tables"
+    about: ClassVar[str] = (
+        "on an Apache Spark cluster: DataFrames, spark:// and sc:// URLs of Parquet, Delta and catalog tables"
+    )
 
     def opens(self, trips: Any) -> bool:
         url = isinstance(trips, str) and trips.partition("://")[0] in spark_open.SCHEMES and "://" in trips
@@ -104,15 +106,19 @@ class SparkSource(SqlSource):
         table = self._session.sql(query).toArrow()
         return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
-    def _batches(self, query: str, *, by: str | None = None) -> Iterator[Any]:
-        """An answer in slices: a driver holds no more than one of them."""
-        frame = self._store(self._session.sql(query))
+    def _batches(self, query: str, most: int | None = None, *, by: str | None = None) -> Iterator[Any]:
+        """An answer in slices, one of which the driver holds at a time."""
+        frame = self._session.sql(query)
+        order = frame.columns if by else []
+        if most is not None and most <= SLICE:
+            yield from frame.toArrow().to_batches()
+            return
+        frame = self._store(frame)
         try:
             slices = max(1, math.ceil(frame.count() / SLICE))
-            order = frame.columns if by else []
+            who = by or ", ".join(SPARK.identifier(column) for column in frame.columns)
             for n in range(slices):
-                own = f"PMOD(XXHASH64({by or ', '.join(map(SPARK.identifier, frame.columns))}), {slices}) = {n}"
-                part = frame.where(own) if slices > 1 else frame
+                part = frame.where(f"PMOD(XXHASH64({who}), {slices}) = {n}")
                 yield from (part.orderBy(*order) if order else part).toArrow().to_batches()
         finally:
             self._release(frame)
@@ -130,7 +136,9 @@ class SparkSource(SqlSource):
             raise
         except Exception as wrong:  # noqa: BLE001 - of many kinds, and their text may quote private values
             kind = getattr(wrong, "getCondition", lambda: None)() or type(wrong).__name__
-            raise InputError(f"{self.schema.label} could not be counted by Spark ({kind}): its own log says why") from None
+            raise InputError(
+                f"{self.schema.label} could not be counted by Spark ({kind}): its own log says why"
+            ) from None
 
     def close(self) -> None:
         with self._reading():

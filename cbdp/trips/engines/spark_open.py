@@ -1,10 +1,10 @@
 """What Spark opens: DataFrames, and URLs that name a cluster and a table. Opening looks at schemas alone.
 
-    spark://host:7077::parquet:/data/trips     a folder or file of Parquet (or orc:, delta:, iceberg:), on a standalone cluster
-    spark://host:7077::hive.rides.trips        a table of the session's catalogs
-    spark://yarn::…   spark://local[4]::…      another master
-    spark://::…                                the session that runs already, or as spark-defaults.conf has it
-    sc://host:15002::…                         Spark Connect
+spark://host:7077::parquet:/data/trips     a folder or file of Parquet (or orc:, delta:, iceberg:), on a standalone cluster
+spark://host:7077::hive.rides.trips        a table of the session's catalogs
+spark://yarn::…   spark://local[4]::…      another master
+spark://::…                                the session that runs already, or as spark-defaults.conf has it
+sc://host:15002::…                         Spark Connect
 """
 
 from __future__ import annotations
@@ -109,13 +109,17 @@ def _table(session: Any, table: str, wanted: Sequence[str] | None) -> Opened:
         raise
     except Exception as wrong:  # noqa: BLE001 - of many kinds, and their text may quote a token
         kind = getattr(wrong, "getCondition", lambda: None)() or type(wrong).__name__
-        raise InputError(f"{label} cannot be opened by Spark ({kind}): check its name, and the session's packages") from None
+        raise InputError(
+            f"{label} cannot be opened by Spark ({kind}): check its name, and the session's packages"
+        ) from None
 
 
 def _stored(session: Any, kind: str, path: str, wanted: Sequence[str] | None, label: str) -> Opened:
     """A file or folder. Where this machine sees it, each file is counted once, whatever links lead to it."""
     if set("*?[]{},") & set(path):
-        raise InputError(f"{path!r} is a pattern, which may find a file twice: name one folder, file or table")
+        raise InputError(
+            f"{path!r} is a pattern, which may find a file twice: name one folder, file or table"
+        )
     here = Path(path.removeprefix("file://").removeprefix("file:"))
     read = session.read.format(kind)
     if kind != "parquet" or not here.exists():
@@ -143,6 +147,10 @@ def _arrow(kind: Any) -> Any:
         return pa.decimal128(kind.precision, kind.scale)
     simple = {"byte": pa.int8(), "short": pa.int16(), "integer": pa.int32(), "long": pa.int64()}
     simple |= {"float": pa.float32(), "double": pa.float64(), "boolean": pa.bool_(), "void": pa.null()}
-    simple |= {"timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us"), "date": pa.date32()}
+    simple |= {
+        "timestamp": pa.timestamp("us", "UTC"),
+        "timestamp_ntz": pa.timestamp("us"),
+        "date": pa.date32(),
+    }
     simple |= {"string": pa.string(), "char": pa.string(), "varchar": pa.string(), "binary": pa.binary()}
     return simple.get(name, pa.time64("us") if name.startswith("time(") else pa.list_(pa.null()))

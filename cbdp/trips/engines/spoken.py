@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from cbdp.trips import written
 from cbdp.trips.engines import patterns, texts
-from cbdp.trips.engines.sql import EARLIEST, LATEST, Dialect
+from cbdp.trips.engines.sql import EARLIEST, LATEST, Dialect, Step
 from cbdp.trips.engines.words import Words
 from cbdp.trips.kinds import REAL, TEXT, TRUTH, Kind
-from cbdp.trips.plan import MOST_TRIPS, By, Form, Plan
+from cbdp.trips.plan import MOST_TRIPS, Bound, By, Form, Plan
 from cbdp.trips.written import Written
 
 
@@ -86,7 +86,26 @@ class Spoken(Dialect):
         text = self.words.number.format(v=f"v{field}", text=self.words.text)
         if kind.name != REAL:
             return text
-        return f"CASE WHEN v{field} = 0 THEN '0' WHEN {self.words.not_nan.format(v=f'v{field}')} THEN {text} END"
+        return (
+            f"CASE WHEN v{field} = 0 THEN '0' WHEN {self.words.not_nan.format(v=f'v{field}')} THEN {text} END"
+        )
+
+    def kept(self, bound: Bound, kind: Kind, secret: str) -> list[Step]:
+        """As the base says, and with `own`, how many trips the person has."""
+        own, by_flat = "PARTITION BY person", "PARTITION BY person ORDER BY flat"
+        by_ticket, ticket = "PARTITION BY person ORDER BY ticket, j", self.ticket(bound.person, kind)
+        return [
+            Step("owned", f"SELECT person, flat, COUNT(*) OVER ({own}) AS own FROM inside"),
+            Step("numbered", f"SELECT person, flat, own, ROW_NUMBER() OVER ({by_flat}) AS j FROM owned"),
+            Step(
+                "ticketed",
+                f"SELECT person, flat, own, j, {ticket} AS ticket FROM numbered CROSS JOIN {secret}",
+            ),
+            Step(
+                "chosen", f"SELECT person, flat, own, ROW_NUMBER() OVER ({by_ticket}) AS place FROM ticketed"
+            ),
+            Step("kept", f"SELECT person, flat, own FROM chosen WHERE place <= {bound.most}"),
+        ]
 
     # The rest
 
@@ -171,4 +190,3 @@ def _micros(units: str, per_second: int) -> str:
     """Whole units since 1970 as microseconds; far out of range, nothing."""
     low, high = EARLIEST * per_second // 10**6, (LATEST + 1) * per_second // 10**6
     return f"CASE WHEN {units} BETWEEN {low} AND {high} THEN {units} * {10**6 // per_second} END"
-

@@ -7,6 +7,7 @@ An engine adds how tables are laid beside the trips and how answers come back. O
 
 from __future__ import annotations
 
+import math
 import secrets
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
@@ -60,8 +61,11 @@ class SqlSource(Source):
         """Put aside what a query gives; say what stands after FROM for it."""
 
     @abstractmethod
-    def _batches(self, query: str, *, by: str | None = None) -> Iterator[Any]:
-        """An answer as Arrow record batches. Rows with the same value of a column `by` come together, in the order of all columns."""
+    def _batches(self, query: str, most: int | None = None, *, by: str | None = None) -> Iterator[Any]:
+        """An answer of at most so many rows as Arrow record batches.
+
+        Rows with the same value of a column `by` come together, in the order of all columns.
+        """
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[None]:
@@ -83,14 +87,22 @@ class SqlSource(Source):
         with self._reading():
             self._lay(plan)
             self._lay_secret(key)
-            kept = self._keep(sql.kept(plan, self._say(plan), self._source(plan), self._named))
-            self._tables["kept"] = kept
-            yield from _pairs(self._batches(f"SELECT flat, COUNT(*) AS n FROM {kept} GROUP BY flat"))
+            kept = self._tables["kept"] = self._keep(self._kept(plan))
+            most = math.prod(plan.shape)
+            yield from _pairs(self._batches(f"SELECT flat, COUNT(*) AS n FROM {kept} GROUP BY flat", most))
+
+    def _kept(self, plan: Plan) -> str:
+        """Rows (person, flat, own) of the kept trips; `own` is how many the person had."""
+        assert plan.bound is not None
+        say = self._say(plan)
+        steps = sql.steps_inside(plan, say, self._source(plan), self._named)
+        kept = say.kept(plan.bound, plan.fields[plan.bound.person].kind, self._named(sql.SECRET))
+        return sql.query([*steps, *kept], "SELECT person, flat, own FROM kept")
 
     def unbounded(self, plan: Plan) -> Iterator[tuple[Ints, Ints]]:
         with self._reading():
             self._lay(plan)
-            yield from _pairs(self._batches(self._ask(plan, sql.counts)))
+            yield from _pairs(self._batches(self._ask(plan, sql.counts), math.prod(plan.shape)))
 
     def _lay(self, plan: Plan) -> None:
         """Put the plan's public tables beside the trips."""
@@ -130,28 +142,32 @@ class SqlSource(Source):
 
     def facts(self, plan: Plan) -> Facts:
         say, source = self._say(plan), self._source(plan)
-        most_kept = allowed = weight = None
-        inside = 0
+        most_kept = allowed = weight = inside = None
         with self._reading():
             if plan.bound is not None:
-                who = self._words.hex.format(b="person")
-                each = f"SELECT COUNT(flat) AS trips FROM {self._named('kept')} GROUP BY {who}"
-                most_kept = self._one(f"SELECT MAX(trips) AS trips FROM ({each}) e")
+                most_kept, inside = self._loads_kept()
                 allowed = self._one(sql.allowed(plan, say, source))
-                steps = sql.steps_inside(plan, say, source, self._named)
-                inside = self._one(sql.query(steps, "SELECT COUNT(*) AS n FROM inside"))
             if plan.weight is not None:
                 weight = self._one(sql.weights(plan, say, source))
         return Facts(
-            self.rows(), weight, inside, most_kept=most_kept, allowed=allowed, changed=self._changed()
+            self.rows(), weight, inside or 0, most_kept=most_kept, allowed=allowed, changed=self._changed()
         )
+
+    def _loads_kept(self) -> tuple[int, int]:
+        """The greatest number of kept trips of any person, and how many trips there were of all persons."""
+        who = self._words.hex.format(b="person")
+        each = f"SELECT COUNT(flat) AS trips, MAX(own) AS own FROM {self._named('kept')} GROUP BY {who}"
+        most, own = self._rows(f"SELECT MAX(trips) AS trips, SUM(own) AS own FROM ({each}) e")[0]
+        return int(most or 0), int(own or 0)
 
     def _one(self, query: str) -> int:
         return int(self._rows(query)[0][0] or 0)
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         """An answer that is small."""
-        return [r for b in self._batches(query) for r in zip(*(c.to_pylist() for c in b.columns), strict=True)]
+        return [
+            r for b in self._batches(query) for r in zip(*(c.to_pylist() for c in b.columns), strict=True)
+        ]
 
     def by_person(self, plan: Plan) -> Iterator[tuple[NDArray[np.bool_], Ints]]:
         last = None
@@ -178,7 +194,9 @@ class SqlSource(Source):
     def examples(self, plan: Plan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
         with self._reading():
             self._lay(plan)
-            return [(str(v), int(n)) for v, n in self._rows(self._ask(plan, sql.examples, axis, status, most))]
+            return [
+                (str(v), int(n)) for v, n in self._rows(self._ask(plan, sql.examples, axis, status, most))
+            ]
 
     def span(self, plan: Plan) -> tuple[int, int] | None:
         with self._reading():

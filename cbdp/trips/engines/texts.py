@@ -76,7 +76,9 @@ def _number(part: str, text: str) -> str:
 def _ahead(text: str) -> str:
     """Seconds ahead of UTC: of "+05:30", "+0530" or "+05"; 0 of "Z", or where nothing is said."""
     hours = f"CAST(SUBSTR({text}, 2, 2) AS BIGINT)"
-    minutes = f"CASE WHEN LENGTH({text}) > 3 THEN CAST(SUBSTR({text}, LENGTH({text}) - 1, 2) AS BIGINT) ELSE 0 END"
+    minutes = (
+        f"CASE WHEN LENGTH({text}) > 3 THEN CAST(SUBSTR({text}, LENGTH({text}) - 1, 2) AS BIGINT) ELSE 0 END"
+    )
     sign = f"CASE SUBSTR({text}, 1, 1) WHEN '-' THEN -1 ELSE 1 END"
     return f"CASE WHEN LENGTH({text}) >= 3 THEN {sign} * ({hours} * 3600 + {minutes} * 60) ELSE 0 END"
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from publishing import entries, events, planned
+from publishing import entries, events, planned, warm
 
 from cbdp.app import publish as publishing_package
 from cbdp.app.publish import publish
@@ -85,8 +85,10 @@ def draws(folder: Path) -> int:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_killed_at_any_instant(folder: Path) -> None:
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_killed_at_any_instant(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Never noise without a charge, never two releases for one, never half a release; the next run ends it."""
+    warm(tmp_path_factory.mktemp("warm"))
     lines = run_and_die(folder, None)
     assert lines > 200
     assert draws(folder) == 1

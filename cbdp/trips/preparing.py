@@ -1,0 +1,179 @@
+"""Preparations: what is done to raw rows before they are trips, in the engine, by one query. Public rules, private rows.
+
+The bound on a person's trips holds for what is counted only if a preparation keeps to one rule: **a person's raw rows decide that
+person's trips and nobody else's.** `Dated` looks at one row at a time. `Linked` looks at the rows of one person at a time, told
+apart as counting tells them apart. Order, partitions and identical duplicates of rows change nothing.
+
+With a trip as the unit, what is protected is one prepared trip. For `Linked`, one tap more or less turns at most one trip into
+another, or adds or takes away one: between two taps a and b that follow one another, a new tap x replaces the pair (a, b) by
+(a, x) and (x, b), of which at most one is a tap-on followed by a tap-off. `unit = { trip = "replace" }` covers that.
+"""
+
+# ruff: noqa: S608 - names and texts are quoted where they enter a query
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cbdp.trips.clock import Clock
+from cbdp.trips.kinds import Kind, kind_of
+from cbdp.trips.ways import moment_forms
+
+if TYPE_CHECKING:
+    from cbdp.trips.engines.duckdb_dialect import DuckDialect
+
+MICRO = 10**6
+SERVICE_TIME = "^ *([0-9]{1,2}):([0-5][0-9])(?::([0-5][0-9]))? *$"
+
+
+class Preparation(ABC):
+    """From raw rows to rows that are counted. Its fields are public settings."""
+
+    @property
+    @abstractmethod
+    def needs(self) -> tuple[str, ...]:
+        """The raw columns that are read."""
+
+    @abstractmethod
+    def kinds(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Column → Arrow type of what comes out, by the raw columns' types."""
+
+    @abstractmethod
+    def query(self, say: DuckDialect, kinds: Sequence[Kind], source: str) -> str:
+        """DuckDB's SQL; `say` and `kinds` are of the columns in `needs`. No value of a row may make it fail."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Trips that are made of raw rows: what `cbdp.count` takes in place of the raw rows' path or URL."""
+
+    trips: str | list[str]  # the raw rows
+    by: Preparation
+
+
+@dataclass(frozen=True)
+class Linked(Preparation):
+    """Taps become trips: a tap-on with the same person's next tap, if that is a tap-off and not too late.
+
+    Out come `origin`, `destination`, and the columns of time and person as they are. A tap that is not linked comes out without
+    the other end, so that counting drops it and an inspection shows it; rows that are no taps are left out. Of taps at the
+    same instant, tap-offs come first.
+    """
+
+    person: str
+    time: str
+    place: str
+    action: str
+    on: tuple[str, ...]  # in small letters, with _ for spaces
+    off: tuple[str, ...]
+    within: int = 6 * 3600  # seconds between the two taps
+    nobody: tuple[str, ...] = ()  # texts that stand for a missing person
+    formats: tuple[str, ...] = ()  # of time, as in Clock
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.person, self.time, self.place, self.action)))
+
+    def kinds(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        made = {"origin": raw[self.place], "destination": raw[self.place]}
+        return {**made, self.time: raw[self.time], self.person: raw[self.person]}
+
+    def query(self, say: DuckDialect, kinds: Sequence[Kind], source: str) -> str:
+        from cbdp.trips.engines.duckdb_dialect import identifier
+
+        time, person = identifier(self.time), identifier(self.person)
+        soon = f"<= {self.within * MICRO}"
+        window = "PARTITION BY who ORDER BY at, enters, place_key"
+        return f"""
+            WITH taps AS MATERIALIZED (SELECT * FROM (SELECT {self._columns(say, kinds)} FROM {source}) WHERE enters OR leaves),
+            ordered AS MATERIALIZED (
+                SELECT *, lead(leaves) OVER w AND lead(at) OVER w - at {soon} AS ends, lead(place) OVER w AS other,
+                    lag(enters) OVER w AND at - lag(at) OVER w {soon} AS ended
+                FROM taps WHERE who IS NOT NULL AND at IS NOT NULL WINDOW w AS ({window}))
+            SELECT place AS origin, CASE WHEN ends THEN other END AS destination, stamp AS {time}, person AS {person}
+                FROM ordered WHERE enters
+            UNION ALL SELECT NULL, place, stamp, person FROM ordered WHERE leaves AND NOT COALESCE(ended, false)
+            UNION ALL SELECT CASE WHEN enters THEN place END, CASE WHEN leaves THEN place END, stamp, person
+                FROM taps WHERE who IS NULL OR at IS NULL"""
+
+    def _columns(self, say: DuckDialect, kinds: Sequence[Kind]) -> str:
+        from cbdp.trips.engines.duckdb_dialect import literal
+
+        person, time, place, action = (
+            self.needs.index(c) for c in (self.person, self.time, self.place, self.action)
+        )
+        clock = Clock(format=self.formats or None)
+        forms = [f for f in moment_forms(kinds[time], clock, need="day") if f.gives in ("stamp", "epoch")]
+        at = [say.instant(time, kinds[time], form) for form in forms]
+        done = f"lower(replace(trim({say.shown(action, kinds[action])}), ' ', '_'))"
+        listed = {"enters": self.on, "leaves": self.off}
+        who = say.person(person, kinds[person])
+        if self.nobody:
+            empty = ", ".join(map(literal, self.nobody))
+            who = f"CASE WHEN {say.shown(person, kinds[person])} NOT IN ({empty}) THEN {who} END"
+        columns = {
+            "who": who,
+            "at": f"COALESCE({', '.join(at)})" if at else "CAST(NULL AS BIGINT)",
+            "place": say.stored[place].expression,
+            "place_key": say.shown(place, kinds[place]),
+            "stamp": say.stored[time].expression,
+            "person": f"CASE WHEN ({who}) IS NOT NULL THEN {say.stored[person].expression} END",
+        }
+        for name, words in listed.items():
+            columns[name] = f"COALESCE({done} IN ({', '.join(map(literal, words))}), false)"
+        return ", ".join(f"{text} AS {name}" for name, text in columns.items())
+
+
+@dataclass(frozen=True)
+class Dated(Preparation):
+    """A date and a time of day become one column, `time`; after midnight a service day may go on to 24:10, 25:00 and beyond.
+
+    What cannot be read comes out as it is written, so that counting drops it and an inspection shows it.
+    """
+
+    day: str
+    time: str
+    others: tuple[str, ...]  # columns that are kept as they are
+    formats: tuple[str, ...] = ("%Y%m%d",)  # of the day
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.day, self.time, *self.others)))
+
+    def kinds(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        import pyarrow as pa
+
+        return {**{c: raw[c] for c in self.others}, "time": pa.string()}
+
+    def query(self, say: DuckDialect, kinds: Sequence[Kind], source: str) -> str:
+        from cbdp.trips.engines.duckdb_dialect import identifier
+
+        day, time = self.needs.index(self.day), self.needs.index(self.time)
+        clock = Clock(format=self.formats)
+        days = [
+            say.day(day, kinds[day], form)
+            if form.gives == "date"
+            else f"({say.instant(day, kinds[day], form)}) // {86_400 * MICRO}"
+            for form in moment_forms(kinds[day], clock, need="day")
+        ]
+        written = say.shown(time, kinds[time])
+        hour, minute, second = (
+            f"TRY_CAST(regexp_extract({written}, '{SERVICE_TIME}', {n}) AS BIGINT)" for n in (1, 2, 3)
+        )
+        second = f"{hour} * 3600 + {minute} * 60 + COALESCE({second}, 0)"
+        since = f"(COALESCE({', '.join(days)}) * 86400 + {second}) * {MICRO}"
+        stamp = f"TRY(strftime(make_timestamp({since}), '%Y-%m-%d %H:%M:%S'))"
+        as_is = f"nullif(concat_ws(' ', {say.shown(day, kinds[day])}, {written}), '')"
+        kept = [
+            f"{say.stored[self.needs.index(c)].expression} AS {identifier(c)}"
+            for c in dict.fromkeys(self.others)
+        ]
+        return f"SELECT {', '.join([*kept, f'COALESCE({stamp}, {as_is}) AS time'])} FROM {source}"
+
+
+def raw_kinds(kinds: Mapping[str, Any], columns: Sequence[str]) -> list[Kind]:
+    """The kinds of raw columns, in order."""
+    return [kind_of(kinds[c]) for c in columns]
