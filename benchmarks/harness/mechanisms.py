@@ -195,8 +195,8 @@ def opendp_tree(case: Case, epsilon: str) -> Run:
     levels = counted.map(case.unit.sensitivity)
     measurement = counted >> dp.m.then_laplace(scale=levels / float(exact(epsilon)))
     consistent = dp.t.make_consistent_b_ary_tree(branching_factor=branching)
-    exact = case.counts.dense().tolist()
-    return lambda _: np.array(consistent(measurement(exact)))
+    truth = case.counts.dense().tolist()
+    return lambda _: np.array(consistent(measurement(truth)))
 
 
 # What was there before clipping and rounding: made again from the measurements, so that no timing includes it
