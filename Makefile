@@ -24,8 +24,8 @@ lint: $(VENV)/.installed-test     ## mend what can be mended
 house:                            ## modules and lines in each folder, the longest modules and functions, names used twice
 	@PYTHONPATH=tests $(PYTHON) -m house.measure
 
-layout:                           ## the layout section of the README, from the folders
-	@PYTHONPATH=tests $(PYTHON) -m house.tree
+layout:                           ## write the layout section of the README, from the folders
+	PYTHONPATH=tests $(PYTHON) -m house.tree
 
 wheel: $(VENV)/.installed-test    ## build the package, install it in a fresh environment, and use it there
 	rm -rf build/wheel

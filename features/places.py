@@ -76,7 +76,7 @@ class Stops:
 def stops(
     path: str | Path, *, columns: Mapping[str, str] | None = None, ids: Callable[[str], Hashable] = str
 ) -> Stops:
-    """Read stops from CSV, GTFS (`stops.txt`, or a folder or zip that holds it) or GeoJSON points.
+    """Read stops from CSV, GTFS (`stops.txt`, or a folder or zip that holds it), GBFS station information or GeoJSON points.
 
     `columns` maps id, name, lat, lon and zone to the names in the file; name, zone and coordinates may be absent. Of
     GTFS only stops and platforms are read, not stations or entrances. `ids=int` makes numbers of the ids, where the
@@ -88,7 +88,7 @@ def stops(
             raise InputError(f"columns names {name!r}, which stops do not have: they have {', '.join(FIELDS)}")
     gtfs = path.is_dir() or path.suffix.lower() in (".txt", ".zip")
     if path.suffix.lower() in (".geojson", ".json"):
-        rows = [_point(feature, path) for feature in _features(path)]
+        rows = _stations(path) or [_point(feature, path) for feature in _features(path)]
     else:
         rows = table_rows(text_of(path), path)
     if gtfs:
@@ -177,6 +177,23 @@ def _features(path: Path) -> list[Mapping[str, Any]]:
     ):
         raise InputError(f"{str(path)!r} is not a GeoJSON FeatureCollection with geometries")
     return features
+
+
+def _stations(path: Path) -> list[Row]:
+    """The stations of a GBFS station_information.json; none where the file is another. From version 3 on, names have languages."""
+    try:
+        listed = json.loads(text_of(path))["data"]["stations"]
+        return [
+            {
+                "id": station["station_id"],
+                "name": station["name"] if isinstance(station["name"], str) else station["name"][0]["text"],
+                "lat": station["lat"],
+                "lon": station["lon"],
+            }
+            for station in listed
+        ]
+    except (json.JSONDecodeError, TypeError, KeyError, IndexError):
+        return []
 
 
 def _point(feature: Mapping[str, Any], path: Path) -> Row:

@@ -26,12 +26,10 @@ def demo(argv: Sequence[str]) -> int:
     parser.add_argument("--quick", action="store_true", help="two hours of the city: done in seconds")
     parser.add_argument("--out", help="folder for its files (default: cbdp-demo, or cbdp-demo-quick)")
     options = parser.parse_args(argv)
-    from cbdp.app.stopping import Stops
+    from cbdp.app.demo import demo as run
+    from cbdp.app.stopping import Interrupts
 
-    with Stops(_say) as stops:
-        from cbdp.app.demo import demo as run
-
-        return run(options.epsilon, options.out, _say, quick=options.quick, stops=stops)
+    return run(options.epsilon, options.out, _say, quick=options.quick, interrupts=Interrupts(_say))
 
 
 def init(argv: Sequence[str]) -> int:
@@ -93,15 +91,15 @@ def release(argv: Sequence[str]) -> int:
         help="create the ledger: for the first release of these trips only",
     )
     options = parser.parse_args(argv)
-    from cbdp.app.stopping import Stops
+    from cbdp.app.stopping import Interrupts
 
-    with Stops(_say) as stops:  # before anything slow is loaded
+    with Interrupts(_say) as interrupts:  # before anything slow is loaded
         from cbdp.app.config import read
         from cbdp.app.plan import plan
         from cbdp.app.publish import publish
 
         planned = plan(read(options.config))
-        done = publish(planned, _say, create_ledger=options.create_ledger, stops=stops)
+        done = publish(planned, _say, create_ledger=options.create_ledger, interrupts=interrupts)
     made = "released to" if done.fresh else "this request has been released before, nothing was spent:"
     print(f"{made} {done.path}\nopen {done.path / 'report.html'}")
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from cbdp.app.explain import explain
 from cbdp.app.plan import Plan, plan
 from cbdp.app.printing import aligned
 from cbdp.app.publish import Say, publish
-from cbdp.app.stopping import Stops
+from cbdp.app.stopping import Interrupts
 from cbdp.datasets import Dataset, ann_arbor
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, Mechanism
 from cbdp.privacy.numbers import positive
@@ -70,7 +71,12 @@ QUICK = Show("synthetic Ann Arbor, two hours", ("08:00", "10:00"), 5_000, "cbdp-
 
 
 def demo(
-    epsilon: str, folder: str | Path | None, say: Say, *, quick: bool = False, stops: Stops | None = None
+    epsilon: str,
+    folder: str | Path | None,
+    say: Say,
+    *,
+    quick: bool = False,
+    interrupts: Interrupts | None = None,
 ) -> int:
     """Write the city's files, check, release, and compare with the truth, which is public here."""
     budget = float(positive(epsilon))
@@ -79,7 +85,8 @@ def demo(
     config = _write(city, Path(folder or show.folder), show, f"{budget:g}")
     planned = plan(read(config))
     print(explain(planned))
-    done = publish(planned, say, create_ledger=not planned.account.exists, stops=stops)
+    with nullcontext() if interrupts is None else interrupts:
+        done = publish(planned, say, create_ledger=not planned.account.exists, interrupts=interrupts)
     _compare(planned, count(city.trips, planned.universe))
     print(f"\nThe release is in {done.path}\nOpen its report: {done.path / 'report.html'}")
     return 0

@@ -1,42 +1,92 @@
-"""What `cbdp init` writes: a commented configuration for the user's files, to be read and edited."""
+"""What `cbdp init` writes: a commented configuration for the user's files, to be read and edited. No row of the trips is read."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cbdp.app.config.choices import budgets, formats
-from cbdp.app.guessing import Guess, guess
+from cbdp.app.guessing import Guess, StopsGuess, check_header, guess
+from cbdp.app.guessing.stops import guess_stops
 from cbdp.app.new_file import write_new
+from cbdp.app.presets import PRESETS, Preset, settled
 from cbdp.errors import InputError
+from cbdp.trips import Clock, schema_of
 
-GENERIC = {"trips", "trip", "data", "rides", "journeys", "records", "table"}
+GENERIC = {
+    "trips",
+    "trip",
+    "data",
+    "rides",
+    "journeys",
+    "records",
+    "table",
+    "rider_trip",
+    "fare_transactions",
+}
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a configuration is begun with."""
+
+    trips: tuple[str, ...]  # as they are written
+    stops: str | None
+    found: Guess
+    preset: Preset | None = None
 
 
 def write(
-    path: str | Path, trips: str | Path | Sequence[str | Path], stops: str | Path | None = None
+    path: str | Path,
+    trips: str | Path | Sequence[str | Path],
+    stops: str | Path | None = None,
+    *,
+    preset: str | None = None,
+    time_format: Sequence[str] = (),
 ) -> Path:
     """Write a configuration for these files; one that is there is left alone."""
     file = Path(path)
-    text = starter(trips, stops, file.absolute().parent)
+    text = starter(trips, stops, file.absolute().parent, preset=preset, time_format=time_format)
     write_new(file, text)
     return file
 
 
 def starter(
-    trips: str | Path | Sequence[str | Path], stops: str | Path | None = None, folder: Path | None = None
+    trips: str | Path | Sequence[str | Path],
+    stops: str | Path | None = None,
+    folder: Path | None = None,
+    *,
+    preset: str | None = None,
+    time_format: Sequence[str] = (),
 ) -> str:
     """The text of a configuration in this folder."""
     listed = [trips] if isinstance(trips, str | Path) else list(trips)
     if not listed:
         raise InputError("there are no trips: name at least one file")
+    Clock(format=tuple(time_format) or None)
+    known = None if preset is None else PRESETS.get(preset)
+    given = [str(t) for t in listed]
+    found = guess(given, stops) if known is None else _of_preset(known, given, stops)
     return _render(
-        [_relative(t, folder) for t in listed],
-        None if stops is None else _relative(stops, folder),
-        guess([str(t) for t in listed], stops),
+        Start(
+            tuple(_relative(t, folder) for t in listed),
+            None if stops is None else _relative(stops, folder),
+            replace(found, formats=tuple(time_format) or found.formats),
+            known,
+        )
     )
+
+
+def _of_preset(preset: Preset, trips: Sequence[str], stops: str | Path | None) -> Guess:
+    """What a preset knows; nothing is guessed but the stops' columns."""
+    source = schema_of(trips[0] if len(trips) == 1 else list(trips))
+    public = StopsGuess() if stops is None else guess_stops(Path(stops), preset.stop_columns, preset.zone)
+    check_header(source, public.known)
+    columns = settled(preset, source.kinds).columns
+    return Guess(columns, (), public, zoned_times=not preset.local)
 
 
 def _relative(given: str | Path, folder: Path | None) -> str:
@@ -64,14 +114,18 @@ def _inline(table: Mapping[str, str]) -> str:
     return "{ " + ", ".join(f"{key} = {_quoted(value)}" for key, value in table.items()) + " }"
 
 
-def _render(trips: Sequence[str], stops: str | None, found: Guess) -> str:
+def _listed(texts: Sequence[str]) -> str:
+    return _quoted(texts[0]) if len(texts) == 1 else "[" + ", ".join(map(_quoted, texts)) + "]"
+
+
+def _render(start: Start) -> str:
     sections = [
         HEAD,
         'preset = "odmts"  # tables by time, by zones and time, and by mode and time, if there are zones and modes',
-        _data(trips, stops, found),
-        "\n".join(_universe(found)),
+        "\n".join(_data(start)),
+        "\n".join(_universe(start.found)),
         FEATURES,
-        _privacy(found.columns.get("person", "card_id")),
+        _privacy(start),
         MECHANISM,
         _output(),
     ]
@@ -80,9 +134,9 @@ def _render(trips: Sequence[str], stops: str | None, found: Guess) -> str:
 
 HEAD = """\
 # A configuration of cbdp. Read it, edit it, then run:
-#   cbdp check THIS_FILE            explains what would be released; spends nothing and reads no trip
-#   cbdp ledger create THIS_FILE    once, before the first release: begins the account of what is spent
-#   cbdp release THIS_FILE          counts, spends and publishes
+#   cbdp check THIS_FILE      explains what would be released; spends nothing and reads no trip
+#   cbdp inspect THIS_FILE    shows you, and nobody else, how your trips are read: what counts, what does not, and why
+#   cbdp release THIS_FILE    counts, spends and publishes
 # Lines marked EDIT could not be guessed. Paths are relative to this file."""
 
 FEATURES = """\
@@ -100,60 +154,106 @@ preset = "best"            # or "paper": as it was published, with ε shared eve
 # prior = "boardings.csv"  # public weights (columns stop and weight) that say where trips are expected
 solver = "newton\""""
 
+# how times are often written, with how each looks
+TIME_FORMATS = {
+    "%d/%m/%Y %H:%M": "31/01/2026 08:14, the day first",
+    "%m/%d/%Y %H:%M": "01/31/2026 08:14, the month first",
+    "%m/%d/%Y %I:%M:%S %p": "01/31/2026 08:14:00 AM",
+    "%d.%m.%Y %H:%M": "31.01.2026 08:14",
+    "epoch_s": "1769847240, seconds since 1970; epoch_ms: thousandths",
+}
+DATE_FORMATS = {
+    "%d/%m/%Y": "31/01/2026, the day first",
+    "%m/%d/%Y": "01/31/2026, the month first",
+    "%Y%m%d": "20260131",
+}
 
-def _data(trips: Sequence[str], stops: str | None, found: Guess) -> str:
-    given = _quoted(trips[0]) if len(trips) == 1 else "[" + ", ".join(map(_quoted, trips)) + "]"
+
+def _data(start: Start) -> list[str]:
+    found, preset = start.found, start.preset
     lines = [
         "[data]",
-        f'trips = {given}  # a file, a list of files, a pattern, or a table: "duckdb:///city.db::trips"',
-        f"id = {_quoted(_name(trips))}  # a public name of the data set: keep it as long as the trips are the same",
-        '# riders = "card holders"  # if other data sets hold trips of the same people: one ledger and one cap for all of them',
-        _columns(found.columns),
+        f'trips = {_listed(start.trips)}  # a file, a list of files, a pattern, or a table: "duckdb:///city.db::trips"',
+        f"id = {_quoted(_name(start.trips))}  # the data set's name in the ledger: keep it as long as the trips are the same",
     ]
+    if preset is not None:
+        lines.append(f"preset = {_quoted(preset.name)}  # {preset.follows}: {preset.about}")
+        lines.append(f"# columns = {_inline(_preset_columns(start))}  # as the preset finds them")
+    else:
+        lines.append(_columns(found.columns))
     if found.others:
         lines.append(f"# other columns of the trips: {', '.join(' '.join(n.split()) for n in found.others)}")
-    lines += _stops(stops, found)
-    if found.text_times:
-        lines.append(
-            '# time_format = "%m/%d/%Y %H:%M"  # for times like 8/29/2013 14:13; without it they are read like 2013-08-29 14:13'
-        )
-    zone = (
-        "name yours; otherwise times count in their own zone" if found.zoned_times else "if times are in UTC"
-    )
-    return "\n".join(
-        [
-            *lines,
-            f'# timezone = "America/Los_Angeles"  # {zone}',
-            "# expected_trips = 100000  # a public order of magnitude, so that `check` can tell the errors to expect",
-            "# expected_filled = 0.05   # a public guess of the share of trip types that have any trips, likewise",
-        ]
-    )
+    lines += _stops(start)
+    lines += _time_lines(start)
+    return [
+        *lines,
+        "# expected_trips = 100000  # a public order of magnitude, so that `check` can tell the errors to expect",
+        "# expected_filled = 0.05   # a public guess of the share of trip types that have any trips, likewise",
+    ]
+
+
+def _preset_columns(start: Start) -> dict[str, str]:
+    assert start.preset is not None
+    there = {n: n for names in start.preset.columns.values() for n in names}
+    written = {r: c for r, c in start.found.columns.items() if c in there}
+    return written or {r: names[0] for r, names in start.preset.columns.items()}
 
 
 def _columns(guessed: Mapping[str, str]) -> str:
     roles = {role: guessed.get(role, "?") for role in ("origin", "destination", "time")}
-    if "person" in guessed:
-        roles["person"] = guessed["person"]
+    roles |= {role: guessed[role] for role in ("day", "person", "count") if role in guessed}
     missing = [role for role, column in roles.items() if column == "?"]
-    edit = f"EDIT: the column of {', '.join(missing)}" if missing else "guessed by their names"
+    said = "guessed by their names"
+    if "count" in roles:
+        said += "; count: a row stands for that many trips"
+    edit = f"EDIT: the column of {', '.join(missing)}" if missing else said
     return f"columns = {_inline(roles)}  # {edit}"
 
 
-def _stops(stops: str | None, found: Guess) -> list[str]:
-    if stops is None:
+def _stops(start: Start) -> list[str]:
+    found = start.found.stops
+    if start.stops is None:
+        hint = start.preset.hint if start.preset is not None and start.preset.hint else ""
+        what = hint or "a public list of all stops (CSV, GTFS or GeoJSON), used or not"
         return [
-            'stops = "stops.csv"  # EDIT: a public list of all stops (CSV, GTFS or GeoJSON), used or not',
+            f'stops = "stops.csv"  # EDIT: {what}',
             '# stop_columns = { id = "stop_id", name = "stop_name", lat = "lat", lon = "lon" }',
         ]
-    named = [f"stop_columns = {_inline(found.stop_columns)}"] if found.stop_columns else []
-    return [f"stops = {_quoted(stops)}", *named]
+    named = [f"stop_columns = {_inline(found.columns)}"] if found.columns else []
+    return [f"stops = {_quoted(start.stops)}", *named]
+
+
+def _time_lines(start: Start) -> list[str]:
+    """How times are written, and in which zone. A schema cannot tell how text is written: candidates are comments."""
+    found, preset = start.found, start.preset
+    lines = []
+    if found.formats:
+        lines.append(f"time_format = {_listed(found.formats)}  # how times are written")
+    elif found.text_times:
+        lines.append(
+            "# How are times written? Like 2026-01-31 08:14 they need no line. Otherwise one of these, or a list of several:"
+        )
+        offered = DATE_FORMATS if "day" in found.columns else TIME_FORMATS
+        lines += [f"# time_format = {_quoted(form)}  # {looks}" for form, looks in offered.items()]
+    zone = found.stops.timezone
+    if preset is not None and preset.local:
+        return lines
+    if found.zoned_times and zone is not None:
+        return [*lines, f"timezone = {_quoted(zone)}  # of agency.txt; times are converted to it"]
+    said = (
+        "EDIT: yours; otherwise times count in their own zone, often UTC"
+        if found.zoned_times
+        else "if times are in UTC"
+    )
+    return [*lines, f"# timezone = {_quoted(zone or 'America/Los_Angeles')}  # {said}"]
 
 
 def _universe(found: Guess) -> list[str]:
-    if found.zone is not None:
-        zones = f'zones = {{ column = {_quoted(found.zone)} }}  # or {{ clusters = 8 }}, or {{ polygons = "zones.geojson" }}'
-    elif found.located:
-        clusters = max(1, min(8, found.stops // 4))
+    stops = found.stops
+    if stops.zone is not None:
+        zones = f'zones = {{ column = {_quoted(stops.zone)} }}  # or {{ clusters = 8 }}, or {{ polygons = "zones.geojson" }}'
+    elif stops.located:
+        clusters = max(1, min(8, stops.number // 4))
         zones = f"zones = {{ clusters = {clusters} }}  # compact zones made from the coordinates"
     else:
         zones = '# zones = { column = "zone" }  # or { clusters = 8 }, or { polygons = "zones.geojson" }'
@@ -168,18 +268,24 @@ def _universe(found: Guess) -> list[str]:
     ]
 
 
-def _privacy(person: str) -> str:
+def _privacy(start: Start) -> str:
     others = ", ".join(_quoted(name) for name in budgets().table if name not in ("balanced", "optimal"))
+    person = _quoted(start.found.columns.get("person", "card_id"))
+    unit = f'unit = "trip"           # or {{ person = {person}, max_trips = 4 }}: hides whether a person travelled at all'
+    if "count" in start.found.columns:
+        unit = 'unit = "trip"           # counts name no persons: each trip is protected on its own'
+    elif start.preset is not None and start.preset.persons:
+        unit = f'unit = {{ person = {person}, max_trips = 4 }}  # hides whether a person travelled at all; or "trip"'
     return "\n".join(
         [
             "[privacy]",
             "epsilon = 1.0           # of the whole release; smaller is more private and noisier",
-            f'unit = "trip"           # or {{ person = {_quoted(person)}, max_trips = 4 }}: hides whether a person travelled at all',
+            unit,
             f'budget = "balanced"     # what epsilon is spent on; also {others},',
             "                        # or { total = 0.1, … } with a share for every table; `check` shows what each would do",
             "# target = { singleton = 1, zone = 2 }  # instead of budget: how much the error of each table matters",
             'ledger = "ledger.sqlite"',
-            "cap = 1.0               # the most that may ever be spent on it: fixed when the ledger is created",
+            "cap = 1.0               # the most this data set may ever spend: fixed when the ledger is created",
         ]
     )
 

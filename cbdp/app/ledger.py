@@ -57,7 +57,7 @@ def _create(config: str) -> int:
         state = "exists already, nothing was changed" if existed else "created"
         left = f"cap {ledger.cap}, spent {ledger.spent}"
         print(
-            f"{state}: {ledger.path} of {ledger.owner}, {left}\nkeep it, and copies of it: it is the only memory"
+            f"{state}: {ledger.path} of {ledger.owner}, {left}\nkeep copies of it: nothing else knows what was spent"
         )
     return 0
 

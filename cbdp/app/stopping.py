@@ -25,6 +25,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 GRACE = 1.5  # seconds that the main thread has to stop by itself
+LAST = 0.4  # seconds to tidy up when it has not
 CODE = 130  # the exit code that shells expect after Ctrl-C
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -34,7 +35,7 @@ LATE = (
 )
 
 
-class Stops:
+class Interrupts:
     """Whether a run may be stopped. A context manager: only inside it are signals caught, and only in the main thread."""
 
     def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
@@ -131,6 +132,7 @@ class Stops:
         with self._deciding:
             if self._charged or self._over.is_set():
                 return
+            threading.Timer(LAST, os._exit, (CODE,)).start()  # what follows may hang too
             try:
                 for folder in (*self._folders, *_spilled()):
                     shutil.rmtree(folder, ignore_errors=True)

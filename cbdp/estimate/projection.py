@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cbdp.errors import SolverError
+from cbdp.errors import InputError, SolverError
 from cbdp.estimate.base import Estimator, Program
 from cbdp.estimate.compiler import compile as compiled
 from cbdp.estimate.estimate import Estimate, certified
@@ -20,6 +21,7 @@ from cbdp.solvers.problem import Problem
 from cbdp.solvers.solution import Solution
 
 ROUNDS = 50
+NEARLY = 1e-6  # of a trip: what rounding may be off
 PATIENCE = 6  # rounds in which a solver may fail for want of leaves
 
 
@@ -71,8 +73,19 @@ class Projection(Estimator):
             lower = np.maximum(shift - margin * scale, leaves.floor - margin * scale)
             leaves.lower(merged_floors(np.where(low, lower, leaves.floor), features, leaves))
             if np.array_equal(leaves.floor, before):
-                break  # what is published is all there is
+                _check_reached(shift, leaves.floor)  # what is published is all there is
+                break
         return certified(features, problem, solution, program.solver, program.tolerance)
+
+
+def _check_reached(shift: NDArray[np.float64], floor: NDArray[np.int64]) -> None:
+    """Counts that matter but cannot be asked for make the answer impossible."""
+    worst = int(np.argmax(floor - shift))
+    if floor[worst] - shift[worst] > NEARLY:
+        raise InputError(
+            f"noisy counts of 'singleton' are known above floors of up to {floor[worst]:,}, but counts down to "
+            f"{shift[worst]:.3g} matter: use the weights that the floors were published for"
+        )
 
 
 def _shifts(problem: Problem, solution: Solution) -> np.ndarray:

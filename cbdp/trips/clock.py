@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from cbdp.errors import InputError
 from cbdp.features.calendar import day_type
-from cbdp.trips.written import EPOCHS, written
+from cbdp.trips.written import EPOCHS, ISO, written
 
 OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 
@@ -23,8 +23,8 @@ class Clock:
     converted; without, stamps count in the zone their column states (text with an offset: UTC), or as they stand. A date
     or a time of day alone knows no zone and is taken as it stands.
 
-    Text is ISO 8601 unless a strptime `format` is stated: one, or several of which the first that fits counts. "epoch_s" and
-    "epoch_ms" are seconds and milliseconds since 1970. `holidays` is a public table of days with their day type.
+    Text is ISO 8601 unless a strptime `format` is stated: one, or several of which the first that fits counts ("iso" may be among
+    them). "epoch_s" and "epoch_ms" are seconds and milliseconds since 1970. `holidays` is a public table of days with their day type.
     """
 
     timezone: str | None = None
@@ -40,7 +40,7 @@ class Clock:
         if self.format is not None and not isinstance(self.format, str):
             object.__setattr__(self, "format", tuple(self.format))
         for text in self.formats:
-            if text not in EPOCHS:
+            if text != ISO and text not in EPOCHS:
                 written(text)
         if self.timezone is not None:
             _check_zone(self.timezone)

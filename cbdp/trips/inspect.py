@@ -93,8 +93,9 @@ def inspect(
     columns: Mapping[str, str] | None = None,
     unit: Any = "trip",
     clock: Clock | None = None,
+    examples: int = EXAMPLES,
 ) -> Inspection:
-    """Look at trips as `cbdp.count` would read them."""
+    """Look at trips as `cbdp.count` would read them, with at most so many `examples` of values for each reason."""
     unit = unit_of(unit)
     with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock())
@@ -110,7 +111,7 @@ def inspect(
             read,
             int(found.rows[good].sum()),
             int(found.trips[good].sum()),
-            _dropped(source, plan, found, read),
+            _dropped(source, plan, found, read, examples),
             first,
             last,
             _by(source, plan, universe),
@@ -118,13 +119,13 @@ def inspect(
         )
 
 
-def _dropped(source: Source, plan: Plan, found: Statuses, read: int) -> tuple[Dropped, ...]:
+def _dropped(source: Source, plan: Plan, found: Statuses, read: int, most: int) -> tuple[Dropped, ...]:
     every = []
     for a, axis in enumerate(plan.axes):
         for status, reason in REASONS.items():
             rows = int(found.rows[found.axes[:, a] == status].sum())
             if rows:
-                shown = source.examples(plan, a, status, EXAMPLES) if status != MISSING else []
+                shown = source.examples(plan, a, status, most) if status != MISSING else []
                 every.append(Dropped(reason, plan.fields[axis.field].name, axis.name, rows, tuple(shown)))
     person = None if plan.bound is None else plan.fields[plan.bound.person].name
     weight = None if plan.weight is None else plan.fields[plan.weight].name

@@ -86,18 +86,18 @@ class Linked(Preparation):
 
         time, person = identifier(self.time), identifier(self.person)
         soon = f"<= {self.within * MICRO}"
-        window = "PARTITION BY who ORDER BY at, enters, place_key"
+        window = "PARTITION BY who ORDER BY moment, enters, place_key"
         return f"""
             WITH taps AS MATERIALIZED (SELECT * FROM (SELECT {self._columns(say, kinds)} FROM {source}) WHERE enters OR leaves),
             ordered AS MATERIALIZED (
-                SELECT *, lead(leaves) OVER w AND lead(at) OVER w - at {soon} AS ends, lead(place) OVER w AS other,
-                    lag(enters) OVER w AND at - lag(at) OVER w {soon} AS ended
-                FROM taps WHERE who IS NOT NULL AND at IS NOT NULL WINDOW w AS ({window}))
+                SELECT *, lead(leaves) OVER w AND lead(moment) OVER w - moment {soon} AS ends, lead(place) OVER w AS other,
+                    lag(enters) OVER w AND moment - lag(moment) OVER w {soon} AS ended
+                FROM taps WHERE who IS NOT NULL AND moment IS NOT NULL WINDOW w AS ({window}))
             SELECT place AS origin, CASE WHEN ends THEN other END AS destination, stamp AS {time}, person AS {person}
                 FROM ordered WHERE enters
             UNION ALL SELECT NULL, place, stamp, person FROM ordered WHERE leaves AND NOT COALESCE(ended, false)
             UNION ALL SELECT CASE WHEN enters THEN place END, CASE WHEN leaves THEN place END, stamp, person
-                FROM taps WHERE who IS NULL OR at IS NULL"""
+                FROM taps WHERE who IS NULL OR moment IS NULL"""
 
     def _columns(self, say: DuckDialect, kinds: Sequence[Kind]) -> str:
         from cbdp.trips.engines.duckdb_dialect import literal
@@ -107,7 +107,9 @@ class Linked(Preparation):
         )
         clock = Clock(format=self.formats or None)
         forms = [f for f in moment_forms(kinds[time], clock, need="day") if f.gives in ("stamp", "epoch")]
-        at = [say.instant(time, kinds[time], form) for form in forms]
+        moments = [_inside(say.instant(time, kinds[time], form)) for form in forms] or [
+            "CAST(NULL AS BIGINT)"
+        ]
         done = f"lower(replace(trim({say.shown(action, kinds[action])}), ' ', '_'))"
         listed = {"enters": self.on, "leaves": self.off}
         who = say.person(person, kinds[person])
@@ -116,7 +118,7 @@ class Linked(Preparation):
             who = f"CASE WHEN {say.shown(person, kinds[person])} NOT IN ({empty}) THEN {who} END"
         columns = {
             "who": who,
-            "at": f"COALESCE({', '.join(at)})" if at else "CAST(NULL AS BIGINT)",
+            "moment": f"COALESCE({', '.join(moments)})",
             "place": say.stored[place].expression,
             "place_key": say.shown(place, kinds[place]),
             "stamp": say.stored[time].expression,
@@ -172,6 +174,13 @@ class Dated(Preparation):
             for c in dict.fromkeys(self.others)
         ]
         return f"SELECT {', '.join([*kept, f'COALESCE({stamp}, {as_is}) AS time'])} FROM {source}"
+
+
+def _inside(instant: str) -> str:
+    """An instant of our calendar, so that the time between two of them cannot overflow; else nothing."""
+    from cbdp.trips.engines.sql import EARLIEST, LATEST
+
+    return f"CASE WHEN {instant} BETWEEN {EARLIEST} AND {LATEST} THEN {instant} END"
 
 
 def raw_kinds(kinds: Mapping[str, Any], columns: Sequence[str]) -> list[Kind]:

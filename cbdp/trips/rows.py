@@ -1,12 +1,16 @@
-"""CSV to rows: a total function of a file's bytes. Whatever they are, no row stops the count, and none changes how another is read.
+"""CSV to rows: a total function of a file's bytes. Whatever they are, no row stops the count.
 
 A record is read as RFC 4180 says: fields between marks; a field that begins with a quote ends with one, "" in it standing for one
 quote, and may hold marks and line ends. A line end is LF, or CR LF. What is not so written is dropped:
 
     a record with more or fewer fields than the first line        itself
-    a quote that is not closed, or not at the end of its field    its line, up to the next line end, and no other: reading goes on
-                                                                  with the line after it
-    a record of LIMIT bytes or more                               its line, likewise
+    a quote that is not closed, or not at the end of its field    its line, and no other: reading goes on with the next line
+    a record longer than LIMIT bytes, its line end included       its line, likewise
+
+So an open quote hides its own line. Only two of them can hide more: a field that opens in one line and a stray quote before a mark in
+a later one look like a field with line ends in it, and the lines between are its text, up to LIMIT bytes. A writer that doubles quotes
+never makes such lines. To read every line as a record instead would let one cell with line ends count as many trips.
+
 An empty line is no record. Bytes are not decoded: a field that is no UTF-8 is a value like any other, and equals no label.
 """
 
@@ -30,7 +34,7 @@ Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 CHUNK = 2**23
-LIMIT = 2**20
+LIMIT = 2**16
 QUOTE, LF, CR = 34, 10, 13
 MORE, DROP = -1, -2  # the chunk ends within a record; its quotes are out of place, or it is too long
 

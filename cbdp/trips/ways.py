@@ -18,7 +18,7 @@ from cbdp.features.calendar import DAY, WEEK, as_date
 from cbdp.trips.clock import Clock
 from cbdp.trips.kinds import DATE, REAL, STAMP, TEXT, TIME, TRUTH, WHOLE, Kind
 from cbdp.trips.plan import By, Form, Way
-from cbdp.trips.written import EPOCHS, ISO_DATE, ISO_STAMP, ISO_TIME, Written, written
+from cbdp.trips.written import EPOCHS, ISO, ISO_DATE, ISO_STAMP, ISO_TIME, Written, written
 from cbdp.trips.zones import EPOCH, FIRST, LAST
 
 Ints = NDArray[np.int64]
@@ -68,17 +68,19 @@ def moment_forms(kind: Kind, clock: Clock, *, need: str) -> tuple[Form, ...]:
         return fitting([simple[kind.name]])
     if kind.name not in (TEXT, WHOLE, REAL):
         return ()
-    stated = [_form(text) for text in clock.formats]
+    stated = [form for text in clock.formats for form in _forms(text)]
     if fitting(stated):
         return fitting(stated)
-    iso = [_of(w) for w in (ISO_STAMP, ISO_DATE, ISO_TIME)] if kind.name == TEXT else []
+    iso = _forms(ISO) if kind.name == TEXT else []
     if stated:  # they say how stamps are written; a date or a time alone in another column is in no conflict with them
         iso = [f for f in iso if f.gives != "stamp"]
     return fitting([*iso, Form("hour")])
 
 
-def _form(text: str) -> Form:
-    return Form("epoch", per_second=EPOCHS[text]) if text in EPOCHS else _of(written(text))
+def _forms(text: str) -> list[Form]:
+    if text == ISO:
+        return [_of(w) for w in (ISO_STAMP, ISO_DATE, ISO_TIME)]
+    return [Form("epoch", per_second=EPOCHS[text]) if text in EPOCHS else _of(written(text))]
 
 
 def _of(form: Written) -> Form:

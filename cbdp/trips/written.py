@@ -13,6 +13,7 @@ from functools import lru_cache
 from cbdp.errors import InputError
 
 EPOCHS = {"epoch_s": 1, "epoch_ms": 1000}  # units in a second
+ISO = "iso"  # ISO 8601, where it stands in a list with others
 
 DAY_PARTS = frozenset("YymdbBj")
 TIME_PARTS = frozenset("HIMS")

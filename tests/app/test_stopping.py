@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from publishing import events, planned, warm, write_inputs
 
 from cbdp.app import cli, config
 from cbdp.app.publish import order, publish
-from cbdp.app.stopping import STOPPED, Stops
+from cbdp.app.stopping import STOPPED, Interrupts
 from cbdp.errors import InputError
 from cbdp.privacy.ledger import Ledger
 from cbdp.release.loading import load
@@ -45,6 +45,20 @@ pytestmark = [
 def _warm(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Children shall not have to load and compile."""
     warm(tmp_path_factory.mktemp("warm"))
+
+
+@pytest.fixture(autouse=True)
+def _as_in_a_terminal() -> Iterator[None]:
+    """A shell that starts the tests in the background may have told them to ignore signals."""
+    usual = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGHUP: signal.SIG_DFL,
+    }
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
@@ -207,7 +221,10 @@ def test_temporary_folders_are_removed_when_the_process_is_ended(folder: Path) -
 
     def prepare() -> None:
         def hang(run: order.Run) -> None:
-            with run.stops.temporary(folder / f".release.{'0' * 16}.partial"), spill.spill_folder() as place:
+            with (
+                run.interrupts.temporary(folder / f".release.{'0' * 16}.partial"),
+                spill.spill_folder() as place,
+            ):
                 (folder / "spilled").write_text(str(place))
                 busy()
 
@@ -267,7 +284,7 @@ def test_at_the_moment_of_the_charge(folder: Path, first: bool) -> None:
             return inner
 
         if first:
-            Stops.no_return = after_a_signal(Stops.no_return)
+            Interrupts.no_return = after_a_signal(Interrupts.no_return)
         else:
             Ledger.reserve = after_a_signal(Ledger.reserve)
 
@@ -282,11 +299,11 @@ def test_what_was_asked_in_vain_is_asked_again_at_the_charge() -> None:
     """An interruption that some library swallowed is not forgotten: the point of no return raises it."""
 
     def run() -> None:
-        with Stops() as stops:
+        with Interrupts() as interrupts:
             with contextlib.suppress(KeyboardInterrupt):
                 os.kill(os.getpid(), signal.SIGTERM)
                 time.sleep(1)
-            stops.no_return(1)
+            interrupts.no_return(1)
 
     with pytest.raises(KeyboardInterrupt, match="nothing was spent"):
         run()
@@ -306,7 +323,7 @@ def test_a_library_leaves_signals_alone(folder: Path) -> None:
     assert len({s for s in seen if isinstance(s, tuple)}) == 1
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as under nohup
     try:
-        with Stops():
+        with Interrupts():
             assert signal.getsignal(signal.SIGINT) is not before[0]
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:

@@ -339,7 +339,6 @@ BAD_INPUT = {
     "weight of an unknown feature": (lambda: solved(NOISY, weights={"stop": 1}), "'stop'"),
     "unknown rule": (lambda: solved(NOISY, weights="sizes"), "'sizes'"),
     "unknown rule of a feature": (lambda: solved(NOISY, weights={"zone": "sizes"}), "'sizes'"),
-    "no weights": (lambda: solved(NOISY, weights=None), "weight"),
     "inverse variance of nothing": (lambda: solved(NOISY, weights="inverse-variance"), "noise of"),
     "exact leaves": (lambda: solved(NOISY, weights={"singleton": INF}), "'singleton'"),
     "one exact leaf": (lambda: solved(NOISY, weights={"singleton": [INF] + [1] * 11}), "'singleton'"),

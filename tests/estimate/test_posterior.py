@@ -102,6 +102,7 @@ def test_city_is_no_worse_than_no_trips_at_all(epsilon: str) -> None:
     assert found <= 1.02 * error(np.zeros(len(truth)), truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_accurate_on_a_dense_city(epsilon: str) -> None:
     """Where most types have trips, leaf errors are below Laplace's, O5's and those of no trips at all."""
@@ -127,6 +128,7 @@ def test_accurate_on_a_dense_city(epsilon: str) -> None:
     assert ours < min(0.75 * paper, laplace, error(np.zeros(len(truth)), truth))
 
 
+@pytest.mark.slow
 def test_expected_values_beat_the_projection_of_the_same_measurements() -> None:
     """On equal measurements with equal weights at low ε, expected counts are nearer to the truth than projected ones."""
     truth = demand(4, 3.0)
@@ -197,6 +199,7 @@ def test_the_same_bytes_whatever_the_threads(cores: int, monkeypatch: pytest.Mon
     assert again.variance.tobytes() == expect.variance.tobytes()
 
 
+@pytest.mark.slow
 def test_a_public_prior_that_knows_something_helps() -> None:
     """At ε = 0.01 weights near the true rates lower the leaf error by a tenth at least; weights of no content do not harm."""
     rng = np.random.default_rng(14)

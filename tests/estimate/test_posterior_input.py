@@ -24,6 +24,7 @@ TWO = FeatureDag(Universe(stop=["A", "B"]), [])
 LAST = FeatureDag(Universe(stop=["A"]), [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-4, 0.01, 1.0, 50.0, 1e3, 1e6, 1e8])
 @pytest.mark.parametrize("kind", ["zeros", "noise", "negative", "huge"])
 def test_hard_counts(kind: str, scale: float) -> None:
@@ -124,6 +125,7 @@ def test_weights_are_not_dropped_silently(weights: Any) -> None:
         post_process(TWO, measured, estimator="posterior", weights=weights)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40, derandomize=True)
 @given(case=cases(types=24), scale=st.sampled_from([0.05, 1.0, 7.0, 300.0, 1e6]))
 def test_always_sound(case: Case, scale: float) -> None:

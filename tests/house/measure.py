@@ -97,9 +97,8 @@ def _interpreted(tree: ast.AST) -> Iterator[Function]:
         yield from _interpreted(node)
 
 
-def report(root: Path = ROOT) -> str:
+def report(house: House) -> str:
     """Everything above as a page of text."""
-    house = House.at(root)
     count = Counter(house.folder(m) for m in house.files)
     lines = Counter(dict.fromkeys(count, 0))
     for module, text in house.texts.items():
@@ -135,8 +134,8 @@ def main() -> None:
     parser.add_argument("--old", type=Path, metavar="PATH", help="another tree, printed first")
     old = parser.parse_args().old
     if old:
-        print(f"before: {old}\n{report(old)}\n\nnow:")
-    print(report())
+        print(f"before: {old}\n{report(House.at(old))}\n\nnow:")
+    print(report(House.at()))
 
 
 if __name__ == "__main__":

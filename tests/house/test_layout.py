@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
 from house.graph import MAY_IMPORT, ROOT
 from house.tree import BEGIN, END, block, printed, tree
 
 
 def test_the_readme_shows_the_folders_as_they_are() -> None:
-    """The layout section equals what `make layout` prints."""
+    """The layout section equals what `make layout` writes."""
     shown = printed((ROOT / "README.md").read_text("utf-8"))
-    if shown is None:
-        pytest.skip(f"README.md has no layout section yet: put {BEGIN} and {END} where it belongs")
-    assert shown == block(), "README.md is behind: replace its layout section by what `make layout` prints"
+    assert shown is not None, f"README.md has no layout section: put {BEGIN} and {END} where it belongs"
+    assert shown == block(), "the layout section of README.md is not up to date: run `make layout`"
 
 
 def test_the_tree_shows_every_folder_with_a_line_about_it() -> None:

@@ -12,9 +12,9 @@ from house.measure import House
 import cbdp
 
 
-def test_no_two_public_classes_share_a_name() -> None:
+def test_no_two_public_classes_share_a_name(house: House) -> None:
     """Whoever reads a class's name knows which one is meant."""
-    found = [f"\n  {name}: {', '.join(where)}" for name, where in House.at().collisions().items()]
+    found = [f"\n  {name}: {', '.join(where)}" for name, where in house.collisions().items()]
     assert not found, f"rename all but one of each:{''.join(found)}"
 
 

@@ -34,11 +34,6 @@ COMPUTED = {
 }
 
 
-@pytest.fixture(scope="module")
-def graph() -> Graph:
-    return build()
-
-
 def test_every_module_stands_in_a_known_folder(graph: Graph) -> None:
     """Whoever adds a folder says on which side of the wall it stands."""
     assert not misplaced(graph), _lines(misplaced(graph))

@@ -1,6 +1,6 @@
 """The layout section of the README: the folders of the package in the order that data flows, as they are.
 
-`PYTHONPATH=tests python -m house.tree` prints it; it belongs between the markers in README.md.
+`make layout` writes it between the markers in README.md.
 """
 
 from __future__ import annotations
@@ -61,5 +61,14 @@ def printed(readme: str) -> str | None:
     return readme.partition(BEGIN)[2].partition(END)[0]
 
 
+def main() -> None:
+    path = ROOT / "README.md"
+    before, _, rest = path.read_text("utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise SystemExit(f"README.md has no layout section: put {BEGIN} and {END} where it belongs")
+    path.write_text(f"{before}{BEGIN}{block()}{END}{after}", "utf-8")
+
+
 if __name__ == "__main__":
-    print(f"{BEGIN}{block()}{END}")
+    main()

@@ -16,6 +16,7 @@ from cbdp.measuring import opendp
 from cbdp.privacy.entropy import InsecureSeededEntropy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [3, Fraction(200, 3)])
 def test_samples_agree_with_opendp(scale):
     """A hundred thousand of OpenDP's draws and a million of ours look alike."""

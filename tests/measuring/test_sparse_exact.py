@@ -114,6 +114,7 @@ def test_the_noise_of_this_test_adds_up():
     assert mass(2) / mass(3) == mass(-1) / mass(-2) == RATIO
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", sorted({c for pair in PAIRS for c in pair}), ids=str)
 def test_what_is_revealed_has_exactly_the_law_of_noise_everywhere(counts):
     """Every outcome, with floors that were lowered on the way, has the same fraction for its probability."""
@@ -126,6 +127,7 @@ def test_one_trip_more_is_worth_exactly_epsilon(pair):
     assert greatest_ratio(*(sparse_law(counts) for counts in pair)) == RATIO
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mutant",
     [Overwritten, Added, HitAgain, Peeking, NoTwoInARow, AllWithTrips, AtLeast, TopLess, Unperturbed, Short],
@@ -135,6 +137,7 @@ def test_mutant_has_another_law(mutant):
     assert any(sparse_law(counts, mutant) != dense_law(counts) for counts in ((0, 0), (1, 0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", [Overwritten, AllWithTrips, Unperturbed])
 def test_mutant_is_worth_more_than_epsilon(mutant):
     """Some outcome gives the trip away, or is more than e^ε times as likely with it."""

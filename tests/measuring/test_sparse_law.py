@@ -29,11 +29,13 @@ from cbdp.measuring.sparse import SparseAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
 
 
+@pytest.mark.slow
 def test_revealed_as_if_all_had_been_noised() -> None:
     """Under floors that follow what is revealed, 20,000 runs and the twin's cannot be told apart."""
     assert least_p(revealed(sparse(RUNS, 2), RUNS), twin()) > ALPHA
 
 
+@pytest.mark.slow
 def test_the_twin_is_like_another_twin() -> None:
     """The comparison itself raises no false alarm."""
     assert least_p(revealed(dense(RUNS, 3), RUNS), twin()) > ALPHA
@@ -62,6 +64,7 @@ def end_to_end(kind: type[SparseAnswer], runs: int) -> float:
     return float(p.min() * p.size)
 
 
+@pytest.mark.slow
 def test_every_type_shows_as_often_as_its_law_says() -> None:
     """The first and the last type of all included, where batches of runs would hide a slip."""
     assert end_to_end(SparseAnswer, 1500) > ALPHA

@@ -131,6 +131,7 @@ def slights(draw: Any) -> Problem:
     return slight(names, draw(st.sampled_from([3, 4, 4, 5])), kept, draw(st.integers(0, 2**32 - 1)))
 
 
+@pytest.mark.slow
 @given(slights())
 @thorough(60)
 def test_slight_leaves_against_fractions(problem: Problem) -> None:
@@ -188,6 +189,7 @@ def test_vast_universe_against_fractions(names: tuple[str, ...], weights: str) -
         run_vast(names, 4, seed, 2000, 1, weights)
 
 
+@pytest.mark.slow
 def test_vast_universe_with_emptied_elements() -> None:
     """Noisy counts below zero empty their elements; the answer is certified and right all the same."""
     for seed in range(12):

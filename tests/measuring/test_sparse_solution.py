@@ -198,6 +198,7 @@ def leaf_values(case: Case, dag: FeatureDag) -> np.ndarray:
 SCALES = st.sampled_from([Fraction(1, 3), Fraction(2), Fraction(50), Fraction(10**6)])
 
 
+@pytest.mark.slow
 @given(cases(spread=1.5), SCALES, st.booleans(), st.sampled_from(HOW), st.integers(0, 100))
 @thorough(150)
 def test_same_answer_whatever_lies_below_the_floors(

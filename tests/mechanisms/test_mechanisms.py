@@ -1,4 +1,4 @@
-"""One contract for all mechanisms, and the figures that were published of them (test_audit_epsilon attacks their claims)."""
+"""One contract for all mechanisms, and the figures that were published of them (tests/app attacks their claims)."""
 
 from __future__ import annotations
 
@@ -129,14 +129,6 @@ def test_sensitivity_reaches_the_noise() -> None:
         assert {m.epsilon for m in release.measurements} == {Fraction(1, 2)}
 
 
-def test_opendp_can_draw_the_noise() -> None:
-    """The independent backend gives answers of the same shape, with the same scale."""
-    counts = cbdp.count(np.array([1, 0]), TINY.universe)
-    answers = cbdp.measure(counts, TINY, epsilon=1, backend="opendp")
-    assert [len(m.values) for m in answers] == [1, 2]
-    assert {m.scale for m in answers} == {Fraction(2)}
-
-
 # --- published figures -----------------------------------------------------------------------------------------------
 
 
@@ -210,12 +202,12 @@ def test_stability_histogram_is_algorithm_1() -> None:
     mechanism = StabilityHistogram(dag, 4, budget=budget, delta=Fraction(1, 8_000_000))
     assert mechanism.scale("time") == 2
     assert mechanism.scale("singleton") == 1
-    assert mechanism.threshold("time") == pytest.approx(2 * math.log(16_000_000) + 1)
-    assert mechanism.threshold("singleton") == pytest.approx(math.log(16_000_000) + 1)
+    assert mechanism.threshold_of("time") == pytest.approx(2 * math.log(16_000_000) + 1)
+    assert mechanism.threshold_of("singleton") == pytest.approx(math.log(16_000_000) + 1)
     release = mechanism.simulate(truth, seed=0)
     published = release.counts("singleton")
     assert (published[truth == 0] == 0).all()
-    assert published[published > 0].min() >= mechanism.threshold("singleton")
+    assert published[published > 0].min() >= mechanism.threshold_of("singleton")
     assert release.counts("time").sum() != published.sum()
     day = mechanism.claim().cost
     both = Parallel((Sequential((day, day), "kinds of tap"),) * 56, "day × mode parts")

@@ -18,6 +18,7 @@ from cbdp.errors import InputError
 from cbdp.privacy.ledger import Amount, Ledger, LedgerError
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     row=st.integers(1, 8),

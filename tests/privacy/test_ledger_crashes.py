@@ -51,6 +51,7 @@ def test_eight_processes_share_one_cap(tmp_path: Path) -> None:
     assert [per_process[str(i)] for i in range(8)] == granted
 
 
+@pytest.mark.slow
 def test_killed_at_any_time_no_draw_lacks_its_charge(tmp_path: Path) -> None:
     """Workers killed at random instants, from before creation on: the chain holds, every draw was paid for, once."""
     file, draws = tmp_path / "l.sqlite", tmp_path / "draws"
@@ -115,6 +116,7 @@ print(lines, status)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_at_every_line_the_ledger_recovers(tmp_path: Path) -> None:
     """A process that dies before the n-th line of the ledger's code, n = 0, 5, 10, …: what is left can be used at once."""

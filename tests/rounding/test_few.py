@@ -127,6 +127,7 @@ def _told(kind: str, **asked: str) -> tuple[float, float, float]:
     return float(false), float(covered), float(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["polycentric", "corridor"])
 @pytest.mark.parametrize("budget", ["leaves", "balanced"])
 def test_few_names_fewer_types_that_nobody_used(kind: str, budget: str) -> None:

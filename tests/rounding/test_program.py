@@ -36,6 +36,7 @@ def test_nearest_equals_the_linear_relaxation(seed: int) -> None:
     assert float(twin.distance(whole)) == pytest.approx(bound.fun + (f**2).sum(), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_least_violation_by_enumeration() -> None:
     """With more than two families, no rounding that keeps the exact features breaks the others less."""
     met = 0

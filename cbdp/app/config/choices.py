@@ -25,6 +25,12 @@ def formats() -> Parts[Any]:
     return FORMATS
 
 
+def presets() -> Parts[Any]:
+    from cbdp.app.presets import PRESETS
+
+    return PRESETS
+
+
 def weights() -> tuple[str, ...]:
     from cbdp.estimate.compiler import WEIGHTS
 

@@ -65,9 +65,19 @@ class DataSection:
             "a public name of the people who ride, where several data sets hold their trips: they share one ledger and cap",
         ),
     ] = None
+    preset: Annotated[
+        str | None,
+        Option(
+            PartName(choices.presets),
+            "the specification that the trips follow (see `cbdp parts presets`): it names columns and time formats",
+        ),
+    ] = None
     columns: Annotated[
         Mapping[str, str],
-        Option(Named(Text()), "dimension (or person) → column of the trips, where the names differ"),
+        Option(
+            Named(Text()),
+            "dimension → column of the trips, where the names differ; also person, and count for tables of counts",
+        ),
     ] = field(default_factory=dict)
     stops: Annotated[
         str | None, Option(Text(), "public stops: CSV, GTFS (stops.txt, folder or zip) or GeoJSON points")
@@ -80,8 +90,12 @@ class DataSection:
         str | None, Option(Text(), 'the zone time stamps are converted to, like "America/Los_Angeles"')
     ] = None
     time_format: Annotated[
-        str | None, Option(Text(), 'how times are written in text, like "%m/%d/%Y %H:%M"; else ISO')
-    ] = None
+        tuple[str, ...],
+        Option(
+            Many(Text('a format like "%m/%d/%Y %H:%M", "epoch_s" or "iso"'), single=True),
+            'how times are written, if not as in ISO 8601: "%m/%d/%Y %H:%M", "epoch_s", "epoch_ms", or a list of formats',
+        ),
+    ] = ()
     holidays: Annotated[
         Mapping[str, str],
         Option(Named(Text(), day=True), "days that count as another day type: date → type"),

@@ -82,6 +82,9 @@ def _what(plan: Plan) -> list[str]:
     for name, column in plan.columns.items():
         if name != column:
             lines.append(f"{name} is read from the column {column!r}.")
+    if plan.about is not None:
+        said = [f"{name} {text!r}" for name, text in plan.about.texts().items()]
+        lines.append(f"It says about itself: {', '.join(said)}.")
     return lines
 
 
@@ -105,7 +108,7 @@ def _protection(plan: Plan) -> list[str]:
 
 def _noise_table(plan: Plan, measured: Sequence[ExpectedNoise]) -> list[str]:
     told = plan.expected_trips is not None
-    rows = [("table", "elements", "ε", "scale", "half width", *(("trips each", "relative") if told else ()))]
+    rows = [("table", "elements", "ε", "scale", "margin", *(("trips each", "relative") if told else ()))]
     for n in measured:
         row = (
             n.feature,
@@ -135,7 +138,7 @@ def _choice_remarks(plan: Plan) -> Iterator[str]:
 
 
 def _noise_remarks(plan: Plan) -> Iterator[str]:
-    yield "Half widths are in trips, by the law of the noise, before post-processing makes the tables agree."
+    yield "Margins are in trips: how far the noise alone moves a count, before post-processing makes the tables agree."
     if plan.expected_trips is not None:
         yield (
             f"Trips each: about {plan.expected_trips:,} trips spread evenly; elements with more have less relative noise."

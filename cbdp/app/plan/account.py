@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def missing(config: Config, account: Account) -> str:
     never = "no trips of %s were ever released" if account.owner.riders else "%s was never released"
     return (
         f"the ledger {str(account.path)!r} {state}. If {never % account.owner}, create it: cbdp ledger create "
-        f"{config.source.path}. Otherwise restore it: a new one would forget what was spent"
+        f"{shlex.quote(str(config.source.path))}. Otherwise restore it: a new one would forget what was spent"
     )
 
 

@@ -14,14 +14,14 @@ from cbdp.app.plan.mechanism import mechanism_of
 from cbdp.app.plan.request import asked_of, request_of
 from cbdp.app.plan.source import source_hash
 from cbdp.app.plan.stops import stops_of
-from cbdp.app.plan.trips import check_columns, check_names, columns_of, schema_of, unit_of
+from cbdp.app.plan.trips import Given, check_columns, check_names, columns_of, schema_of, unit_of
 from cbdp.app.plan.universe import universe_of
 from cbdp.features import FeatureDag, Universe
 from cbdp.features.places import Stops
 from cbdp.mechanisms import Mechanism
 from cbdp.privacy.unit import Unit
 from cbdp.release import About
-from cbdp.trips import Clock
+from cbdp.trips import Clock, Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Plan:
     """Everything a release needs but the trips' rows."""
 
     config: Config = field(repr=False)
-    trips: str | list[str]  # what `cbdp.count` takes
+    trips: Given  # what `cbdp.count` takes
     columns: Mapping[str, str]  # dimension → column of the trips
     clock: Clock
     stops: Stops | None
@@ -39,6 +39,7 @@ class Plan:
     output: Path
     request: str  # what the ledger knows the release by: `asked`, and where the trips are
     about: About | None = None
+    schema: Schema | None = field(default=None, repr=False)  # of the trips
 
     @property
     def dataset(self) -> str:
@@ -95,4 +96,5 @@ def plan(config: Config) -> Plan:
         output_of(config, account),
         request,
         about_of(config),
+        trips.source,
     )

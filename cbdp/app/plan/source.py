@@ -14,15 +14,17 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from cbdp.trips import files
+from cbdp.trips.preparing import Prepared
 
 LOCAL = ("duckdb", "sqlite")
 LOGS = ("", ".wal", "-wal")  # a database's file, and what was written and not yet moved into it
 SECRET = re.compile("pass|pwd|secret|token|key|user|uid|auth|credential", re.IGNORECASE)
 
 
-def source_hash(trips: str | list[str]) -> str:
+def source_hash(trips: str | list[str] | Prepared) -> str:
     """A hash of where the trips are and in what state. It tells nobody a path, a user or a password."""
-    text = json.dumps(_source(trips), sort_keys=True, separators=(",", ":"))
+    raw = trips.trips if isinstance(trips, Prepared) else trips
+    text = json.dumps(_source(raw), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from cbdp.app.config import Config, UnitSection
+from cbdp.app.presets import PRESETS, Settled, settled
 from cbdp.features import Universe
 from cbdp.parts import did_you_mean
 from cbdp.privacy.unit import Person, Trip, Unit
 from cbdp.trips import Clock, Schema, kinds, planning
 from cbdp.trips import schema_of as opened
+from cbdp.trips.preparing import Prepared
 
 PLACES = ("origin", "destination")
-Given = str | list[str]  # what `cbdp.count` takes: a path, a pattern, a URL, or several paths
+Raw = str | list[str]  # a path, a pattern, a URL, or several paths
+Given = Raw | Prepared  # what `cbdp.count` takes
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,37 @@ class TripSchema:
 
 
 def schema_of(config: Config) -> TripSchema:
-    given, clock = _given(config), _clock(config)
+    raw = _given(config)
     with config.source.at("data", "trips"):
-        source = opened(given)
-    return TripSchema(given, _columns(config), clock, source)
+        source = opened(raw)
+    found = _settled(config, source)
+    given: Given = raw
+    if found.preparation is not None:
+        given, source = _prepared(config, raw, found)
+    return TripSchema(given, _columns(config, found.columns), _clock(config, found.formats), source)
+
+
+def _settled(config: Config, source: Schema) -> Settled:
+    """Columns and time formats as they are stated, and as the preset has them."""
+    data = config.data
+    if data.preset is None:
+        return Settled(data.columns, data.time_format, None)
+    _clock(config, data.time_format)
+    with config.source.at("data", "preset"):
+        return settled(PRESETS.get(data.preset), source.kinds, data.columns, data.time_format)
+
+
+def _prepared(config: Config, raw: Raw, found: Settled) -> tuple[Prepared, Schema]:
+    assert found.preparation is not None
+    if isinstance(raw, str) and "://" in raw and not raw.startswith("duckdb://"):
+        raise config.source.error(
+            ("data", "preset"),
+            f"the preset {config.data.preset!r} makes trips of rows in DuckDB: export the rows to Parquet, or make the "
+            "trips in your database and leave the preset out",
+        )
+    given = Prepared(raw, found.preparation)
+    with config.source.at("data", "columns"):
+        return given, opened(given)
 
 
 def is_text(kind: Any) -> bool:
@@ -52,7 +82,7 @@ def is_text(kind: Any) -> bool:
     return kinds.is_text(kinds.plain_kind(kind))
 
 
-def _given(config: Config) -> Given:
+def _given(config: Config) -> Raw:
     """Where the trips are, seen from the configuration's folder."""
     found = [_located(config, written) for written in config.data.trips]
     for path in found:
@@ -83,16 +113,17 @@ def holidays(config: Config) -> dict[dt.date, str]:
     return {dt.date.fromisoformat(day): label for day, label in config.data.holidays.items()}
 
 
-def _clock(config: Config) -> Clock:
+def _clock(config: Config, formats: Sequence[str]) -> Clock:
+    said = formats[0] if len(formats) == 1 else tuple(formats) or None
     with config.source.at("data", "time_format"):
-        Clock(format=config.data.time_format)
+        Clock(format=said)
     with config.source.at("data", "timezone"):
-        return Clock(config.data.timezone, config.data.time_format, holidays(config))
+        return Clock(config.data.timezone, said, holidays(config))
 
 
-def _columns(config: Config) -> dict[str, str]:
-    """Dimension → column, as written and as follows from it."""
-    found = dict(config.data.columns)
+def _columns(config: Config, stated: Mapping[str, str]) -> dict[str, str]:
+    """Dimension → column, as stated and as follows from it."""
+    found = dict(stated)
     found.setdefault("day", found.get("time", "time"))
     if config.universe.modes and config.universe.modes.column:
         found["mode"] = config.universe.modes.column
@@ -101,9 +132,10 @@ def _columns(config: Config) -> dict[str, str]:
 
 def check_names(config: Config, universe: Universe, trips: TripSchema) -> None:
     """Whether what is written in data.columns makes sense."""
-    known = [*universe.dimensions, planning.PERSON, planning.COUNT]
+    roles = [] if config.data.preset is None else list(PRESETS.get(config.data.preset).columns)
+    known = list(dict.fromkeys([*universe.dimensions, planning.PERSON, planning.COUNT, *roles]))
     for name in config.data.columns:
-        if name not in known:
+        if name not in known and name != "day":  # a date is no mistake where no day is counted
             cure = "state universe.time" if name == "time" else did_you_mean(name, known)
             raise config.source.error(
                 ("data", "columns", name), f"data.columns names {name!r}, which is not a dimension: {cure}"
@@ -126,7 +158,7 @@ def check_columns(config: Config, universe: Universe, trips: TripSchema) -> None
         if name in config.data.columns:
             with config.source.at("data", "columns", name):
                 kinds.check_column(source, trips.column(name))
-    if isinstance(trips.given, list) or "://" not in trips.given:
+    if not (isinstance(trips.given, str) and "://" in trips.given):
         with config.source.at("data", "trips"):
             opened(trips.given, list(columns_of(universe, trips).values()))  # compares all files' schemas
 

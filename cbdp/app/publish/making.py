@@ -33,7 +33,7 @@ def rehearse(run: Run) -> None:
 
     plan, nothing = run.plan, np.empty(0, dtype=np.int64)
     place = run.folder / f".{plan.output.name}.{secrets.token_hex(8)}{PARTIAL}"
-    with run.stage("rehearsing without trips"), run.stops.temporary(place) as work:
+    with run.stage("rehearsing without trips"), run.interrupts.temporary(place) as work:
         release = plan.mechanism.simulate(Counts(plan.universe, nothing, nothing, plan.unit), seed=0)
         release = replace(release, places=plan.stops, about=plan.about)
         release.save(work / "rehearsal", extra={"report.html": build(release)}, simulation=True)

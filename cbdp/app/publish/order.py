@@ -13,7 +13,7 @@ from cbdp.app.publish.earlier import earlier
 from cbdp.app.publish.making import counted, exported, measured, rehearse, stages_after_charge, written
 from cbdp.app.publish.opening import check_ledger, opened
 from cbdp.app.publish.run import Run, Say, silent
-from cbdp.app.stopping import Stops
+from cbdp.app.stopping import Interrupts
 from cbdp.errors import CbdpError, InputError
 from cbdp.privacy.ledger import Charge, Ledger
 from cbdp.release.layout import check
@@ -38,13 +38,13 @@ class LostChargeError(CbdpError):
 
 
 def publish(
-    plan: Plan, say: Say = silent, *, create_ledger: bool = False, stops: Stops | None = None
+    plan: Plan, say: Say = silent, *, create_ledger: bool = False, interrupts: Interrupts | None = None
 ) -> PublishedRelease:
     """Count, charge, measure, solve, round, write: or find the release that an identical request has made before.
 
-    A ledger that does not exist is created only if `create_ledger` says so. `stops` is how a command is stopped by signals.
+    A ledger that does not exist is created only if `create_ledger` says so. `interrupts` is how a command is stopped by signals.
     """
-    run = Run(plan, say, stops or Stops())
+    run = Run(plan, say, interrupts or Interrupts())
     _check(plan)
     with _alone_in(run.folder):
         check_ledger(plan, create=create_ledger)
@@ -85,7 +85,7 @@ def _made(run: Run, *, create_ledger: bool) -> PublishedRelease:
         path = earlier(ledger, plan)
         if path is not None:
             return PublishedRelease(path, fresh=False)
-        run.stops.no_return(stages_after_charge(run))
+        run.interrupts.no_return(stages_after_charge(run))
         charge = ledger.reserve(plan.request, cost.epsilon, cost.delta, what=plan.mechanism.name)
         with _paid(charge):
             run.say(f"charged ε = {float(charge.epsilon):g} to the ledger")

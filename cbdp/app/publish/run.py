@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cbdp.app.stopping import Stops
+from cbdp.app.stopping import Interrupts
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
@@ -27,7 +27,7 @@ class Run:
 
     plan: Plan
     say: Say = silent
-    stops: Stops = field(default_factory=Stops)
+    interrupts: Interrupts = field(default_factory=Interrupts)
 
     @property
     def folder(self) -> Path:
@@ -39,5 +39,5 @@ class Run:
         start = time.perf_counter()
         self.say(f"{what} …")
         yield
-        self.stops.stage_done()
+        self.interrupts.stage_done()
         self.say(f"{what}: {time.perf_counter() - start:.1f} s")

@@ -13,6 +13,7 @@ ENGINES: Parts[Engine] = Parts(
     "cbdp.engines",
     {
         "duckdb": "cbdp.trips.engines.duckdb:DuckDB",
+        "spark": "cbdp.trips.engines.spark:Spark",
         "ibis": "cbdp.trips.engines.ibis:Ibis",
     },
     instance_of(Engine),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cbdp.trips.engines import duckdb_open, sql
 from cbdp.trips.engines.base import Engine, Facts, Source, Statuses
-from cbdp.trips.engines.duckdb_dialect import DuckDialect, Stored
+from cbdp.trips.engines.duckdb_dialect import DuckDialect
 from cbdp.trips.engines.duckdb_open import Opened, Relation, reading
 from cbdp.trips.files import are_files
 from cbdp.trips.plan import Plan
@@ -210,8 +210,7 @@ class DuckSource(Source):
         self._laid = plan
 
     def _say(self, plan: Plan, source: Relation) -> DuckDialect:
-        nothing = Stored("NULL", "INTEGER")
-        return DuckDialect(tuple(source.stored.get(f.name, nothing) for f in plan.fields))
+        return DuckDialect(tuple(source.stored[f.name] for f in plan.fields))
 
     # What is asked after counting
 

@@ -1,17 +1,31 @@
-"""Tables of other engines through Ibis. For now their rows are fetched, batch by batch, and counted here."""
+"""Tables of other engines through Ibis, which connects, says what columns there are, and hands back answers.
+
+    postgres, bigquery, snowflake, databricks, trino    counted there, by the plan's SQL in their words
+    pyspark, duckdb                                     counted there, as Spark and DuckDB are
+    any other                                           has no words here: its rows are fetched in batches, and counted by DuckDB in this process
+Whichever it is, keys and persons are compared as bytes, and never by a column's collation.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from cbdp.errors import InputError
-from cbdp.trips.engines.arrow import ROWS
-from cbdp.trips.engines.base import Engine
-from cbdp.trips.engines.duckdb import DuckSource, connection
-from cbdp.trips.engines.duckdb_open import reading, split_url, stream
+from cbdp.trips.engines import ibis_duckdb, ibis_fetched, ibis_postgres, ibis_warehouse
+from cbdp.trips.engines.base import Engine, Source
+from cbdp.trips.engines.duckdb_open import split_url
+from cbdp.trips.engines.spark import open_frame
+from cbdp.trips.engines.words import WORDS
+from cbdp.trips.kinds import Schema, check_distinct
+
+SCHEMES = (
+    *("athena", "bigquery", "clickhouse", "databricks", "datafusion", "druid", "exasol", "flink", "impala"),
+    *("materialize", "mssql", "mysql", "oracle", "polars", "postgres", "postgresql", "risingwave"),
+    *("singlestoredb", "snowflake", "sqlite", "trino"),
+)
 
 
 @dataclass(frozen=True)
@@ -19,51 +33,91 @@ class Ibis(Engine):
     """An Ibis table, or a URL that Ibis opens."""
 
     name: ClassVar[str] = "ibis"
-    about: ClassVar[str] = "tables of other engines, through Ibis"
+    about: ClassVar[str] = (
+        "in a database that Ibis connects to: PostgreSQL, BigQuery, Snowflake, Databricks, Trino; others by fetching rows"
+    )
 
     def opens(self, trips: Any) -> bool:
-        url = isinstance(trips, str) and "://" in trips and not trips.startswith("duckdb://")
-        return url or hasattr(trips, "to_pyarrow_batches")
+        if isinstance(trips, str):
+            return "://" in trips and trips.partition("://")[0] in SCHEMES
+        return hasattr(trips, "to_pyarrow_batches") and hasattr(trips, "get_backend")
 
     @contextmanager
-    def open(self, trips: Any, wanted: Sequence[str] | None = None) -> Iterator[DuckSource]:  # noqa: ARG002
-        table = _table(trips) if isinstance(trips, str) else trips
-        with connection() as engine, reading("the trips"):
-            schema = table.schema().to_pyarrow()
-            yield DuckSource(
-                engine, stream(engine, schema, lambda columns: _batches(table, columns), "the table")
-            )
+    def open(self, trips: Any, wanted: Sequence[str] | None = None) -> Iterator[Source]:  # noqa: ARG002 - the schema has all
+        with ExitStack() as stack:
+            label = "the table"
+            if isinstance(trips, str):
+                trips, label = stack.enter_context(_connected(trips))
+            yield stack.enter_context(_source(trips, label))
 
 
-def _table(url: str) -> Any:
+@contextmanager
+def _connected(url: str) -> Iterator[tuple[Any, str]]:
+    """The table of a URL, and what to call it. The URL may hold a password: it is in no message."""
     place, table = split_url(url)
     scheme = url.partition("://")[0]
+    database, _, name = table.rpartition(".")
     try:
         import ibis
     except ImportError:
+        extra = "cbdp[postgres]" if scheme.startswith("postgres") else f"ibis-framework[{scheme}]"
+        raise InputError(f"a {scheme} URL is read by Ibis: install it with pip install '{extra}'") from None
+    try:
+        backend = ibis.connect(place)
+    except Exception as wrong:  # noqa: BLE001 - every back end has errors of its own, and their text may quote the password
         raise InputError(
-            f"a {scheme} URL is read by Ibis: install it with pip install 'ibis-framework[{scheme}]'"
+            f"the {scheme} URL cannot be opened ({type(wrong).__name__}): check host, user, password and database"
         ) from None
     try:
-        return ibis.connect(place).table(table)
+        yield _found(backend, name, database or None, table), f"the table {table!r}"
+    finally:
+        backend.disconnect()
+
+
+def _found(backend: Any, name: str, database: str | None, shown: str) -> Any:
+    try:
+        return backend.table(name, database=database)
     except Exception as wrong:  # noqa: BLE001 - every back end has errors of its own
         raise InputError(
-            f"the table {table!r} cannot be opened in the {scheme} URL ({type(wrong).__name__}): check the URL"
+            f"the database has no table {shown!r} that this user may read ({type(wrong).__name__}): write it as "
+            "'table' or 'schema.table'"
         ) from None
 
 
-def _batches(table: Any, columns: Sequence[str]) -> Any:
-    """A table's batches. Ibis 12 cannot stream from DuckDB 2, so from there the relation itself is taken."""
+def _source(table: Any, label: str) -> AbstractContextManager[Source]:
     try:
-        chosen = table.select(*columns)
-        backend = chosen.get_backend()
-        if backend.name != "duckdb":
-            return chosen.to_pyarrow_batches(chunk_size=ROWS)
-        import duckdb
+        backend = table.get_backend()
+        schema = Schema(label, kinds_of(table))
+        text = None if backend.name in ("duckdb", "sqlite") else backend.compile(table)
+    except InputError:
+        raise
+    except Exception as wrong:  # noqa: BLE001 - every back end has errors of its own
+        raise InputError(
+            f"{label} cannot be opened by Ibis ({type(wrong).__name__}): try a query there first"
+        ) from None
+    if backend.name == "duckdb":
+        return ibis_duckdb.opened(backend, table, schema)
+    if backend.name == "pyspark":
+        return open_frame(backend._session.sql(text))
+    if backend.name == "postgres":
+        return ibis_postgres.opened(backend, str(text), schema)
+    if backend.name in WORDS:
+        return ibis_warehouse.opened(backend, str(text), schema, WORDS[backend.name])
+    return ibis_fetched.opened(backend, table, schema)
 
-        try:
-            return backend.con.sql(backend.compile(chosen)).to_arrow_reader(ROWS)
-        except duckdb.CatalogException:  # a table that Ibis itself keeps in memory
-            return chosen.to_pyarrow().to_reader()
-    except Exception:  # noqa: BLE001 - every back end has errors of its own
-        raise InputError("the table's engine cannot hand out its rows: try a query there first") from None
+
+def kinds_of(table: Any) -> dict[str, Any]:
+    """Column → Arrow type."""
+    check_distinct(table.columns)
+    return {name: _arrow(kind) for name, kind in table.schema().items()}
+
+
+def _arrow(kind: Any) -> Any:
+    import pyarrow as pa
+
+    if kind.is_decimal():
+        return pa.decimal128(kind.precision or 38, kind.scale or 0)
+    try:
+        return kind.to_pyarrow()
+    except Exception:  # noqa: BLE001 - a type that Arrow has not is one that we do not count by; persons it may still tell apart
+        return pa.binary()

@@ -10,7 +10,7 @@ import logging
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -47,6 +47,11 @@ class Spark(Engine):
                 yield source
             finally:
                 source.close()
+
+
+def open_frame(frame: Any) -> AbstractContextManager[SparkSource]:
+    """A DataFrame, for who has one."""
+    return Spark().open(frame)
 
 
 class SparkSource(SqlSource):

@@ -16,7 +16,7 @@ from cbdp.trips.engines import patterns, texts
 from cbdp.trips.engines.sql import EARLIEST, LATEST, Dialect, Step
 from cbdp.trips.engines.words import Words
 from cbdp.trips.kinds import REAL, TEXT, TRUTH, Kind
-from cbdp.trips.plan import MOST_TRIPS, Bound, By, Form, Plan
+from cbdp.trips.plan import Bound, By, Form, Plan
 from cbdp.trips.written import Written
 
 
@@ -43,7 +43,7 @@ class Spoken(Dialect):
             return texts.instant(self._part(field, form.written), form.written, self.div)
         return (self.words.naive if kind.zone is None else self.words.zoned).format(v=f"v{field}")
 
-    def day(self, field: int, kind: Kind, form: Form) -> str:
+    def day(self, field: int, kind: Kind, form: Form) -> str:  # noqa: ARG002 - a date is a date
         if form.written is not None:
             return texts.day(self._part(field, form.written), self.div)
         return self.words.date.format(v=f"v{field}")
@@ -63,8 +63,7 @@ class Spoken(Dialect):
 
     def person(self, field: int, kind: Kind) -> str:
         if kind.name == TEXT:
-            made = self.words.bytes.format(v=f"v{field}")
-            return f"CASE WHEN LENGTH({made}) > 0 THEN {made} END"
+            return f"CASE WHEN v{field} <> '' THEN {self.words.bytes.format(v=f'v{field}')} END"
         return self.words.bytes.format(v=self._named(field, kind))
 
     def _named(self, field: int, kind: Kind) -> str:
@@ -99,7 +98,7 @@ class Spoken(Dialect):
             Step("numbered", f"SELECT person, flat, own, ROW_NUMBER() OVER ({by_flat}) AS j FROM owned"),
             Step(
                 "ticketed",
-                f"SELECT person, flat, own, j, {ticket} AS ticket FROM numbered CROSS JOIN {secret}",
+                f"SELECT person, flat, own, j, {ticket} AS ticket FROM numbered CROSS JOIN {secret} s",
             ),
             Step(
                 "chosen", f"SELECT person, flat, own, ROW_NUMBER() OVER ({by_ticket}) AS place FROM ticketed"
@@ -121,9 +120,6 @@ class Spoken(Dialect):
 
     def div(self, a: str, b: int) -> str:
         return self.words.div.format(a=a, n=b)
-
-    def total(self, value: str) -> str:
-        return f"CAST(LEAST(SUM({self.wide(value)}), {MOST_TRIPS}) AS BIGINT)"
 
     def wide(self, value: str) -> str:
         return self.words.wide.format(v=value)

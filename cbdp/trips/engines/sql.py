@@ -68,9 +68,13 @@ class Dialect(ABC):
     def div(self, a: str, b: int) -> str:
         """A whole number, not negative, by another, rounded down."""
 
+    def wide(self, value: str) -> str:
+        """A whole number in a type in which sums of them do not overflow."""
+        return f"CAST({value} AS DECIMAL(38, 0))"
+
     def total(self, value: str) -> str:
-        """The sum of whole numbers up to MOST_TRIPS, which must not overflow, saturated there."""
-        return f"CAST(LEAST(SUM(CAST({value} AS DECIMAL(38, 0))), {MOST_TRIPS}) AS BIGINT)"
+        """The sum of whole numbers up to MOST_TRIPS, saturated there."""
+        return f"CAST(LEAST(SUM({self.wide(value)}), {MOST_TRIPS}) AS BIGINT)"
 
     def kept(self, bound: Bound, kind: Kind, secret: str) -> list[Step]:
         """Steps from `inside` (person, flat) to `kept` (person, flat); `secret` is the table that holds the key."""
@@ -291,7 +295,7 @@ def steps_inside(plan: Plan, say: Dialect, source: str, named: Named) -> list[St
 def counts(plan: Plan, say: Dialect, source: str, named: Named) -> str:
     """Rows (flat, n) without a bound; structural zeros are among them, and the driver drops those."""
     n = "COUNT(*)" if plan.weight is None else say.total("weight")
-    weighty = "" if plan.weight is None else " HAVING SUM(weight) > 0"
+    weighty = "" if plan.weight is None else " HAVING MAX(weight) > 0"
     steps = steps_inside(replace(plan, zeros=()), say, source, named)
     return query(steps, f"SELECT flat, {n} AS n FROM inside GROUP BY flat{weighty}")
 
@@ -334,7 +338,7 @@ def weights(plan: Plan, say: Dialect, source: str) -> str:
     """The sum of all weights that are counts."""
     assert plan.weight is not None
     whole = say.value(plan.weight, plan.fields[plan.weight].kind, "whole")
-    return f"SELECT SUM(CAST(w AS DECIMAL(38, 0))) FROM (SELECT {whole} AS w FROM {source}) r WHERE w > 0"
+    return f"SELECT SUM({say.wide('w')}) FROM (SELECT {whole} AS w FROM {source}) r WHERE w > 0"
 
 
 # Inspections
@@ -369,12 +373,13 @@ def examples(plan: Plan, say: Dialect, source: str, named: Named, axis: int, sta
 
 
 def span(plan: Plan, say: Dialect, source: str, named: Named) -> str | None:
-    """One row: the first and the last day of the first moment that has one."""
+    """One row: the first and the last day, of the first moment that has any."""
     dated = [m for m, t in enumerate(plan.moments) if {f.gives for f in t.forms} & {"stamp", "epoch", "date"}]
     if not dated:
         return None
     steps = [read(plan, say, source), *moments(plan, say, named)]
-    return query(steps, f"SELECT MIN(m{dated[0]}_day), MAX(m{dated[0]}_day) FROM {steps[-1].name}")
+    first, last = (_first([f"{end}(m{m}_day)" for m in dated]) for end in ("MIN", "MAX"))
+    return query(steps, f"SELECT {first}, {last} FROM {steps[-1].name}")
 
 
 def _every(plan: Plan, say: Dialect, source: str, named: Named) -> list[Step]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import secrets
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -32,6 +32,14 @@ Changed = Callable[[], tuple[str, ...]]  # files that are not what they were whe
 def unique(name: str) -> str:
     """A name for a table of ours that nobody else has."""
     return f"cbdp_{secrets.token_hex(8)}_{name}"
+
+
+def batch_of(rows: Iterable[Sequence[Any]]) -> Any:
+    """Rows, of which there is one at least, as a record batch."""
+    import pyarrow as pa
+
+    columns = [pa.array(column) for column in zip(*rows, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
 
 
 class SqlSource(Source):
@@ -80,9 +88,9 @@ class SqlSource(Source):
         return self._bounded(plan, key)
 
     def _bounded(self, plan: Plan, key: bytes) -> Iterator[tuple[Ints, Ints]]:
-        if self._words.secret:
+        if self._words.keyless:
             raise InputError(
-                f"persons cannot be bounded there: {self._words.secret}. Count with Spark, or export the trips to Parquet"
+                f"persons cannot be bounded there: {self._words.keyless}. Count with Spark, or export the trips to Parquet"
             )
         with self._reading():
             self._lay(plan)

@@ -15,7 +15,7 @@ BEYOND = "9223372036854775808"  # 2^63
 
 @dataclass(frozen=True)
 class Words:
-    """An engine's words. `secret` says why a key cannot be handed over, where that is so."""
+    """An engine's words."""
 
     name: str
     # times: whole microseconds since 1970, days since 1970, seconds since midnight; rounded down; NULL beyond our calendar
@@ -50,7 +50,7 @@ class Words:
     fence: str = ""  # keeps a subquery from being merged, and its texts from being read again and again
     columns: str = "{c}"  # how a column of ours is called, where the engine changes the case of names
     temporary: bool = True  # whether Ibis can make tables that vanish with the session
-    secret: str = ""
+    keyless: str = ""  # why a key cannot be handed over, where that is so
 
     def literal(self, text: str) -> str:
         if self.setting and set("\\'$") & set(text):
@@ -167,10 +167,10 @@ TRINO = Words(
     real_text="TRY_CAST({v} AS DOUBLE)",
     plain="CAST({v} AS VARCHAR)",
     not_nan="NOT IS_NAN(CAST({v} AS DOUBLE))",
-    beyond=f"DECIMAL '{BEYOND}'",
+    beyond=f"{BEYOND}.0",
     end="\\z",
     temporary=False,
-    secret="Trino writes every value that it is given into its query log",
+    keyless="Trino writes every value that it is given into its query log",
 )
 
 WORDS = {words.name: words for words in (POSTGRES, BIGQUERY, SNOWFLAKE, DATABRICKS, TRINO)}

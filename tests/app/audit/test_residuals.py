@@ -60,6 +60,7 @@ def some_exact(name: str, exact: np.ndarray) -> np.ndarray:
     return np.where(np.arange(len(exact)) % 3 == 0, 0, honest(name, exact))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "words"),
     [

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from small_city import plan_of
 
+from cbdp.app.explain import explain
 from cbdp.errors import InputError
 from cbdp.release import About, Dates
 
@@ -75,3 +76,17 @@ def test_what_cannot_be_said_is_told_with_its_line(city: Path, text: str, said: 
     assert str(refused.value).startswith(
         (f"{city / 'cbdp.toml'}:{line}: ", f"{city / 'cbdp.toml'}:{line + 1}: ")
     )
+
+
+def test_check_shows_what_would_be_said(city: Path) -> None:
+    """The curator reads it before it is public."""
+    plan = plan_of(
+        city,
+        (
+            OUTPUT,
+            f'{OUTPUT}\n[about]\ntitle = "Trips"\nperiod = {{ first = 2026-03-01, last = 2026-03-31 }}\n',
+        ),
+    )
+    said = " ".join(str(explain(plan)).split())
+    assert "It says about itself: title 'Trips', period '2026-03-01 to 2026-03-31'." in said
+    assert "about itself" not in str(explain(plan_of(city)))

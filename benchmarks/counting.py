@@ -1,0 +1,195 @@
+"""Counting millions of generated trips in Parquet, next to a bare SELECT … GROUP BY of the same columns in DuckDB.
+
+python -m benchmarks counting [--trips 100] [--runs 3] [--folder /tmp]
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import cbdp
+from benchmarks.measure import measure
+from benchmarks.tables import figure, markdown
+
+STOPS = 2000
+DAYS = 31
+TRIPS_OF_A_CARD = 40
+MAX_TRIPS = 4
+ROWS = 1_000_000  # written at once
+MEMORY_MB = 2000  # what DuckDB may hold, in the bare query as in ours
+MOST = {"trips": 1.5, "persons": 3.0}  # times the bare query
+MOST_BYTES = 4 * 10**9
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something to measure: what it is, what it is compared with, and the most it may take of that."""
+
+    name: str
+    run: Callable[[Path], Callable[[], int]]
+    bare: str | None = None
+    most: float = 0.0
+
+
+@dataclass(frozen=True)
+class Run:
+    seconds: float
+    cpu: float
+    peak: int  # bytes
+    trips: int
+
+
+def stops() -> list[str]:
+    return [f"ST{n:05d}" for n in range(STOPS)]
+
+
+def write(path: Path, trips: int) -> None:
+    """Trips between stops of very unequal use, over a month, by cards with forty trips on average."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rng = np.random.default_rng(0)
+    use = 1 / np.arange(1, STOPS + 1)
+    use /= use.sum()
+    named = np.array(stops())
+    kinds = {
+        "origin": pa.string(),
+        "destination": pa.string(),
+        "start": pa.timestamp("us"),
+        "card": pa.string(),
+    }
+    with parquet.ParquetWriter(path, pa.schema(list(kinds.items()))) as writer:
+        for begin in range(0, trips, ROWS):
+            n = min(ROWS, trips - begin)
+            seconds = 1_772_323_200 + rng.integers(0, DAYS * 86400, n)
+            cards = rng.integers(0, max(1, trips // TRIPS_OF_A_CARD), n).astype(str)
+            columns = (
+                named[rng.choice(STOPS, n, p=use)],
+                named[rng.choice(STOPS, n, p=use)],
+                seconds * 10**6,
+                np.char.add("C", np.char.zfill(cards, 11)),
+            )
+            arrays = [pa.array(c).cast(k) for c, k in zip(columns, kinds.values(), strict=True)]
+            writer.write_table(pa.table(arrays, names=list(kinds)))
+
+
+def bare(columns: str) -> Callable[[Path], Callable[[], int]]:
+    """The plain query, its answer fetched in batches as ours is."""
+
+    def prepared(path: Path) -> Callable[[], int]:
+        import duckdb
+
+        def work() -> int:
+            with duckdb.connect(
+                config={"memory_limit": f"{MEMORY_MB}MB", "temp_directory": str(path.parent)}
+            ) as db:
+                db.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
+                chosen = f"SELECT {columns}, count(*) AS n FROM read_parquet('{path}') GROUP BY ALL"  # noqa: S608
+                return sum(
+                    int(np.sum(batch.column("n"))) for batch in db.sql(chosen).to_arrow_reader(1_000_000)
+                )
+
+        return work
+
+    return prepared
+
+
+def counted(unit: object, zone: str | None = None) -> Callable[[Path], Callable[[], int]]:
+    """Ours: no trip starts where it ends, hours of the day, and the clock of a zone."""
+
+    def prepared(path: Path) -> Callable[[], int]:
+        universe = cbdp.Universe(
+            origin=stops(), destination=stops(), time=cbdp.periods("00:00", "24:00", "1h")
+        )
+        universe = universe.without_equal("origin", "destination")
+
+        def work() -> int:
+            counts = cbdp.count(path, universe, columns={"time": "start"}, unit=unit, clock=cbdp.Clock(zone))
+            return int(counts.value.sum())
+
+        return work
+
+    return prepared
+
+
+PERSON = cbdp.Person("card", MAX_TRIPS)
+WORKS = (
+    Work("SELECT of trips", bare("origin, destination, hour(start)")),
+    Work("count of trips", counted("trip"), "SELECT of trips", MOST["trips"]),
+    Work(
+        "count of trips in a zone", counted("trip", "America/Los_Angeles"), "SELECT of trips", MOST["trips"]
+    ),
+    Work("SELECT with cards", bare("card, origin, destination, hour(start)")),
+    Work("count of persons", counted(PERSON), "SELECT with cards", MOST["persons"]),
+)
+
+
+def timed(name: str, path: Path) -> Callable[[], Run]:
+    """What a process of its own measures."""
+    todo = next(work for work in WORKS if work.name == name).run(path)
+
+    def once() -> Run:
+        start, before = time.perf_counter(), _cpu()
+        trips = todo()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return Run(time.perf_counter() - start, _cpu() - before, peak, trips)
+
+    return once
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def runs_of(work: Work, path: Path, times: int, limit: float) -> list[Run]:
+    found = []
+    for _ in range(times):
+        made = measure(timed, work.name, path, limit=limit, repeats=1)
+        if made.failure is not None:
+            raise SystemExit(f"{work.name}: {made.failure}")
+        found.append(made.value)
+    return found
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks counting", description=__doc__)
+    parser.add_argument("--trips", type=float, default=10, help="millions of trips")
+    parser.add_argument("--runs", type=int, default=3, help="of each; the median is told")
+    parser.add_argument("--folder", type=Path, help="where the trips are written; removed afterwards")
+    parser.add_argument("--limit", type=float, default=3600.0, help="seconds that each run may take")
+    options = parser.parse_args(argv)
+    trips = round(options.trips * 10**6)
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        path = Path(folder) / "trips.parquet"
+        print(f"writing {trips:,} trips …", file=sys.stderr, flush=True)
+        write(path, trips)
+        return _compare(path, options.runs, options.limit)
+
+
+def _compare(path: Path, times: int, limit: float) -> int:
+    rows, kept, of = [], [], {}
+    for work in WORKS:
+        print(f"{work.name} …", file=sys.stderr, flush=True)
+        found = runs_of(work, path, times, limit)
+        seconds, cpu = (statistics.median(getattr(r, n) for r in found) for n in ("seconds", "cpu"))
+        peak = max(r.peak for r in found)
+        of[work.name] = seconds, cpu
+        ratios = [seconds / of[work.bare][0], cpu / of[work.bare][1]] if work.bare else [float("nan")] * 2
+        rows.append([work.name, *map(figure, (seconds, cpu)), *map(figure, ratios), figure(peak / 10**6)])
+        if work.bare:
+            kept.append((f"{work.name}: at most {work.most} × {work.bare}, by CPU", ratios[1] <= work.most))
+            kept.append((f"{work.name}: at most {figure(MOST_BYTES / 10**6)} MB", peak <= MOST_BYTES))
+    print(markdown(["", "seconds", "CPU seconds", "× the SELECT", "× its CPU", "peak MB"], rows))
+    print("\n" + "\n".join(f"- {text}: {'yes' if held else 'NO'}" for text, held in kept))
+    return 0 if all(held for _, held in kept) else 1

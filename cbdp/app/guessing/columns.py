@@ -1,0 +1,187 @@
+"""What the columns of trips seem to be, by their names and types. No row is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cbdp.app.guessing.header import check_header
+from cbdp.app.guessing.names import count_like, score, words_of
+from cbdp.app.guessing.stops import StopsGuess, guess_stops
+from cbdp.app.plan.trips import is_text
+from cbdp.trips import Schema, schema_of
+
+# What people call columns, in lower case; a column's score for a role is the sum over its words.
+START = dict.fromkeys(
+    ("origin", "orig", "o", "from", "start", "pickup", "pu", "board", "boarding", "entry", "departure"), 4
+)
+END = dict.fromkeys(
+    ("destination", "dest", "d", "to", "end", "dropoff", "do", "alight", "alighting", "exit", "arrival"), 4
+)
+PLACE = {"id": 2, "code": 2, "terminal": 2, "stop": 1, "station": 1, "location": 1, "zone": 1, "name": -1}
+EPOCH = dict.fromkeys(("epoch", "unix", "unixtime", "posix"), 4)
+MOMENT = dict.fromkeys(("time", "datetime", "timestamp", "at", "ts"), 4) | EPOCH
+HOUR = dict.fromkeys(("hour", "hr", "hours"), 4)
+DATE = dict.fromkeys(("date", "day", "dates"), 4)
+THOUSANDTHS = {"ms", "millis", "milliseconds", "msec"}
+NEVER = dict.fromkeys(
+    ("duration", "created", "updated", "type", "kind", "count", "zone", "of", "week", "weekday"), -20
+)
+COORDINATE = dict.fromkeys(("lat", "lon", "lng", "long", "latitude", "longitude", "x", "y"), -20)
+PERSON = dict.fromkeys(
+    ("person", "user", "rider", "card", "customer", "member", "passenger", "account", "device", "traveller", "token"),
+    4,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What the columns seem to be: role → column. A role that nothing fits is not there."""
+
+    columns: Mapping[str, str]  # origin, destination, time, day, person, count
+    formats: tuple[str, ...] = ()  # of times, where names and types tell
+    stops: StopsGuess = field(default_factory=StopsGuess)
+    text_times: bool = False  # times or dates are text, so that their format may have to be stated
+    zoned_times: bool = False  # times know their zone
+    others: tuple[str, ...] = ()
+
+
+def guess(trips: Sequence[str], stops: str | Path | None = None) -> Guess:
+    """What the columns of the trips (by their names and types) and of the stops (by their values too) seem to be."""
+    source = schema_of(trips[0] if len(trips) == 1 else list(trips))
+    public = StopsGuess() if stops is None else guess_stops(Path(stops))
+    check_header(source, public.known)
+    columns: dict[str, str] = {}
+    for role, fits in _ROLES.items():
+        best = max(source.kinds, key=lambda name: fits(name, source.kinds[name]), default=None)
+        if best is not None and fits(best, source.kinds[best]) > 0 and best not in columns.values():
+            columns[role] = best
+    columns |= _times(source)
+    if "person" not in columns:
+        columns |= _count(source, columns)
+    return Guess(
+        columns,
+        _formats(source, columns),
+        public,
+        any(is_text(source.kinds[columns[r]]) for r in ("time", "day") if r in columns),
+        getattr(source.kinds.get(columns.get("time", "")), "tz", None) is not None,
+        _others(source, columns),
+    )
+
+
+def _others(source: Schema, columns: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of other columns. A CSV file in which no trip was recognised may have a private row in its first line."""
+    if not source.typed and not {"origin", "destination"} <= set(columns):
+        return ()
+    return tuple(name for name in source.kinds if name and name not in columns.values())
+
+
+# The roles
+
+
+def _place(side: Mapping[str, int], other: Mapping[str, int]) -> Callable[[str, Any], int]:
+    def fits(name: str, kind: Any) -> int:
+        import pyarrow as pa
+
+        if pa.types.is_temporal(kind) or not score(name, side) or score(name, MOMENT, DATE, HOUR):
+            return 0
+        fraction = 2 if pa.types.is_floating(kind) else 0
+        zone = 20 if "zone" in words_of(name) else 0  # a place may be one
+        return score(name, side, PLACE, NEVER, COORDINATE) + zone - score(name, other) - fraction
+
+    return fits
+
+
+def _person(name: str, kind: Any) -> int:  # noqa: ARG001
+    """A person's id is called so and nothing else: `member_casual` or `user_type` are kinds of persons."""
+    kinds = set(words_of(name)) - set(PERSON) - {"id", "hash", "key", "number", "no", "uuid"}
+    return 0 if kinds else score(name, PERSON) + ("id" in words_of(name))
+
+
+_ROLES: Mapping[str, Callable[[str, Any], int]] = {
+    "origin": _place(START, END),
+    "destination": _place(END, START),
+    "person": _person,
+}
+
+
+def _count(source: Schema, columns: Mapping[str, str]) -> dict[str, str]:
+    """A column of counts: by its name, and where there is a column of hours, by names that elsewhere mean something else."""
+    hours = bool(score(columns.get("time", ""), HOUR))
+    fits = [
+        name
+        for name, kind in source.kinds.items()
+        if name not in columns.values() and count_like(name, kind, aggregated=hours)
+    ]
+    return {"count": fits[0]} if fits else {}
+
+
+# Times: one column with date and time, or one each
+
+
+def _times(source: Schema) -> dict[str, str]:
+    stamps = _ranked(source, _stamp)
+    hours = _ranked(source, lambda name, _: score(name, HOUR, NEVER))
+    dates = _ranked(source, _date)
+    if stamps:
+        alone = _is_time_of_day(stamps[0], source.kinds[stamps[0]])
+        return {"time": stamps[0], **({"day": dates[0]} if alone and dates else {})}
+    if hours:
+        return {"time": hours[0], **({"day": dates[0]} if dates else {})}
+    whole = [d for d in dates if is_text(source.kinds[d])]  # "Start Date" may well hold a time
+    return {"time": whole[0]} if whole else {}
+
+
+def _ranked(source: Schema, fits: Callable[[str, Any], int]) -> list[str]:
+    """The columns that fit, the best first; of those that begin or end a trip, the ones that begin it."""
+
+    def of(name: str) -> int:
+        side = score(name, START) // 2 - score(name, END)
+        return fits(name, source.kinds[name]) + side if fits(name, source.kinds[name]) > 0 else 0
+
+    return sorted((n for n in source.kinds if of(n) > 0), key=of, reverse=True)
+
+
+def _stamp(name: str, kind: Any) -> int:
+    import pyarrow as pa
+
+    if pa.types.is_date(kind) or score(name, HOUR):
+        return 0
+    stamped = 5 if pa.types.is_temporal(kind) else 0
+    named = score(name, MOMENT) if stamped or is_text(kind) or pa.types.is_integer(kind) else 0
+    return stamped + named + score(name, NEVER) if stamped or named else 0
+
+
+def _date(name: str, kind: Any) -> int:
+    import pyarrow as pa
+
+    if pa.types.is_date(kind):
+        return 8
+    fits = is_text(kind) or pa.types.is_integer(kind)
+    return score(name, DATE, NEVER) if fits and not score(name, MOMENT) else 0
+
+
+def _is_time_of_day(name: str, kind: Any) -> bool:
+    import pyarrow as pa
+
+    alone = "time" in words_of(name) and not score(name, DATE)
+    return pa.types.is_time(kind) or (is_text(kind) and alone)
+
+
+def _formats(source: Schema, columns: Mapping[str, str]) -> tuple[str, ...]:
+    """What names and types tell about how times are written: seconds since 1970, dates as numbers."""
+    import pyarrow as pa
+
+    found = []
+    for role in ("day", "time"):
+        name = columns.get(role, "")
+        kind = source.kinds.get(name)
+        if kind is None or score(name, HOUR):
+            continue
+        if role == "day" and pa.types.is_integer(kind):
+            found.append("%Y%m%d")
+        elif pa.types.is_integer(kind) or (is_text(kind) and score(name, EPOCH)):
+            found.append("epoch_ms" if THOUSANDTHS & set(words_of(name)) else "epoch_s")
+    return tuple(found)

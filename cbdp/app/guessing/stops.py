@@ -1,0 +1,89 @@
+"""What the columns of a public file of stops seem to be. Its values are read: they are public."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cbdp.app.guessing.names import score, words_of
+from cbdp.errors import InputError
+from cbdp.features import places
+
+STOP_ID = {"id": 4, "code": 3, "stop": 2, "station": 2, "terminal": 2, "number": 1}
+NOT_STOP_ID = dict.fromkeys(("parent", "zone", "level", "date", "count", "dock", "name"), -20)
+ZONE = {"zone": 6, "district": 5, "city": 4, "landmark": 4, "region": 4, "borough": 4, "county": 3, "area": 3}
+
+
+@dataclass(frozen=True)
+class StopsGuess:
+    """What is known of the stops."""
+
+    number: int = 0
+    columns: Mapping[str, str] = field(default_factory=dict)  # id, name, lat, lon if called otherwise
+    zone: str | None = None
+    located: bool = False  # they have coordinates
+    timezone: str | None = None  # of a GTFS feed's agency
+    known: frozenset[str] = frozenset()  # ids and names
+
+
+def guess_stops(path: Path, columns: Mapping[str, str] | None = None, zone: str | None = None) -> StopsGuess:
+    """GTFS, GBFS and GeoJSON have names of their own; of CSV the columns are guessed, unless they are known and there."""
+    if path.is_dir() or path.suffix.lower() in (".txt", ".zip", ".geojson", ".json"):
+        read = places.stops(path)
+        known = frozenset(map(str, (*read.ids, *read.names)))
+        located = "nan" not in map(str, read.lat)
+        return StopsGuess(len(read), located=located, timezone=_agency_zone(path), known=known)
+    rows = places.table_rows(places.text_of(path), path)
+    if not rows:
+        raise InputError(f"{str(path)!r} holds no stops: give a file with a row for each stop")
+    distinct = {name: {row[name] for row in rows} for name in rows[0]}
+    found = _columns(path, distinct, len(rows))
+    found |= {role: name for role, name in (columns or {}).items() if name in distinct}
+    zones = [
+        n
+        for n in distinct
+        if score(n, ZONE) and "" not in distinct[n] and 2 <= len(distinct[n]) <= len(rows) // 2
+    ]
+    if zone in zones:
+        zones = [n for n in zones if n == zone]
+    return StopsGuess(
+        len(rows),
+        {role: name for role, name in found.items() if role != name},
+        max(zones, key=lambda n: score(n, ZONE)) if zones else None,
+        all(role in found and "" not in distinct[found[role]] for role in ("lat", "lon")),
+        known=frozenset().union(*(distinct[found[r]] for r in ("id", "name") if r in found)) - {""},
+    )
+
+
+def _columns(path: Path, distinct: Mapping[str, set[str]], rows: int) -> dict[str, str]:
+    """The columns of id, name and coordinates, from the distinct values of each column."""
+    keys = [n for n in distinct if len(distinct[n]) == rows and "" not in distinct[n]]
+    if not keys:
+        raise InputError(f"no column of {str(path)!r} tells the stops apart: add one with an id for each")
+    found = {"id": max(keys, key=lambda n: score(n, STOP_ID, NOT_STOP_ID))}
+    roles = {"name": {"name"}, "lat": {"lat", "latitude"}, "lon": {"lon", "lng", "long", "longitude"}}
+    for role, words in roles.items():
+        fits = [n for n in distinct if set(words_of(n)) & words]
+        if fits:
+            found[role] = fits[0]
+    return found
+
+
+def _agency_zone(path: Path) -> str | None:
+    """The time zone that a GTFS feed states, if its agencies agree on one."""
+    try:
+        if path.suffix.lower() == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                inside = [n for n in archive.namelist() if n.rpartition("/")[2] == "agency.txt"]
+                text = archive.read(min(inside, key=len)).decode("utf-8-sig") if inside else ""
+        else:
+            folder = path if path.is_dir() else path.parent
+            text = (folder / "agency.txt").read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError, zipfile.BadZipFile):
+        return None
+    zones = {(row.get("agency_timezone") or "").strip() for row in csv.DictReader(io.StringIO(text))} - {""}
+    return zones.pop() if len(zones) == 1 else None

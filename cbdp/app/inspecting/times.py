@@ -1,0 +1,95 @@
+"""Times that are not understood: how they seem to be written, tried on all rows before it is said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cbdp.app.inspecting.cause import Cause, quoted, toml
+from cbdp.app.inspecting.formats import cover, shape, swapped
+from cbdp.app.inspecting.reading import Reading, dropped_as, look
+from cbdp.trips import Inspection
+from cbdp.trips.engines.base import MISSING, UNREAD
+from cbdp.trips.inspect import Dropped
+from cbdp.trips.written import ISO
+
+TURNS = 3  # of looking at what is still not understood
+RANGE = re.compile(r"\s*\d{1,2}(:\d\d)?\s*[-–]\s*\d{1,2}(:\d\d)?\s*")
+LAST_HOUR = re.compile(r"\s*24(\.0*|:00(:00)?)?\s*")
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Formats that were tried, and what came of it."""
+
+    formats: tuple[str, ...]
+    found: Inspection
+    unread: int  # rows that are still not understood
+
+    @property
+    def written(self) -> str:
+        return f"time_format = {toml(self.formats)}"
+
+    def dates(self) -> str:
+        return (
+            ""
+            if self.found.first is None
+            else f": the trips are then from {self.found.first} to {self.found.last}"
+        )
+
+
+def time_causes(reading: Reading, found: Inspection) -> Iterator[Cause]:
+    for dropped in dropped_as(found, UNREAD):
+        texts = dict(dropped.examples)
+        shapes = ", ".join(dict.fromkeys(shape(text) for text in list(texts)[:3]))
+        what = f"times in column {dropped.column!r} are not understood; they look like {shapes}"
+        yield Cause(dropped.rows, what, _cure(reading, found, dropped), quoted(dropped.examples))
+
+
+def _cure(reading: Reading, found: Inspection, dropped: Dropped) -> str:
+    texts = [text for text, _ in dropped.examples]
+    if all(LAST_HOUR.fullmatch(t) for t in texts):
+        return "hours run from 0 to 23: write 24 as 0 of the next day, or subtract 1 if your hours count from 1"
+    if all(RANGE.fullmatch(t) for t in texts):
+        return "keep the time at which each range begins"
+    trials = [_trial(reading, found, dropped, day=day) for day in (True, False)]
+    tried = [t for t in trials if t is not None and t.unread < dropped.rows]
+    if not tried:
+        return 'state how they are written, for example time_format = "%d.%m.%Y %H:%M", or write them like 2026-01-31 08:14'
+    return _said(tried, found)
+
+
+def _said(tried: list[Trial], found: Inspection) -> str:
+    best = min(tried, key=lambda t: t.unread)
+    others = [t for t in tried if t.formats != best.formats]
+    if others and others[0].unread == best.unread:
+        both = "; or ".join(f"{t.written}{t.dates()}" for t in (best, others[0]))
+        return f"the day or the month may stand first, and both can be read: write {both}"
+    rows = f"{best.found.counted:,} of {found.read:,} rows then count"
+    proof = " (the other order of day and month cannot be read)" if others else ""
+    return f"write {best.written}: {rows}{proof}"
+
+
+def _trial(reading: Reading, found: Inspection, dropped: Dropped, *, day: bool) -> Trial | None:
+    """Formats for what is not understood, beside those that understand other rows; tried until nothing is left."""
+    formats = _kept(reading, found, dropped)
+    texts, trial = dict(dropped.examples), None
+    for _ in range(TURNS):
+        more = [f for f in cover(texts, day=day) if f not in formats]
+        if not more:
+            break
+        formats = (*(f for f in formats if swapped(f) not in more or f == swapped(f)), *more)
+        tried = look(reading.with_formats(formats))
+        left = [d for d in dropped_as(tried, UNREAD) if d.column == dropped.column]
+        trial = Trial(formats, tried, sum(d.rows for d in left))
+        texts = {text: rows for d in left for text, rows in d.examples}
+    return trial
+
+
+def _kept(reading: Reading, found: Inspection, dropped: Dropped) -> tuple[str, ...]:
+    """The formats of today, if they understand any row."""
+    missing = sum(d.rows for d in dropped_as(found, MISSING) if d.column == dropped.column)
+    if dropped.rows + missing >= found.read:
+        return ()
+    return reading.formats or (ISO,)
