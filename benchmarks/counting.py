@@ -96,7 +96,8 @@ def bare(columns: str) -> Callable[[Path], Callable[[], int]]:
                 db.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
                 chosen = f"SELECT {columns}, count(*) AS n FROM read_parquet('{path}') GROUP BY ALL"  # noqa: S608
                 return sum(
-                    int(np.sum(batch.column("n"))) for batch in db.sql(chosen).to_arrow_reader(1_000_000)
+                    int(batch.column("n").to_numpy().sum())
+                    for batch in db.sql(chosen).to_arrow_reader(1_000_000)
                 )
 
         return work

@@ -51,7 +51,7 @@ path = "release"
 
 def trip_table(n: int = 300) -> pa.Table:
     rng = np.random.default_rng(5)
-    seconds = rng.integers(0, 24 * 3600, n)
+    seconds = rng.integers(5.75 * 3600, 12.25 * 3600, n)  # some of them outside the periods
     start = np.datetime64("2026-03-02T00:00:00")
     return pa.table(
         {

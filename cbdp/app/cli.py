@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("cbdp.app.commands:demo", "do the whole job on a built-in synthetic city"),
     "init": ("cbdp.app.commands:init", "write a commented configuration for your files"),
     "check": ("cbdp.app.commands:check", "explain what would be released; spends nothing, reads no trip"),
+    "inspect": ("cbdp.app.inspecting.command:main", "show the curator how trips are read, what counts and why not; private"),
     "release": ("cbdp.app.commands:release", "publish: count, charge the ledger, measure, solve, round, write"),
     "report": ("cbdp.app.commands:report", "write the report of a release, or one for the curator's eyes only"),
     "ledger": ("cbdp.app.ledger:main", "create a ledger, or show what was spent and verify it; exit 1 if it is broken"),
@@ -42,6 +43,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.command is None:
         parser.print_help()
         return REFUSED
+    try:
+        return _run(options)
+    finally:
+        if argv is not None:
+            _hear_again()
+
+
+def _hear_again() -> None:
+    """A caller that goes on wants its signals back; the program itself is about to end."""
+    if "cbdp.app.stopping" in sys.modules:
+        sys.modules["cbdp.app.stopping"].hear_again()
+
+
+def _run(options: argparse.Namespace) -> int:
     try:
         return _command(options.command)(options.rest)
     except CbdpError as error:

@@ -35,15 +35,27 @@ def demo(argv: Sequence[str]) -> int:
 def init(argv: Sequence[str]) -> int:
     parser = _parser("init")
     parser.add_argument(
-        "trips", nargs="+", help="Parquet or CSV file of trips; only its column names are read"
+        "trips", nargs="+", help="Parquet or CSV file of trips, or a URL; only its column names are read"
     )
-    parser.add_argument("--stops", help="public file of stops: CSV, GTFS stops.txt or GeoJSON")
+    parser.add_argument("--stops", help="public file of stops: CSV, GTFS (stops.txt, zip), GBFS or GeoJSON")
+    parser.add_argument(
+        "--preset", help="the specification that the trips follow; `cbdp parts presets` lists them"
+    )
+    parser.add_argument(
+        "--time-format",
+        metavar="FORMAT",
+        action="append",
+        default=[],
+        help='how times are written, for example "%%d/%%m/%%Y %%H:%%M" or epoch_s; may be given several times',
+    )
     parser.add_argument("--out", default="cbdp.toml", help="where to write it (default: cbdp.toml)")
     options = parser.parse_args(argv)
     from cbdp.app.init import write
 
-    path = write(options.out, options.trips, options.stops)
-    print(f"wrote {path}: look it over, then run cbdp check {path}")
+    path = write(
+        options.out, options.trips, options.stops, preset=options.preset, time_format=options.time_format
+    )
+    print(f"wrote {path}: look it over, then run cbdp check {path} and cbdp inspect {path}")
     return 0
 
 
@@ -90,18 +102,30 @@ def release(argv: Sequence[str]) -> int:
         action="store_true",
         help="create the ledger: for the first release of these trips only",
     )
+    parser.add_argument(
+        "--accept-dropped",
+        action="store_true",
+        help="release also if fewer than half of the rows count; see `cbdp inspect` first",
+    )
     options = parser.parse_args(argv)
     from cbdp.app.stopping import Interrupts
 
     with Interrupts(_say) as interrupts:  # before anything slow is loaded
         from cbdp.app.config import read
+        from cbdp.app.inspecting.judging import judge
         from cbdp.app.plan import plan
         from cbdp.app.publish import publish
 
         planned = plan(read(options.config))
-        done = publish(planned, _say, create_ledger=options.create_ledger, interrupts=interrupts)
-    made = "released to" if done.fresh else "this request has been released before, nothing was spent:"
-    print(f"{made} {done.path}\nopen {done.path / 'report.html'}")
+        done = publish(
+            planned,
+            _say,
+            create_ledger=options.create_ledger,
+            interrupts=interrupts,
+            judge=judge(_say, accept=options.accept_dropped),
+        )
+        made = "released to" if done.fresh else "this request has been released before, nothing was spent:"
+        print(f"{made} {done.path}\nopen {done.path / 'report.html'}")
     return 0
 
 

@@ -85,8 +85,8 @@ def _of_preset(preset: Preset, trips: Sequence[str], stops: str | Path | None) -
     source = schema_of(trips[0] if len(trips) == 1 else list(trips))
     public = StopsGuess() if stops is None else guess_stops(Path(stops), preset.stop_columns, preset.zone)
     check_header(source, public.known)
-    columns = settled(preset, source.kinds).columns
-    return Guess(columns, (), public, zoned_times=not preset.local)
+    columns = settled(preset, source.kinds).raw
+    return Guess(columns, stops=public, zoned_times=not preset.local)
 
 
 def _relative(given: str | Path, folder: Path | None) -> str:
@@ -178,7 +178,7 @@ def _data(start: Start) -> list[str]:
     ]
     if preset is not None:
         lines.append(f"preset = {_quoted(preset.name)}  # {preset.follows}: {preset.about}")
-        lines.append(f"# columns = {_inline(_preset_columns(start))}  # as the preset finds them")
+        lines.append(f"# columns = {_inline(found.columns)}  # as the preset finds them")
     else:
         lines.append(_columns(found.columns))
     if found.others:
@@ -190,13 +190,6 @@ def _data(start: Start) -> list[str]:
         "# expected_trips = 100000  # a public order of magnitude, so that `check` can tell the errors to expect",
         "# expected_filled = 0.05   # a public guess of the share of trip types that have any trips, likewise",
     ]
-
-
-def _preset_columns(start: Start) -> dict[str, str]:
-    assert start.preset is not None
-    there = {n: n for names in start.preset.columns.values() for n in names}
-    written = {r: c for r, c in start.found.columns.items() if c in there}
-    return written or {r: names[0] for r, names in start.preset.columns.items()}
 
 
 def _columns(guessed: Mapping[str, str]) -> str:

@@ -38,6 +38,7 @@ KINDS: Mapping[str, PartKind] = {
     "laws": PartKind("cbdp.privacy.laws:LAWS"),
     "samplers": PartKind("cbdp.measuring.samplers:SAMPLERS"),
     "engines": PartKind("cbdp.trips.engines:ENGINES"),
+    "presets": PartKind("cbdp.app.presets:PRESETS", {"follows": "follows"}),
     "formats": PartKind("cbdp.release.export:FORMATS"),
     "designers": PartKind("cbdp.transit:DESIGNERS"),
     "sizers": PartKind("cbdp.transit:SIZERS"),

@@ -85,8 +85,10 @@ class Interrupts:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
+        for folder in self._folders:  # whose removal was interrupted
+            shutil.rmtree(folder, ignore_errors=True)
         if self._before:
-            self._restore()
+            self._end()
         if error is not None and (self._asked or isinstance(error, KeyboardInterrupt)):
             # an engine that is interrupted may raise anything
             if not self._charged:
@@ -103,11 +105,15 @@ class Interrupts:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
                 self._before[number] = signal.signal(number, self._heard)
 
-    def _restore(self) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+    def _end(self) -> None:
+        """Signals are as before; but where the run was stopped, or charged, none shall change any more how it ends."""
+        _unheard.update(self._before)
+        for number in self._before:
+            signal.signal(number, _ignore)
         signal.set_wakeup_fd(self._fd)
         self._there.close()
+        if not self._asked and not self._charged:
+            hear_again()
 
     def _heard(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         """In the main thread, as soon as it runs Python again."""
@@ -143,6 +149,19 @@ class Interrupts:
     def _note(self) -> str:
         left = f", {self._stages} stage{'s' * (self._stages > 1)} left" if self._stages else ""
         return f"charged: finishing{left}; the release will be complete"
+
+
+_unheard: dict[int, Any] = {}  # signals that are ignored until the process ends, and who heard them before
+
+
+def hear_again() -> None:
+    """For a program that goes on after a command: signals are handled as before it."""
+    while _unheard:
+        signal.signal(*_unheard.popitem())
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Not SIG_IGN, which programs that are started from here would inherit."""
 
 
 def _spilled() -> list[Path]:

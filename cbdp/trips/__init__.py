@@ -6,6 +6,7 @@
 | ways, planning, plan | what an engine is asked for, made of public things alone |
 | files, rows, spill, engines/ | where trips lie, and how an engine counts them there |
 | tickets, invariants, ranking | which trips of a person are kept; what must be true of every count; trip types |
+| recount, plain_values | the second count of an audit, without plan and engine |
 | count, inspect, opening | what others call |
 """
 
@@ -13,6 +14,16 @@ from cbdp.trips.clock import Clock
 from cbdp.trips.count import Counts, count
 from cbdp.trips.inspect import Inspection, inspect
 from cbdp.trips.kinds import Schema
-from cbdp.trips.opening import schema_of, trips_by_person
+from cbdp.trips.opening import schema_of, second_count, trips_by_person
 
-__all__ = ["Clock", "Counts", "Inspection", "Schema", "count", "inspect", "schema_of", "trips_by_person"]
+__all__ = [
+    "Clock",
+    "Counts",
+    "Inspection",
+    "Schema",
+    "count",
+    "inspect",
+    "schema_of",
+    "second_count",
+    "trips_by_person",
+]

@@ -1,4 +1,4 @@
-"""Looking at trips without counting them: their schema, which is public, and the trips of each person, which are not."""
+"""Looking at trips without counting them: their schema, which is public, and the trips again, on another path, which are not."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import Universe
-from cbdp.privacy.unit import Person
+from cbdp.privacy.unit import Person, Trip, Unit
 from cbdp.trips.clock import Clock
+from cbdp.trips.count import count
 from cbdp.trips.engines import engine_for
+from cbdp.trips.engines.duckdb_open import reading
 from cbdp.trips.kinds import Schema
-from cbdp.trips.planning import make_plan, wanted_columns
+from cbdp.trips.planning import make_plan, person_column, wanted_columns
 from cbdp.trips.ranking import rank
+from cbdp.trips.recount import Recount, can_recount, recount
 
 Ints = NDArray[np.int64]
 
@@ -23,6 +26,16 @@ def schema_of(trips: Any, wanted: Sequence[str] | None = None) -> Schema:
     """The columns of trips and their types: no row is read. Of several files, the wanted columns must be alike in all."""
     with engine_for(trips).open(trips, wanted) as source:
         return source.schema
+
+
+def second_count(
+    trips: Any, universe: Universe, *, columns: Mapping[str, str] | None = None, clock: Clock | None = None
+) -> tuple[Ints, Ints]:
+    """Trip types with trips, and how many, on a path of its own where that reads such trips; nobody is bounded. Private."""
+    if can_recount(trips):
+        return _again(trips, universe, Trip(), columns, clock).counts()
+    found = count(trips, universe, columns=columns, clock=clock)
+    return found.index, found.value
 
 
 def trips_by_person(
@@ -34,6 +47,11 @@ def trips_by_person(
     clock: Clock | None = None,
 ) -> tuple[NDArray[np.bool_], Ints]:
     """All trips of persons inside the universe, before bounding: where another person begins, and the trips' types. Private."""
+    if can_recount(trips):
+        found = _again(trips, universe, unit, columns, clock)
+        assert found.person is not None
+        order = np.lexsort((found.types, found.person))
+        return np.diff(found.person[order], prepend=-1) != 0, found.types[order]
     with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock())
         begins, types = [np.empty(0, dtype=bool)], [np.empty(0, dtype=np.int64)]
@@ -41,3 +59,15 @@ def trips_by_person(
             begins.append(new)
             types.append(rank(flat, universe, plan))
     return np.concatenate(begins), np.concatenate(types)
+
+
+def _again(
+    trips: Any, universe: Universe, unit: Unit, columns: Mapping[str, str] | None, clock: Clock | None
+) -> Recount:
+    """The second count, of trips whose schema has been checked; what cannot be read is one error that quotes nothing."""
+    with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
+        make_plan(source.schema, universe, columns, unit, clock or Clock())
+        label = source.schema.label
+    person = person_column(unit.column, columns or {}, universe) if isinstance(unit, Person) else None
+    with reading(label, ": it is damaged, or not whole"):
+        return recount(trips, universe, columns=columns, clock=clock, person=person)

@@ -25,7 +25,7 @@ from publishing import events, planned, warm, write_inputs
 
 from cbdp.app import cli, config
 from cbdp.app.publish import order, publish
-from cbdp.app.stopping import STOPPED, Interrupts
+from cbdp.app.stopping import STOPPED, Interrupts, hear_again
 from cbdp.errors import InputError
 from cbdp.privacy.ledger import Ledger
 from cbdp.release.loading import load
@@ -102,7 +102,8 @@ def command(folder: Path, prepare: Callable[[], None] = nothing) -> tuple[int, P
 
         config.read = told
         sys.stdout = sys.stderr = said.open("w", encoding="utf-8")
-        code = cli.main(["release", str(folder / "cbdp.toml"), "--create-ledger"])
+        sys.argv = ["cbdp", "release", str(folder / "cbdp.toml"), "--create-ledger"]
+        code = cli.main()  # as the program does
         sys.stderr.flush()
     finally:
         os._exit(code)
@@ -113,7 +114,9 @@ def signalled(
 ) -> Ended:
     """The end of a release that gets signals after so many seconds each, from when it has said some words."""
     child, said = command(folder, prepare)
+    late = time.monotonic() + 60
     while after not in said.read_text(encoding="utf-8"):
+        assert time.monotonic() < late, f"not said: {said.read_text(encoding='utf-8')}"
         time.sleep(0.01)
     start = 0.0
     for seconds, number in when:
@@ -150,7 +153,9 @@ def clear(folder: Path) -> None:
 
 def test_signals_at_any_instant(folder: Path) -> None:
     """SIGINT and SIGTERM, alone or one after the other, spread over the whole run."""
-    whole = signalled(folder, (0.0, signal.SIGCHLD)).seconds  # which nobody minds
+    undisturbed = signalled(folder, (0.0, signal.SIGCHLD))  # which nobody minds
+    finished(folder, undisturbed)
+    whole = undisturbed.seconds
     chance, stopped, noted = random.Random(11), 0, 0
     for n in range(KILLS):
         clear(folder)
@@ -307,6 +312,10 @@ def test_what_was_asked_in_vain_is_asked_again_at_the_charge() -> None:
 
     with pytest.raises(KeyboardInterrupt, match="nothing was spent"):
         run()
+    os.kill(os.getpid(), signal.SIGTERM)  # does not change any more how it ends
+    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    hear_again()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_a_library_leaves_signals_alone(folder: Path) -> None:

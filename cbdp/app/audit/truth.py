@@ -17,7 +17,7 @@ from cbdp.errors import InputError
 from cbdp.features import Universe
 from cbdp.privacy.unit import Person
 from cbdp.release.release import Release
-from cbdp.trips import Clock, Counts, count, trips_by_person
+from cbdp.trips import Clock, Counts, count, second_count, trips_by_person
 
 Ints = NDArray[np.int64]
 
@@ -60,14 +60,17 @@ def truth(
             raise InputError(
                 f"the trips are counted over {trips.universe!r}, the release is of {universe!r}: count with its universe"
             )
-        counts = trips
-    else:
-        counts = count(trips, universe, columns=columns, clock=clock)
+        index, value = trips.index, trips.value
+    elif isinstance(trips, np.ndarray):
+        given = count(trips, universe)
+        index, value = given.index, given.value
+    else:  # not as the release counted them, so that a mistake there would show
+        index, value = second_count(trips, universe, columns=columns, clock=clock)
     rng = np.random.default_rng(SEED)
-    total = int(counts.value.sum())
+    total = int(value.sum())
     at = np.sort(rng.integers(0, max(total, 1), min(riders, total)))
-    types = counts.index[np.searchsorted(np.cumsum(counts.value), at, side="right")]
-    return Truth(universe, counts.index, counts.value, _none(), [t[None] for t in rng.permutation(types)])
+    types = index[np.searchsorted(np.cumsum(value), at, side="right")]
+    return Truth(universe, index, value, _none(), [t[None] for t in rng.permutation(types)])
 
 
 def _none() -> Ints:

@@ -15,6 +15,7 @@ from cbdp.app.explain.numbers import (
     trips_text,
     unmeasured,
 )
+from cbdp.app.inspecting.tables import read_as_trips, unused_counts
 from cbdp.app.plan import Plan
 from cbdp.app.plan.account import missing
 from cbdp.app.printing import aligned
@@ -192,6 +193,10 @@ def warnings(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
             f"privacy.cap is not stated: the ledger will be created with a cap of {plan.account.cap}, so that no "
             "second release fits"
         )
+    counts = None if plan.schema is None else unused_counts(plan.schema, plan.columns, plan.unit)
+    if counts is not None:
+        cause = read_as_trips(counts)
+        yield f"{cause.what}: {cause.cure}; `cbdp release` asks about it"
     if plan.account.forgotten:
         yield f"`cbdp release` will refuse: {plan.account.forgotten}"
     if plan.account.unfinished:

@@ -53,14 +53,7 @@ def guess(trips: Sequence[str], stops: str | Path | None = None) -> Guess:
     source = schema_of(trips[0] if len(trips) == 1 else list(trips))
     public = StopsGuess() if stops is None else guess_stops(Path(stops))
     check_header(source, public.known)
-    columns: dict[str, str] = {}
-    for role, fits in _ROLES.items():
-        best = max(source.kinds, key=lambda name: fits(name, source.kinds[name]), default=None)
-        if best is not None and fits(best, source.kinds[best]) > 0 and best not in columns.values():
-            columns[role] = best
-    columns |= _times(source)
-    if "person" not in columns:
-        columns |= _count(source, columns)
+    columns = guess_columns(source)
     return Guess(
         columns,
         _formats(source, columns),
@@ -69,6 +62,17 @@ def guess(trips: Sequence[str], stops: str | Path | None = None) -> Guess:
         getattr(source.kinds.get(columns.get("time", "")), "tz", None) is not None,
         _others(source, columns),
     )
+
+
+def guess_columns(source: Schema) -> dict[str, str]:
+    """Role → column, by names and types."""
+    columns: dict[str, str] = {}
+    for role, fits in _ROLES.items():
+        best = max(source.kinds, key=lambda name: fits(name, source.kinds[name]), default=None)
+        if best is not None and fits(best, source.kinds[best]) > 0 and best not in columns.values():
+            columns[role] = best
+    columns |= _times(source)
+    return columns if "person" in columns else columns | _count(source, columns)
 
 
 def _others(source: Schema, columns: Mapping[str, str]) -> tuple[str, ...]:

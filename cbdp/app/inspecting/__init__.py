@@ -4,7 +4,8 @@
 a module), `words` puts all into sections, `command` prints or writes them, and `judging` stops a release before its charge.
 """
 
-from cbdp.app.inspecting.causes import Cause, causes_of
+from cbdp.app.inspecting.cause import Cause
+from cbdp.app.inspecting.causes import causes_of
 from cbdp.app.inspecting.reading import Reading, look, reading_of
 
 __all__ = ["Cause", "Reading", "causes_of", "look", "reading_of"]

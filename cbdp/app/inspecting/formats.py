@@ -8,21 +8,24 @@ from functools import lru_cache
 
 from cbdp.trips.written import EPOCHS, written
 
-_DATES = (
-    "%Y-%m-%d %Y/%m/%d %Y.%m.%d %Y%m%d %d/%m/%Y %m/%d/%Y %d-%m-%Y %m-%d-%Y %d.%m.%Y %d/%m/%y %m/%d/%y %d.%m.%y "
-    "%d-%b-%Y %d-%b-%y"
-).split()
+DATES = (
+    "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%Y",
+    "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%b-%Y", "%d-%b-%y",
+)  # fmt: skip
 _SPACED = ("%d %b %Y", "%b %d %Y", "%b %d, %Y", "%d %B %Y", "%B %d %Y", "%B %d, %Y")
 _TIMES = (
     "%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M:%S%p", "%I:%M%p", "%I %p", "%H:%M:%S.%f", "%H.%M", "%H%M", "%H%M%S",
 )  # fmt: skip
 _JOINS = (" ", "T", ", ", "  ")
-_EPOCH = {"epoch_s": re.compile(r"[ ]*\d{9,10}(\.0*)?[ ]*"), "epoch_ms": re.compile(r"[ ]*\d{12,13}(\.0*)?[ ]*")}
+_EPOCH = {
+    "epoch_s": re.compile(r"[ ]*\d{9,10}(\.0*)?[ ]*"),
+    "epoch_ms": re.compile(r"[ ]*\d{12,13}(\.0*)?[ ]*"),
+}
 
 FORMATS: tuple[str, ...] = (
-    *(d + join + t for d in (*_DATES, *_SPACED) for join in _JOINS for t in _TIMES),
+    *(d + join + t for d in (*DATES, *_SPACED) for join in _JOINS for t in _TIMES),
     "%Y%m%d%H%M%S",
-    *_DATES,
+    *DATES,
     *_SPACED,
     *_TIMES,
     *EPOCHS,
@@ -50,7 +53,8 @@ def cover(texts: Mapping[str, int], *, day: bool, most: int = 3) -> tuple[str, .
     >>> cover({"01/03/2020 00:14": 5, "Mar 1 2020 1:05 PM": 2}, day=True)
     ('%d/%m/%Y %H:%M', '%b %d %Y %I:%M %p')
     """
-    left, chosen = dict(texts), []
+    left = dict(texts)
+    chosen: list[str] = []
     allowed = [f for f in FORMATS if day_first(f) in (None, day)]
     while left and len(chosen) < most:
         best = max(allowed, key=lambda f: sum(rows for text, rows in left.items() if fits(f, text)))

@@ -111,7 +111,9 @@ def values_of(reading: Reading, column: str, most: int = EXAMPLES) -> tuple[tupl
     kind = kind_of(reading.schema.kinds[column]).name
     if kind not in (TEXT, WHOLE, REAL):
         return ()
-    nothing = Universe(value=["\0" if kind == TEXT else NEVER])  # no value is this one, so that all are examples
+    nothing = Universe(
+        value=["\0" if kind == TEXT else NEVER]
+    )  # no value is this one, so that all are examples
     found = inspect(reading.trips, nothing, columns={"value": column}, examples=most)
     return next((d.examples for d in found.dropped if d.examples), ())
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cbdp.app.inspecting.cause import Cause, quoted, toml
-from cbdp.app.inspecting.formats import cover, shape, swapped
+from cbdp.app.inspecting.formats import DATES, cover, fits, shape, swapped
 from cbdp.app.inspecting.reading import Reading, dropped_as, look
 from cbdp.trips import Inspection
 from cbdp.trips.engines.base import MISSING, UNREAD
@@ -42,15 +42,31 @@ class Trial:
 def time_causes(reading: Reading, found: Inspection) -> Iterator[Cause]:
     for dropped in dropped_as(found, UNREAD):
         texts = dict(dropped.examples)
-        shapes = ", ".join(dict.fromkeys(shape(text) for text in list(texts)[:3]))
-        what = f"times in column {dropped.column!r} are not understood; they look like {shapes}"
-        yield Cause(dropped.rows, what, _cure(reading, found, dropped), quoted(dropped.examples))
+        if texts and _timed(reading, dropped) and all(_is_date(text) for text in texts):
+            what = f"column {dropped.column!r} holds dates without a time of day"
+            cure = f'name the column of times or hours: columns = {{ day = "{dropped.column}", time = … }}'
+        else:
+            shapes = ", ".join(dict.fromkeys(shape(text) for text in list(texts)[:3]))
+            what = f"times in column {dropped.column!r} are not understood; they look like {shapes}"
+            cure = _cure(reading, found, dropped)
+        yield Cause(dropped.rows, what, cure, quoted(dropped.examples))
+
+
+def _timed(reading: Reading, dropped: Dropped) -> bool:
+    """Whether a time of day is asked for."""
+    return reading.universe.dimensions[str(dropped.dimension)].edges is not None
+
+
+def _is_date(text: str) -> bool:
+    return any(fits(form, text) for form in DATES)
 
 
 def _cure(reading: Reading, found: Inspection, dropped: Dropped) -> str:
     texts = [text for text, _ in dropped.examples]
     if all(LAST_HOUR.fullmatch(t) for t in texts):
-        return "hours run from 0 to 23: write 24 as 0 of the next day, or subtract 1 if your hours count from 1"
+        return (
+            "hours run from 0 to 23: write 24 as 0 of the next day, or subtract 1 if your hours count from 1"
+        )
     if all(RANGE.fullmatch(t) for t in texts):
         return "keep the time at which each range begins"
     trials = [_trial(reading, found, dropped, day=day) for day in (True, False)]
@@ -67,7 +83,7 @@ def _said(tried: list[Trial], found: Inspection) -> str:
         both = "; or ".join(f"{t.written}{t.dates()}" for t in (best, others[0]))
         return f"the day or the month may stand first, and both can be read: write {both}"
     rows = f"{best.found.counted:,} of {found.read:,} rows then count"
-    proof = " (the other order of day and month cannot be read)" if others else ""
+    proof = " (with day and month the other way round, fewer can be read)" if others else ""
     return f"write {best.written}: {rows}{proof}"
 
 

@@ -58,7 +58,7 @@ def _settled(config: Config, source: Schema) -> Settled:
     """Columns and time formats as they are stated, and as the preset has them."""
     data = config.data
     if data.preset is None:
-        return Settled(data.columns, data.time_format, None)
+        return Settled(data.columns, data.time_format)
     _clock(config, data.time_format)
     with config.source.at("data", "preset"):
         return settled(PRESETS.get(data.preset), source.kinds, data.columns, data.time_format)

@@ -44,8 +44,9 @@ class Settled:
     """A preset applied to a file: its columns, and what is done before counting."""
 
     columns: Columns  # role → column of what is counted
-    formats: tuple[str, ...]
-    preparation: Preparation | None
+    formats: tuple[str, ...] = ()
+    preparation: Preparation | None = None
+    raw: Columns = field(default_factory=dict)  # role → column of the file
 
 
 def settled(
@@ -68,7 +69,7 @@ def settled(
     declared = formats or preset.time_format
     made = None if preset.prepare is None else preset.prepare(found, declared)
     if made is None:
-        return Settled(found, declared, None)
+        return Settled(found, declared, None, found)
     columns = {role: new or found[role] for role, new in preset.yields.items() if new or role in found}
     left = () if "time" in columns and columns["time"] not in there else declared  # made by us, in ISO 8601
-    return Settled(columns, left, made)
+    return Settled(columns, left, made, found)

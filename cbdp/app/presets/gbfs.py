@@ -6,7 +6,7 @@ from cbdp.app.presets.base import Preset
 
 GBFS = Preset(
     name="gbfs",
-    about="bike-share trips between GBFS stations: start and end station, start time, member where it is known",
+    about="start and end station, start time, member where it is known",
     follows="the monthly trip files of GBFS systems (started_at, start_station_id, …); stations as in GBFS 1.0 to 3.0",
     columns={
         "origin": ("start_station_id", "from_station_id", "start station id"),

@@ -17,7 +17,7 @@ def _dated(columns: Columns, formats: tuple[str, ...]) -> Dated | None:
 
 GTFS_RIDE = Preset(
     name="gtfs-ride",
-    about="GTFS-ride rider_trip.txt: boarding and alighting stop, service date and boarding time of each rider",
+    about="boarding and alighting stop, service date and boarding time of each rider",
     follows="GTFS-ride of 1 January 2018, rider_trip.txt",
     columns={
         "origin": ("boarding_stop_id",),

@@ -25,7 +25,7 @@ def _linked(columns: Columns, formats: tuple[str, ...]) -> Linked:
 
 TIDES = Preset(
     name="tides",
-    about="TIDES fare_transactions: a tap-on with the token's next tap-off is a trip; other taps are dropped",
+    about="a tap-on with the token's next tap-off is a trip; other taps are dropped",
     follows="TIDES 1.0, fare_transactions",
     columns={
         "person": ("token_id",),

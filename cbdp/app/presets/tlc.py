@@ -6,8 +6,8 @@ from cbdp.app.presets.base import Preset
 
 TLC = Preset(
     name="tlc",
-    about="NYC TLC trip records: taxi zones of pick-up and drop-off, pick-up time; no persons are known",
-    follows="TLC data dictionaries of yellow, green, FHV and HVFHV trips, March 2025",
+    about="taxi zones of pick-up and drop-off, pick-up time; no persons are known",
+    follows="NYC TLC data dictionaries of yellow, green, FHV and HVFHV trips, March 2025",
     columns={
         "origin": ("PULocationID", "PUlocationID"),
         "destination": ("DOLocationID", "DOlocationID"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from cbdp.app.publish.earlier import earlier
 from cbdp.app.publish.making import counted, exported, measured, rehearse, stages_after_charge, written
 from cbdp.app.publish.opening import check_ledger, opened
-from cbdp.app.publish.run import Run, Say, silent
+from cbdp.app.publish.run import Judge, Run, Say, approve, silent
 from cbdp.app.stopping import Interrupts
 from cbdp.errors import CbdpError, InputError
 from cbdp.privacy.ledger import Charge, Ledger
@@ -38,13 +38,19 @@ class LostChargeError(CbdpError):
 
 
 def publish(
-    plan: Plan, say: Say = silent, *, create_ledger: bool = False, interrupts: Interrupts | None = None
+    plan: Plan,
+    say: Say = silent,
+    *,
+    create_ledger: bool = False,
+    interrupts: Interrupts | None = None,
+    judge: Judge = approve,
 ) -> PublishedRelease:
     """Count, charge, measure, solve, round, write: or find the release that an identical request has made before.
 
     A ledger that does not exist is created only if `create_ledger` says so. `interrupts` is how a command is stopped by signals.
+    `judge` sees the counts before anything is charged, and may refuse them.
     """
-    run = Run(plan, say, interrupts or Interrupts())
+    run = Run(plan, say, interrupts or Interrupts(), judge)
     _check(plan)
     with _alone_in(run.folder):
         check_ledger(plan, create=create_ledger)
@@ -79,6 +85,7 @@ def _made(run: Run, *, create_ledger: bool) -> PublishedRelease:
     """Everything that can fail is done before the ledger is charged, or created."""
     plan = run.plan
     counts = counted(run)
+    run.judge(plan, counts)
     rehearse(run)
     cost = plan.mechanism.claim().cost
     with opened(plan, create=create_ledger) as ledger, ledger.lock(plan.request):

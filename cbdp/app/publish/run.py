@@ -13,12 +13,18 @@ from cbdp.app.stopping import Interrupts
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
+    from cbdp.trips import Counts
 
 Say = Callable[[str], None]
+Judge = Callable[["Plan", "Counts"], None]  # refuses by an error
 
 
 def silent(_: str) -> None:
     """For runs that nobody watches."""
+
+
+def approve(plan: Plan, counts: Counts) -> None:
+    """Refuse nothing."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,7 @@ class Run:
     plan: Plan
     say: Say = silent
     interrupts: Interrupts = field(default_factory=Interrupts)
+    judge: Judge = approve  # of the counts, before the charge
 
     @property
     def folder(self) -> Path:

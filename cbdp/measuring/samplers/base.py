@@ -7,6 +7,7 @@ import numbers
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ _MAX_BOUND = 2**61  # so that a bound plus a saturated magnitude is an int64
 @dataclass(frozen=True)
 class Sampler(ABC):
     """Exact draws of one law. Subclass it, and implement what is abstract."""
+
+    about: ClassVar[str] = ""
 
     scale: Fraction
 

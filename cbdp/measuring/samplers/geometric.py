@@ -25,7 +25,7 @@ import numbers
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class GeometricSampler(Sampler):
     >>> GeometricSampler(Fraction(1)).sample(3).dtype
     dtype('int64')
     """
+
+    about: ClassVar[str] = "exact draws from tables of certified thresholds; bands too, for floors that are lowered"
 
     scale: Fraction
     word_bits: int = field(default=64, compare=False, repr=False, kw_only=True)

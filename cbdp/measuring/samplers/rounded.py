@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,6 +30,8 @@ class RoundedSampler(Sampler):
     >>> RoundedSampler(Fraction(1)).sample(3).dtype
     dtype('int64')
     """
+
+    about: ClassVar[str] = "exact draws of the papers' noise, by the geometric sampler; floors cannot be lowered"
 
     scale: Fraction
 

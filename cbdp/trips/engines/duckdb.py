@@ -169,35 +169,40 @@ class DuckSource(Source):
     # Reading
 
     def _read(self, plan: Plan, work: Callable[[Relation], T], *, again: bool | None = None) -> T:
-        """Do the work on the first form of the trips that can be read to its end."""
+        """Do the work on the first form of the trips that can be read to its end, and keep to it."""
         import duckdb
+        import pyarrow as pa
 
         self._lay(plan)
-        columns = [field.name for field in plan.fields]
-        if self._relation is not None:
-            with reading(self.schema.label, self._opened.damaged):
-                return work(self._relation)
         with reading(self.schema.label, self._opened.damaged):
+            if self._relation is not None:
+                return work(self._relation)
+            columns = [field.name for field in plan.fields]
             if self._opened.native is not None:
                 relation = self._opened.native(columns)
                 try:
                     done = work(relation)
-                except (duckdb.InvalidInputException, duckdb.ConversionException):
+                except (duckdb.OutOfMemoryException, duckdb.InterruptException):
+                    raise
+                except (
+                    duckdb.Error,
+                    pa.ArrowException,
+                ):  # a value that its reader stops at, or a damaged file
                     if self._opened.raw is None:
                         raise
                 else:
                     self._relation = relation
                     return done
-            assert self._opened.raw is not None
-            relation = self._opened.raw(columns)
-            if again or (again is None and (plan.bound or plan.weight is not None)):
-                relation = self._relation = self._spooled(relation)
-            return work(relation)
+            return work(self._raw(columns, again=_twice(plan) if again is None else again))
 
-    def _spooled(self, source: Relation) -> Relation:
-        """A stream as a table, where it has to be read more than once."""
-        self._make("spooled", f"SELECT * FROM {source.text}")
-        return Relation("spooled", source.stored)
+    def _raw(self, columns: Sequence[str], *, again: bool) -> Relation:
+        """The trips as raw columns: a stream, or a table where it has to be read more than once."""
+        assert self._opened.raw is not None
+        relation = self._opened.raw(columns)
+        if again:
+            self._make("spooled", f"SELECT * FROM {relation.text}")
+            relation = self._relation = Relation("spooled", relation.stored)
+        return relation
 
     def _lay(self, plan: Plan) -> None:
         """Put the plan's public tables beside the trips."""
@@ -287,6 +292,11 @@ class DuckSource(Source):
 
         trips, persons = np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, 2).T
         return trips, persons
+
+
+def _twice(plan: Plan) -> bool:
+    """Whether the invariants read the trips again."""
+    return plan.bound is not None or plan.weight is not None
 
 
 def _begins(persons: Any, last: Any) -> NDArray[np.bool_]:

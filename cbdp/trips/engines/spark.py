@@ -1,7 +1,7 @@
 """Apache Spark: trips are counted on the cluster that holds them. Executors need no Python, and the driver sees counts alone.
 
-Nothing relies on the session's settings, and none is changed: SQL is written so that it means the same with ANSI mode or without, in any
-time zone, under any collation. The key goes into the plan as the one row of a local relation, which Spark prints in no plan and no event log.
+Nothing relies on the session's settings: SQL is written so that it means the same with ANSI mode or without, in any time zone, under any
+collation. Only what makes planning fast is set, and set back (`PLANNING`). The key goes into the plan as the one row of a local relation, which Spark prints in no plan and no event log.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,6 +23,10 @@ from cbdp.trips.engines.words import SPARK
 from cbdp.trips.plan import Plan
 
 SLICE = 4_000_000  # rows of an answer that come to the driver at once
+PLANNING = {
+    # what follows from long expressions, and filters made of it: minutes for texts that are times
+    "spark.sql.constraintPropagation.enabled": "false",
+}
 SMALL = 2_000_000  # rows of a table that every executor may hold
 
 
@@ -41,7 +45,7 @@ class Spark(Engine):
 
     @contextmanager
     def open(self, trips: Any, wanted: Sequence[str] | None = None) -> Iterator[SparkSource]:
-        with _quiet(), spark_open.opened(trips, wanted) as found:
+        with _quiet(), spark_open.opened(trips, wanted) as found, _planning(found.frame.sparkSession):
             source = SparkSource(found)
             try:
                 yield source
@@ -151,6 +155,22 @@ class SparkSource(SqlSource):
                 self._release(frame)
             for view in [*self._views]:
                 self._drop(view)
+
+
+@contextmanager
+def _planning(session: Any) -> Iterator[None]:
+    """With the settings of PLANNING; a session that lets nobody set them goes without."""
+    before = {}
+    for name, value in PLANNING.items():
+        with suppress(Exception):
+            before[name] = session.conf.get(name, None)
+            session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, was in before.items():
+            with suppress(Exception):
+                session.conf.unset(name) if was is None else session.conf.set(name, was)
 
 
 @contextmanager

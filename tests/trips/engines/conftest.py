@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from trips.engines import postgres
+
+from benchmarks import loopback
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +17,40 @@ def server() -> Iterator[postgres.Server]:
     """A PostgreSQL server."""
     with postgres.running() as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[loopback.Cluster]:
+    """A Spark cluster of a master and two workers, as processes of their own."""
+    if reason := loopback.missing():
+        pytest.skip(reason)
+    with loopback.cluster() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def spark(cluster: loopback.Cluster) -> Iterator[Any]:
+    """A session on the cluster, of two executors, that logs its events; its settings are such as must not matter."""
+    events = cluster.folder / "events"
+    events.mkdir()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PySpark has remarks on pandas and on its own modules
+        made = loopback.session(
+            cluster.master,
+            **{
+                "spark.sql.shuffle.partitions": 4,
+                "spark.driver.extraJavaOptions": loopback.QUICK,
+                "spark.executor.extraJavaOptions": loopback.QUICK,
+                "spark.sql.codegen.wholeStage": "false",  # rows are few: compiling would take longer than counting
+                "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+                "spark.sql.session.timeZone": "Asia/Kathmandu",
+                "spark.sql.parser.escapedStringLiterals": "true",
+                "spark.sql.autoBroadcastJoinThreshold": "-1",
+                "spark.eventLog.enabled": "true",
+                "spark.eventLog.compress": "false",
+                "spark.eventLog.dir": f"file://{events}",
+            },
+        )
+        loopback.await_executors(made, 2)
+    yield made
+    made.stop()

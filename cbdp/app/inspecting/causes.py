@@ -1,0 +1,80 @@
+"""Likely mistakes in how trips are read, the weightiest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cbdp.app.inspecting.cause import Cause, counted
+from cbdp.app.inspecting.curve import curve_causes
+from cbdp.app.inspecting.places import place_causes
+from cbdp.app.inspecting.reading import Reading
+from cbdp.app.inspecting.roles import role_causes
+from cbdp.app.inspecting.tables import table_causes
+from cbdp.app.inspecting.times import time_causes
+from cbdp.trips import Inspection
+from cbdp.trips.engines.base import MISSING
+from cbdp.trips.inspect import MALFORMED, NOBODY, REASONS, ZERO, Dropped
+from cbdp.trips.preparing import Linked, Prepared
+
+
+def causes_of(reading: Reading, found: Inspection) -> tuple[Cause, ...]:
+    """What may be wrong. Private: it reads the trips, several times."""
+    if not found.read:
+        return (_empty(reading, found),)
+    kinds = (table_causes, role_causes, time_causes, place_causes, curve_causes, _others)
+    causes = [cause for kind in kinds for cause in kind(reading, found)]
+    return tuple(sorted(causes, key=lambda cause: -cause.rows))
+
+
+def _empty(reading: Reading, found: Inspection) -> Cause:
+    linked = _linked(reading)
+    if linked is not None:
+        words = ", ".join((*linked.on, *linked.off))
+        what = f"{found.label} holds no taps: no row's {linked.action!r} is one of {words}"
+        return Cause(0, what, "check the file, and how that column is written")
+    return Cause(0, f"{found.label} holds no rows", "check that the export is complete")
+
+
+def _linked(reading: Reading) -> Linked | None:
+    by = reading.trips.by if isinstance(reading.trips, Prepared) else None
+    return by if isinstance(by, Linked) else None
+
+
+def _others(reading: Reading, found: Inspection) -> Iterator[Cause]:
+    for dropped in found.dropped:
+        said = _untapped(reading, dropped) or _plain(found, dropped)
+        if said is not None:
+            yield Cause(dropped.rows, *said)
+
+
+def _untapped(reading: Reading, dropped: Dropped) -> tuple[str, str] | None:
+    """Taps that are not linked."""
+    linked = _linked(reading)
+    if (
+        linked is None
+        or dropped.reason != REASONS[MISSING]
+        or dropped.column not in ("origin", "destination")
+    ):
+        return None
+    other = "tap-off" if dropped.column == "destination" else "tap-on"
+    taps = counted(dropped.rows, "tap")
+    what = f"{taps} have no {other} of the same {linked.person!r} within {linked.within // 3600} hours"
+    return what, "such taps are dropped; where nobody taps off, infer destinations before"
+
+
+def _plain(found: Inspection, dropped: Dropped) -> tuple[str, str] | None:
+    rows, many = counted(dropped.rows, "row"), dropped.rows * 10 > found.read
+    if dropped.reason == MALFORMED:
+        what = f"{rows} have more or fewer fields than the first line, or quotes that do not close"
+        return what, "export the file again, with quotes around text"
+    if dropped.reason == NOBODY:
+        return (
+            f"{rows} have no value in {dropped.column!r}: they are nobody's",
+            "name another column, or protect a trip",
+        )
+    if dropped.reason == ZERO and many:
+        what = f"{rows} are trips that the universe excludes, such as those that end where they began"
+        return what, "if they are meant, write origin_is_destination = true"
+    if dropped.reason == REASONS[MISSING] and many:
+        return f"column {dropped.column!r} is empty in {rows}", "name another column, if there is one"
+    return None

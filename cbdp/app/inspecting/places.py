@@ -1,0 +1,84 @@
+"""Values that a dimension does not list, mostly stops: whether they are written otherwise, are names, or are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from cbdp.app.inspecting.cause import Cause, counted, quoted, toml
+from cbdp.app.inspecting.reading import EXAMPLES, Reading, dropped_as
+from cbdp.app.plan.stops import stop_dimensions
+from cbdp.trips import Inspection
+from cbdp.trips.engines.base import UNKNOWN
+from cbdp.trips.inspect import Dropped
+
+# how ids may differ in writing only: a name for it, and what makes such ids equal
+WRITINGS: Mapping[str, Callable[[str], str]] = {
+    "spaces around them": str.strip,
+    "capitals": lambda text: text.strip().casefold(),
+    "leading zeros": lambda text: text.strip().lstrip("0") or "0",
+    "a fraction like .0": lambda text: (
+        text.strip().removesuffix("0").removesuffix(".") if text.strip().endswith(".0") else text.strip()
+    ),
+}
+
+
+def place_causes(reading: Reading, found: Inspection) -> Iterator[Cause]:
+    stops = stop_dimensions(reading.config)
+    told = set()
+    for dropped in dropped_as(found, UNKNOWN):
+        dimension = str(dropped.dimension)
+        if dimension in stops and reading.stops is not None:
+            cause = _of_stops(reading, found, dropped)
+        else:
+            cause = _of_values(reading, dropped)
+        if (cause.what, cause.cure) not in told:
+            told.add((cause.what, cause.cure))
+            yield cause
+
+
+def _of_values(reading: Reading, dropped: Dropped) -> Cause:
+    listed = ", ".join(map(str, reading.universe.dimensions[str(dropped.dimension)].values[:4]))
+    return Cause(
+        dropped.rows,
+        f"column {dropped.column!r} holds values that the dimension {dropped.dimension!r} does not list",
+        f"list them, or name another column; listed are {listed}, …",
+        quoted(dropped.examples),
+    )
+
+
+def _of_stops(reading: Reading, found: Inspection, dropped: Dropped) -> Cause:
+    assert reading.stops is not None
+    values = [value for value, _ in dropped.examples]
+    labels = {str(v) for v in reading.stops.ids}
+    shown = quoted(dropped.examples, 10)
+    where = f"column {dropped.column!r}"
+    names = set(reading.stops.names) - labels
+    if values and sum(v in names for v in values) > len(values) / 2:
+        cure = 'name the column of ids, or read stops by their names: stop_columns = { id = "name" }'
+        return Cause(dropped.rows, f"{where} holds the names of stops, not their ids", cure, shown)
+    for difference, same in WRITINGS.items():
+        known = {same(label) for label in labels}
+        if values and sum(same(v) in known for v in values) > len(values) / 2:
+            what = f"the stop ids in {where} differ from those in the stops file by {difference}"
+            return Cause(
+                dropped.rows,
+                what,
+                f"write them alike in {reading.config.data.stops!r} and in the trips",
+                shown,
+            )
+    return replace(_missing(reading, found, dropped), shown=shown)
+
+
+def _missing(reading: Reading, found: Inspection, dropped: Dropped) -> Cause:
+    assert reading.stops is not None
+    ids = len(dropped.examples)
+    many = f"at least {ids}" if ids == EXAMPLES else f"{ids}"
+    used = sum(trips > 0 for _, trips in found.by[str(dropped.dimension)])
+    what = (
+        f"{many} stop ids in column {dropped.column!r} are not in {reading.config.data.stops!r} "
+        f"({counted(dropped.rows, 'row')}; of its {len(reading.stops):,} stops {used:,} have trips)"
+    )
+    columns = toml(str(dropped.column))
+    cure = f"add these stops to the file (it must list all stops, used or not), or name another column than {columns}"
+    return Cause(dropped.rows, what, cure)

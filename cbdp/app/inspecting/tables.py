@@ -1,0 +1,70 @@
+"""Tables of counts: those that are read as trips, and counts that are no whole numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from cbdp.app.guessing import count_like, guess_columns
+from cbdp.app.inspecting.cause import Cause, quoted
+from cbdp.app.inspecting.reading import Reading, counts_column, look, values_of
+from cbdp.errors import InputError
+from cbdp.privacy.unit import Person, Trip, Unit
+from cbdp.trips import Inspection, Schema, planning
+from cbdp.trips.inspect import WEIGHTLESS
+
+WHOLE = re.compile(r"\s*\+?\d+(\.0*)?\s*")
+
+
+def unused_counts(schema: Schema, columns: Mapping[str, str], unit: Unit) -> str | None:
+    """A column that seems to hold numbers of trips and is not used, by its name alone. Public: no row is looked at.
+
+    With persons, rows are trips: counts name nobody.
+    """
+    if planning.COUNT in columns or isinstance(unit, Person):
+        return None
+    fits = [n for n, kind in schema.kinds.items() if n not in columns.values() and count_like(n, kind)]
+    return fits[0] if fits else None
+
+
+def read_as_trips(column: str) -> Cause:
+    """What to say of such a column."""
+    return Cause(
+        0,
+        f"column {column!r} looks like a number of trips, but each row counts as one trip",
+        f'write columns = {{ count = "{column}" }} beside the others',
+    )
+
+
+def table_causes(reading: Reading, found: Inspection) -> Iterator[Cause]:
+    column = unused_counts(reading.schema, reading.columns, reading.unit)
+    if column is not None:
+        yield _tried(reading, found, column)
+    counts = counts_column(reading)
+    for dropped in found.dropped:
+        if dropped.reason == WEIGHTLESS and counts is not None:
+            wrong = [pair for pair in values_of(reading, counts, 200) if not WHOLE.fullmatch(pair[0])]
+            what = f"column {counts!r} holds counts that are no whole numbers of at least 0"
+            cure = "write whole numbers without marks; rows with suppressed counts (<5, *) cannot be counted"
+            yield Cause(dropped.rows, what, cure, quoted(wrong))
+
+
+def _tried(reading: Reading, found: Inspection, column: str) -> Cause:
+    """The columns as they are with the counts beside them; where that counts nothing, as they would be guessed."""
+    cause = replace(read_as_trips(column), rows=found.read)
+    guessed = {r: c for r, c in guess_columns(reading.schema).items() if r in reading.columns}
+    for others in ({}, guessed):
+        columns = {**reading.columns, **others, planning.COUNT: column}
+        try:
+            tried = look(replace(reading, columns=columns, unit=Trip()))
+        except InputError:
+            continue
+        if tried.counted:
+            written = {r: c for r, c in columns.items() if others or r == planning.COUNT}
+            said = f"{tried.counted:,} rows then stand for {tried.trips:,} trips"
+            listed = ", ".join(f'{role} = "{name}"' for role, name in written.items())
+            return replace(
+                cause, cure=f"write columns = {{ {listed} }}{'' if others else ' beside the others'}: {said}"
+            )
+    return cause

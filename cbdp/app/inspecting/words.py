@@ -1,0 +1,127 @@
+"""An inspection in words: sections of lines, the same on a terminal, in a text file and on a page."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cbdp.app.inspecting.cause import Cause, counted, quoted
+from cbdp.app.inspecting.curve import chart
+from cbdp.app.inspecting.reading import Reading, counts_column
+from cbdp.app.plan.stops import stop_dimensions
+from cbdp.app.printing import aligned
+from cbdp.report.markup import INTERNAL, internal_banner, join, page, tag
+from cbdp.trips import Inspection
+from cbdp.trips.inspect import Loads
+
+WIDTH = 110
+DAYS = 62  # that are listed
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    lines: tuple[str, ...]
+
+
+def sections(reading: Reading, found: Inspection, causes: Sequence[Cause]) -> list[Section]:
+    made = [
+        Section("What was read", tuple(_read(reading, found))),
+        Section("What may be wrong, and what to do", tuple(_causes(causes))),
+        Section("Rows that do not count, and why", tuple(_dropped(found))),
+    ]
+    by = found.by
+    if "time" in by and found.trips:
+        made.append(Section("Trips by time of day", tuple(chart(by["time"]))))
+    if "day" in by and found.trips and len(by["day"]) <= DAYS:
+        made.append(Section("Trips by day", tuple(chart(by["day"]))))
+    names = {} if reading.stops is None else dict(zip(reading.stops.ids, reading.stops.names, strict=True))
+    for dimension in stop_dimensions(reading.config):
+        rows = [
+            (str(value), str(names.get(value, "")), f"{trips:,}")
+            for value, trips in found.busiest(dimension)
+            if trips
+        ]
+        if rows:
+            title = f"Busiest stops, as {dimension}"
+            made.append(Section(title, tuple(aligned([("stop", "name", "trips"), *rows], right=[2]))))
+    if found.loads is not None:
+        made.append(Section("Trips per person", tuple(_loads(found.loads))))
+    return made
+
+
+def _read(reading: Reading, found: Inspection) -> Iterator[str]:
+    yield found.label
+    yield from (f"note: {note}" for note in found.notes)
+    share = f" ({100 * found.share:.1f} %)" if found.read else ""
+    yield f"{counted(found.read, 'row')} read, {found.counted:,} counted{share}, {found.read - found.counted:,} dropped"
+    if counts_column(reading) is not None:
+        yield f"the counted rows stand for {counted(found.trips, 'trip')}"
+    if found.first is not None:
+        yield f"from {found.first} to {found.last}"
+    elif found.read:
+        yield "no dates are read"
+
+
+def _causes(causes: Sequence[Cause]) -> Iterator[str]:
+    for cause in causes:
+        yield from _wrapped(f"- {cause.what}")
+        yield from _wrapped(f"  → {cause.cure}")
+        if cause.shown:
+            yield from _wrapped(f"  for example {', '.join(cause.shown)}")
+    if not causes:
+        yield "nothing that is known"
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(
+        line,
+        WIDTH,
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+    )
+
+
+def _dropped(found: Inspection) -> Iterator[str]:
+    if not found.dropped:
+        yield "none"
+        return
+    rows = [
+        (d.reason, f"in {d.column!r}" if d.column else "", f"{d.rows:,}", ", ".join(quoted(d.examples)))
+        for d in found.dropped
+    ]
+    yield from aligned([("reason", "column", "rows", "examples"), *rows], right=[2])
+    yield "a row may have several reasons"
+
+
+def _loads(loads: Loads) -> Iterator[str]:
+    yield f"{counted(loads.persons, 'person')} with {counted(loads.trips, 'trip')}"
+    if not loads.persons:
+        return
+    yield ", ".join(f"{100 * share:g} % have at most {most:,}" for share, most in loads.quantiles.items())
+    rows = [
+        (f"{most}", f"{lost:,}", f"{100 * lost / loads.trips:.1f} %" if loads.trips else "–")
+        for most, lost in loads.dropped.items()
+    ]
+    yield from aligned([("max_trips", "would drop", "of the trips"), *rows], right=[0, 1, 2])
+
+
+def as_text(made: Sequence[Section]) -> str:
+    """Under the mark, and ended by it."""
+    lines = [INTERNAL, ""]
+    for section in made:
+        lines += [section.title, *(f"  {line}".rstrip() for line in section.lines), ""]
+    return "\n".join([*lines, INTERNAL])
+
+
+def as_page(made: Sequence[Section]) -> str:
+    body = join(
+        internal_banner(),
+        tag("header", tag("h1", "How the trips are read")),
+        tag("main", [tag("section", tag("h2", s.title), tag("pre", "\n".join(s.lines))) for s in made]),
+        tag("footer", tag("p", INTERNAL)),
+    )
+    return page("INTERNAL: how the trips are read", body, None)
