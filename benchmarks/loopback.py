@@ -55,12 +55,12 @@ def cluster(workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[Cl
 
         try:
             start("master", "org.apache.spark.deploy.master.Master", *where, "--port", str(port))
-            _wait(lambda: _listens(port), "Spark's master did not start")
+            wait(lambda: listens(port), "Spark's master did not start")
             for w in range(workers):
                 size = ("--cores", str(cores), "--memory", memory, "--work-dir", str(folder / f"work{w}"))
                 start(f"worker{w}", "org.apache.spark.deploy.worker.Worker", *where, *size, master)
             logs = [folder / f"worker{w}.log" for w in range(workers)]
-            _wait(lambda: all("Successfully registered" in log.read_text() for log in logs), "Spark's workers did not register")
+            wait(lambda: all("Successfully registered" in log.read_text() for log in logs), "Spark's workers did not register")
             yield Cluster(master, folder)
         finally:
             for process in reversed(started):  # workers end their executors
@@ -127,47 +127,51 @@ def executors(application: str) -> list[int]:
 
 def await_executors(spark: Any, number: int) -> list[int]:
     application = spark.sparkContext.applicationId
-    _wait(lambda: len(executors(application)) >= number, f"Spark has fewer than {number} executors")
+    wait(lambda: len(executors(application)) >= number, f"Spark has fewer than {number} executors")
     return executors(application)
 
 
 class Killer(threading.Thread):
-    """Sends SIGKILL to one executor as soon as a stage of many tasks has done part of them."""
+    """Sends SIGKILL to one executor when a stage has done part of its tasks: the nth of those that have so many of them."""
 
-    def __init__(self, spark: Any, tasks: int, share: float = 0.3) -> None:
+    def __init__(self, spark: Any, tasks: int, nth: int = 1, share: float = 0.3) -> None:
         super().__init__(daemon=True)
         self._tracker = spark.sparkContext.statusTracker()
-        self._application, self._tasks, self._share = spark.sparkContext.applicationId, tasks, share
+        self._application = spark.sparkContext.applicationId
+        self._tasks, self._nth, self._share = tasks, nth, share
+        self._seen: set[int] = set()
         self._over = threading.Event()
         self.killed: int | None = None
-        self.stage: int | None = None
+        self.done = ""  # what the stage had done by then
 
     def run(self) -> None:
-        while self.killed is None and not self._over.wait(0.02):
+        while self.killed is None and not self._over.wait(0.01):
             for stage in self._tracker.getActiveStageIds():
                 info = self._tracker.getStageInfo(stage)
-                if info is not None and info.numTasks >= self._tasks and self._part_done(info):
-                    self._kill(stage)
-                    return
+                if info is not None and info.numTasks == self._tasks:
+                    self._seen.add(stage)
+                    if len(self._seen) >= self._nth and self._part_done(info):
+                        self._kill(info)
+                        break
 
     def _part_done(self, info: Any) -> bool:
         return bool(self._share * info.numTasks <= info.numCompletedTasks < 0.8 * info.numTasks)
 
-    def _kill(self, stage: int) -> None:
+    def _kill(self, info: Any) -> None:
         found = executors(self._application)
         if len(found) > 1:
             os.kill(found[0], signal.SIGKILL)
-            self.killed, self.stage = found[0], stage
+            self.killed, self.done = found[0], f"{info.numCompletedTasks} of {info.numTasks} tasks"
 
     def stop(self) -> None:
         self._over.set()
         self.join()
 
-    def repeated(self) -> int:
-        """How many tasks were lost with the executor, and stages begun anew, up to the last stage there was."""
-        last = max([*self._tracker.getActiveStageIds(), (self.stage or 0) + 50])
-        infos = [self._tracker.getStageInfo(stage) for stage in range(last + 1)]
-        return sum(info.numFailedTasks + info.currentAttemptId for info in infos if info is not None)
+    def repeated(self) -> tuple[int, int]:
+        """How many tasks failed with the executor, and how many stages had to be begun anew."""
+        later = range(min(self._seen), max(self._seen) + 100)
+        infos = [info for stage in later if (info := self._tracker.getStageInfo(stage)) is not None]
+        return sum(info.numFailedTasks for info in infos), sum(info.currentAttemptId for info in infos)
 
 
 def free_port() -> int:
@@ -176,12 +180,12 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
     with socket.socket() as asked:
         return asked.connect_ex((LOOPBACK, port)) == 0
 
 
-def _wait(ready: Any, message: str) -> None:
+def wait(ready: Any, message: str) -> None:
     until = time.monotonic() + PATIENCE
     while not ready():
         if time.monotonic() > until:

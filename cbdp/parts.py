@@ -50,7 +50,7 @@ class Parts(Generic[T]):
         part = self.fits(wanted)
         if part is None:
             hint = f": subclass {self.base}" if self.base else ""
-            raise self.error(f"{wanted!r} is not a {self.kind}{hint}")
+            raise self.error(f"{wanted!r} is not {_article(self.kind)} {self.kind}{hint}")
         return part
 
     def unknown(self, name: str) -> str:
@@ -75,6 +75,10 @@ class Parts(Generic[T]):
             return getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as failure:
             raise self.error(f"{self.kind} {where!r} cannot be loaded: {failure}") from failure
+
+
+def _article(word: str) -> str:
+    return "an" if word[0] in "aeiou" else "a"
 
 
 def instance_of(base: type[T]) -> Callable[[Any], T | None]:

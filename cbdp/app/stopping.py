@@ -53,6 +53,8 @@ class Interrupts:
 
     def no_return(self, stages: int) -> None:
         """To be called right before the charge. Raises `KeyboardInterrupt` if somebody was faster; later nothing stops the run."""
+        for number in self._before:
+            signal.signal(number, self._heard)  # an engine may have put its own in our place, as Spark does
         with self._deciding:
             if self._asked:
                 raise KeyboardInterrupt
@@ -140,9 +142,9 @@ class Interrupts:
                 return
             threading.Timer(LAST, os._exit, (CODE,)).start()  # what follows may hang too
             try:
+                self._say(f"cbdp: {STOPPED}")
                 for folder in (*self._folders, *_spilled()):
                     shutil.rmtree(folder, ignore_errors=True)
-                self._say(f"cbdp: {STOPPED}")
             finally:
                 os._exit(CODE)
 

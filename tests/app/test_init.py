@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from misread import write_counts
 from pyarrow import parquet
-from small_city import STOPS
+from small_city import STOPS, trip_table
 
 from cbdp.app import config, explain
 from cbdp.app import init as starter
 from cbdp.app import plan as planning
 from cbdp.app.guessing import guess
+from cbdp.app.inspecting import look, reading_of
 from cbdp.errors import InputError
 from cbdp.trips import count
 
@@ -51,12 +53,127 @@ bike = pytest.mark.skipif(
             {"origin": "start_stop", "destination": "end_stop", "time": "start_time", "person": "card_id"},
         ),
         ("o;d;t", {"origin": "o", "destination": "d"}),
+        (
+            "date,hour,from,to,count",
+            {"origin": "from", "destination": "to", "time": "hour", "day": "date", "count": "count"},
+        ),
+        (
+            "Date,Hour,Origin Station,Destination Station,Number of Trips",
+            {
+                "origin": "Origin Station",
+                "destination": "Destination Station",
+                "time": "Hour",
+                "day": "Date",
+                "count": "Number of Trips",
+            },
+        ),
+        (
+            "hour,entry_station,exit_station,passengers",
+            {"origin": "entry_station", "destination": "exit_station", "time": "hour", "count": "passengers"},
+        ),
+        (
+            "trip_no,start_time,start_date,from_station,to_station,passenger_count",
+            {
+                "origin": "from_station",
+                "destination": "to_station",
+                "time": "start_time",
+                "day": "start_date",
+            },
+        ),
+        (
+            "card_id,start_time,from_stop,to_stop,trips",
+            {"origin": "from_stop", "destination": "to_stop", "time": "start_time", "person": "card_id"},
+        ),
     ],
 )
 def test_columns_are_guessed_by_their_names(tmp_path: Path, header: str, columns: dict[str, str]) -> None:
     """Headers of well-known trip files find their roles."""
     (tmp_path / "t.csv").write_text(header + "\n")
     assert dict(guess([str(tmp_path / "t.csv")]).columns) == columns
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "form"),
+    [
+        ("ts", pa.int64(), 'time_format = "epoch_s"'),
+        ("timestamp_ms", pa.int64(), 'time_format = "epoch_ms"'),
+        ("epoch", pa.string(), 'time_format = "epoch_s"'),
+        ("hour", pa.int8(), None),
+        ("started_at", pa.timestamp("s"), None),
+    ],
+)
+def test_times_in_numbers_are_told_by_name_and_type(
+    tmp_path: Path, name: str, kind: pa.DataType, form: str | None
+) -> None:
+    """Seconds since 1970, or hours; what the schema declares is not asked for."""
+    table = pa.table({"o": ["A"], "d": ["A"], name: pa.nulls(1, kind)})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    text = starter.starter(tmp_path / "t.parquet")
+    assert f'time = "{name}"' in text
+    assert [line for line in text.split("\n") if line.startswith("time_format")] == (
+        [] if form is None else [f"{form}  # how times are written"]
+    )
+    assert "# time_format" not in text
+
+
+def test_dates_in_numbers_are_told_by_type(tmp_path: Path) -> None:
+    """20260302 and an hour."""
+    table = pa.table(
+        {"o": ["A"], "d": ["A"], "date": pa.array([20260302], pa.int32()), "hour": [7], "n": [5]}
+    )
+    parquet.write_table(table, tmp_path / "t.parquet")
+    (tmp_path / "stops.csv").write_text("id,name\nA,Alpha\nB,Beta\n")
+    file = starter.write(tmp_path / "c.toml", tmp_path / "t.parquet", tmp_path / "stops.csv")
+    text = file.read_text().replace("# days = [", "days = [")
+    assert 'time_format = "%Y%m%d"' in text
+    file.write_text(text)
+    found = look(reading_of(config.read(file)))
+    assert (found.counted, found.trips) == (1, 5)
+    assert dict(found.by["day"])["weekday"] == 5
+
+
+def test_how_text_is_written_is_offered_and_not_guessed(city: Path) -> None:
+    """Each format as a comment with how it looks; each can be taken as it stands; --time-format writes it at once."""
+    (city / "t.csv").write_text("from_stop,to_stop,left_at\nS0,S1,31/01/2026 08:14\n")
+    text = starter.starter(city / "t.csv", city / "stops.csv", city)
+    offered = [line.removeprefix("# ") for line in text.split("\n") if line.startswith("# time_format")]
+    assert len(offered) == 5
+    assert 'time_format = "%d/%m/%Y %H:%M"  # 31/01/2026 08:14, the day first' in offered
+    for line in offered:
+        config.parse(text.replace("[universe]", f"{line}\n[universe]"))
+    text = starter.starter(city / "t.csv", city / "stops.csv", city, time_format=["%d/%m/%Y %H:%M", "iso"])
+    assert 'time_format = ["%d/%m/%Y %H:%M", "iso"]' in text
+    (city / "c.toml").write_text(text)
+    assert look(reading_of(config.read(city / "c.toml"))).counted == 1
+    with pytest.raises(InputError, match="cannot be read"):
+        starter.starter(city / "t.csv", time_format=["%Q"])
+
+
+def test_a_table_of_counts_needs_no_edit(tmp_path: Path) -> None:
+    """From the file to a plan that counts what the rows stand for."""
+    total = write_counts(tmp_path, "")
+    file = starter.write(tmp_path / "new.toml", tmp_path / "trips.csv", tmp_path / "stops.csv")
+    assert "count: a row stands for that many trips" in file.read_text()
+    found = look(reading_of(config.read(file)))
+    assert (found.counted, found.trips) == (1500, total)
+
+
+def test_the_time_zone_of_a_feed_places_instants(city: Path) -> None:
+    """agency.txt beside the stops says where the clock is, for times that know their zone; others are local already."""
+    (city / "stops.txt").write_text("stop_id,stop_name,stop_lat,stop_lon\nS0,a,42,-83\nS1,b,42.1,-83\n")
+    (city / "agency.txt").write_text("agency_name,agency_timezone\nA,America/Detroit\nB,America/Detroit\n")
+    table = trip_table()
+    zoned = table.set_column(2, "left_at", table["left_at"].cast(pa.timestamp("us", "UTC")))
+    parquet.write_table(zoned, city / "zoned.parquet")
+    lines = starter.starter(city / "zoned.parquet", city / "stops.txt").split("\n")
+    assert [line for line in lines if "Detroit" in line and not line.startswith("#")]
+    assert 'timezone = "America/Detroit"  # of agency.txt; times are converted to it' in lines
+    local = starter.starter(city / "trips.parquet", city / "stops.txt").split("\n")
+    assert [line for line in local if "timezone" in line] == [
+        '# timezone = "America/Detroit"  # if times are in UTC'
+    ]
+    (city / "agency.txt").write_text("agency_name,agency_timezone\nA,America/Detroit\nB,America/Chicago\n")
+    assert "Detroit" not in starter.starter(city / "zoned.parquet", city / "stops.txt")
 
 
 def test_init_then_check(city: Path, monkeypatch: pytest.MonkeyPatch) -> None:

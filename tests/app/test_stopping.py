@@ -151,6 +151,7 @@ def clear(folder: Path) -> None:
     shutil.rmtree(folder / "release", ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_signals_at_any_instant(folder: Path) -> None:
     """SIGINT and SIGTERM, alone or one after the other, spread over the whole run."""
     undisturbed = signalled(folder, (0.0, signal.SIGCHLD))  # which nobody minds
@@ -172,6 +173,7 @@ def test_signals_at_any_instant(folder: Path) -> None:
     assert noted >= KILLS / 12
 
 
+@pytest.mark.slow
 def test_the_command_itself(folder: Path) -> None:
     """As a user starts it, with signals while it counts; then it is run to its end."""
     program = [sys.executable, "-m", "cbdp", "release", str(folder / "cbdp.toml"), "--create-ledger"]
@@ -274,6 +276,27 @@ def test_after_the_charge_every_signal_waits(folder: Path) -> None:
     ended = signalled(folder, *((0.1, n) for n in numbers), prepare=prepare, after="charged")
     finished(folder, ended)
     assert ended.said.count("charged: finishing, 4 stages left; the release will be complete") == 4
+
+
+def test_an_engine_may_have_taken_the_signals(folder: Path) -> None:
+    """A handler that a library installs while it counts does not end a release that was paid for."""
+
+    def prepare() -> None:
+        rehearse, measured = order.rehearse, order.measured
+
+        def taking(run: order.Run) -> None:
+            rehearse(run)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+        def slow(*given: Any) -> Any:
+            time.sleep(0.5)
+            return measured(*given)
+
+        order.rehearse, order.measured = taking, slow
+
+    ended = signalled(folder, (0.1, signal.SIGINT), prepare=prepare, after="charged")
+    finished(folder, ended)
+    assert NOTE in ended.said
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["just before", "just after"])

@@ -43,6 +43,7 @@ def test_a_measurement_asks_its_law() -> None:
     assert Measurement("time", [1, 2, 3, 4], variance=3.0).noise is None
 
 
+@pytest.mark.slow
 def test_claims_are_right_for_the_right_law_only() -> None:
     """Posterior variances match the squared errors, as they would not if the noise were taken for geometric."""
     truth, told = demand(16, 8.0), {LAW: [], "geometric": []}

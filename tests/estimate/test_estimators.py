@@ -93,7 +93,7 @@ def test_measurements_are_left_alone(row: Row) -> None:
 def test_universes_that_are_not_listed(row: Row) -> None:
     """The same contract from floors, or one line that names the estimator, the number of types, and what to use."""
     if not row.sparse:
-        with pytest.raises(InputError, match="'zero' cannot handle 256 trip types.*use 'posterior'"):
+        with pytest.raises(InputError, match=r"'zero' cannot handle 256 trip types.*use 'posterior'"):
             post_process(DAG, noisy(sparse=True), estimator=row.estimator)
         return
     answers = noisy(sparse=True)

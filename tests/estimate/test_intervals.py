@@ -307,6 +307,7 @@ REGIONS = cbdp.FeatureDag(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["best", "paper"])
 def test_unequal_elements_of_an_unmeasured_feature(preset: str) -> None:
     """Each region is covered as often as asked, and its interval is as wide as the noise of its own stops adds up to."""

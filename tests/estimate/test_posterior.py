@@ -69,6 +69,7 @@ def elsewhere(kind: str) -> tuple[FeatureDag, np.ndarray]:
     return dag, rng.poisson(trips * rate / rate.sum()).astype(np.int64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("kind", NOWHERE)
 def test_accurate_on_demand_that_nothing_was_chosen_on(kind: str, epsilon: str) -> None:
@@ -93,6 +94,7 @@ def test_accurate_on_demand_that_nothing_was_chosen_on(kind: str, epsilon: str) 
         assert ours < 0.6 * error(np.zeros(len(truth)), truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_city_is_no_worse_than_no_trips_at_all(epsilon: str) -> None:
     """On the case study, whose total is known well enough, at any ε."""

@@ -6,6 +6,6 @@ a module), `words` puts all into sections, `command` prints or writes them, and 
 
 from cbdp.app.inspecting.cause import Cause
 from cbdp.app.inspecting.causes import causes_of
-from cbdp.app.inspecting.reading import Reading, look, reading_of
+from cbdp.app.inspecting.reading import TripReading, look, reading_of
 
-__all__ = ["Cause", "Reading", "causes_of", "look", "reading_of"]
+__all__ = ["Cause", "TripReading", "causes_of", "look", "reading_of"]

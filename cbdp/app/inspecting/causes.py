@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cbdp.app.inspecting.cause import Cause, counted
 from cbdp.app.inspecting.curve import curve_causes
 from cbdp.app.inspecting.places import place_causes
-from cbdp.app.inspecting.reading import Reading
+from cbdp.app.inspecting.reading import TripReading
 from cbdp.app.inspecting.roles import role_causes
 from cbdp.app.inspecting.tables import table_causes
 from cbdp.app.inspecting.times import time_causes
@@ -17,7 +17,7 @@ from cbdp.trips.inspect import MALFORMED, NOBODY, REASONS, ZERO, Dropped
 from cbdp.trips.preparing import Linked, Prepared
 
 
-def causes_of(reading: Reading, found: Inspection) -> tuple[Cause, ...]:
+def causes_of(reading: TripReading, found: Inspection) -> tuple[Cause, ...]:
     """What may be wrong. Private: it reads the trips, several times."""
     if not found.read:
         return (_empty(reading, found),)
@@ -26,7 +26,7 @@ def causes_of(reading: Reading, found: Inspection) -> tuple[Cause, ...]:
     return tuple(sorted(causes, key=lambda cause: -cause.rows))
 
 
-def _empty(reading: Reading, found: Inspection) -> Cause:
+def _empty(reading: TripReading, found: Inspection) -> Cause:
     linked = _linked(reading)
     if linked is not None:
         words = ", ".join((*linked.on, *linked.off))
@@ -35,19 +35,19 @@ def _empty(reading: Reading, found: Inspection) -> Cause:
     return Cause(0, f"{found.label} holds no rows", "check that the export is complete")
 
 
-def _linked(reading: Reading) -> Linked | None:
+def _linked(reading: TripReading) -> Linked | None:
     by = reading.trips.by if isinstance(reading.trips, Prepared) else None
     return by if isinstance(by, Linked) else None
 
 
-def _others(reading: Reading, found: Inspection) -> Iterator[Cause]:
+def _others(reading: TripReading, found: Inspection) -> Iterator[Cause]:
     for dropped in found.dropped:
         said = _untapped(reading, dropped) or _plain(found, dropped)
         if said is not None:
             yield Cause(dropped.rows, *said)
 
 
-def _untapped(reading: Reading, dropped: Dropped) -> tuple[str, str] | None:
+def _untapped(reading: TripReading, dropped: Dropped) -> tuple[str, str] | None:
     """Taps that are not linked."""
     linked = _linked(reading)
     if (

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from cbdp.app.inspecting.cause import Cause
-from cbdp.app.inspecting.reading import Reading
+from cbdp.app.inspecting.reading import TripReading
 from cbdp.app.printing import aligned
 from cbdp.features import Dimension
 from cbdp.features.calendar import DAY
@@ -57,7 +57,7 @@ def quietest(hours: Sequence[float]) -> int:
     return min(range(24), key=lambda h: sum(hours[(h + n) % 24] for n in range(QUIET)))
 
 
-def curve_causes(reading: Reading, found: Inspection) -> Iterator[Cause]:
+def curve_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
     yield from _outside(reading, found)
     dimension = reading.universe.dimensions.get("time")
     hours = None if dimension is None else hours_of(dimension, found.by["time"])
@@ -77,7 +77,7 @@ def curve_causes(reading: Reading, found: Inspection) -> Iterator[Cause]:
     )
 
 
-def _outside(reading: Reading, found: Inspection) -> Iterator[Cause]:
+def _outside(reading: TripReading, found: Inspection) -> Iterator[Cause]:
     for dropped in found.dropped:
         if dropped.reason == REASONS[OUTSIDE] and dropped.rows * 10 > found.read:
             listed = reading.universe.dimensions[str(dropped.dimension)].values

@@ -32,7 +32,7 @@ class DroppedError(InputError):
 
 
 @dataclass(frozen=True)
-class Tally:
+class Share:
     """What counted, for the curator. Private."""
 
     read: int
@@ -48,8 +48,8 @@ def judge(say: Callable[[str], None], *, accept: bool = False) -> Judge:
     """What a release does between its count and its charge; `accept` goes on whatever the count is."""
 
     def judged(plan: Plan, counts: Counts) -> None:
-        tallies = tallies_of(plan, counts)
-        say(summary(plan, counts, tallies))
+        shares = shares_of(plan, counts)
+        say(summary(plan, counts, shares))
         for note in () if plan.schema is None else plan.schema.notes:
             say(f"note: {note}")
         if accept:
@@ -57,15 +57,15 @@ def judge(say: Callable[[str], None], *, accept: bool = False) -> Judge:
         column = None if plan.schema is None else unused_counts(plan.schema, plan.columns, plan.unit)
         if column is not None:
             raise DroppedError(_refusal(plan, "", read_as_trips(column)))
-        _refuse(plan, tallies)
+        _refuse(plan, shares)
 
     return judged
 
 
-def _refuse(plan: Plan, tallies: tuple[Tally, ...]) -> None:
+def _refuse(plan: Plan, shares: tuple[Share, ...]) -> None:
     """Stop where fewer than half count, and where more than a few times cannot be read."""
-    short = [tally for tally in tallies if tally.short]
-    if not short and all(tally.counted >= (1 - UNREADABLE) * tally.read for tally in tallies):
+    short = [share for share in shares if share.short]
+    if not short and all(share.counted >= (1 - UNREADABLE) * share.read for share in shares):
         return
     reading = reading_of_plan(plan)
     found = look(reading)
@@ -79,30 +79,30 @@ def _refuse(plan: Plan, tallies: tuple[Tally, ...]) -> None:
         raise DroppedError(_refusal(plan, few, next(iter(causes_of(reading, found)), None)))
 
 
-def tallies_of(plan: Plan, counts: Counts) -> tuple[Tally, ...]:
+def shares_of(plan: Plan, counts: Counts) -> tuple[Share, ...]:
     """Rows, and where rows stand for many trips, those as well."""
     if counts.rows is None:
         return ()
-    seen = Tally(counts.rows.read, counts.rows.inside)
+    seen = Share(counts.rows.read, counts.rows.inside)
     if planning.weight_column(plan.columns, plan.universe) is None:
         return (seen,)
     found = look(reading_of_plan(plan))
-    return Tally(found.read, found.counted), Tally(seen.read, seen.counted, "trip")
+    return Share(found.read, found.counted), Share(seen.read, seen.counted, "trip")
 
 
-def summary(plan: Plan, counts: Counts, tallies: tuple[Tally, ...]) -> str:
+def summary(plan: Plan, counts: Counts, shares: tuple[Share, ...]) -> str:
     """One line for the curator."""
-    said = [f"{t.counted:,} of {counted(t.read, t.what)}" for t in tallies]
+    said = [f"{t.counted:,} of {counted(t.read, t.what)}" for t in shares]
     line = f"counted {', '.join(said)}"
     if isinstance(plan.unit, Person):
         line += f", of which {int(counts.value.sum()):,} are kept with at most {plan.unit.max_trips} of each person"
     return f"{line} (private: for you alone)"
 
 
-def _few(tally: Tally) -> str:
-    if not tally.read:
+def _few(share: Share) -> str:
+    if not share.read:
         return "there is nothing to count: "
-    return f"only {tally.counted:,} of {counted(tally.read, tally.what)} would count, fewer than half: "
+    return f"only {share.counted:,} of {counted(share.read, share.what)} would count, fewer than half: "
 
 
 def _refusal(plan: Plan, few: str, cause: Cause | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from cbdp.app.inspecting.cause import Cause, counted, quoted, toml
-from cbdp.app.inspecting.reading import EXAMPLES, Reading, dropped_as
+from cbdp.app.inspecting.reading import EXAMPLES, TripReading, dropped_as
 from cbdp.app.plan.stops import stop_dimensions
 from cbdp.trips import Inspection
 from cbdp.trips.engines.base import UNKNOWN
@@ -23,7 +23,7 @@ WRITINGS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def place_causes(reading: Reading, found: Inspection) -> Iterator[Cause]:
+def place_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
     stops = stop_dimensions(reading.config)
     told = set()
     for dropped in dropped_as(found, UNKNOWN):
@@ -37,7 +37,7 @@ def place_causes(reading: Reading, found: Inspection) -> Iterator[Cause]:
             yield cause
 
 
-def _of_values(reading: Reading, dropped: Dropped) -> Cause:
+def _of_values(reading: TripReading, dropped: Dropped) -> Cause:
     listed = ", ".join(map(str, reading.universe.dimensions[str(dropped.dimension)].values[:4]))
     return Cause(
         dropped.rows,
@@ -47,7 +47,7 @@ def _of_values(reading: Reading, dropped: Dropped) -> Cause:
     )
 
 
-def _of_stops(reading: Reading, found: Inspection, dropped: Dropped) -> Cause:
+def _of_stops(reading: TripReading, found: Inspection, dropped: Dropped) -> Cause:
     assert reading.stops is not None
     values = [value for value, _ in dropped.examples]
     labels = {str(v) for v in reading.stops.ids}
@@ -70,7 +70,7 @@ def _of_stops(reading: Reading, found: Inspection, dropped: Dropped) -> Cause:
     return replace(_missing(reading, found, dropped), shown=shown)
 
 
-def _missing(reading: Reading, found: Inspection, dropped: Dropped) -> Cause:
+def _missing(reading: TripReading, found: Inspection, dropped: Dropped) -> Cause:
     assert reading.stops is not None
     ids = len(dropped.examples)
     many = f"at least {ids}" if ids == EXAMPLES else f"{ids}"

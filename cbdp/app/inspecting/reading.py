@@ -25,7 +25,7 @@ NEVER = -(2**62) - 7  # a number that nobody writes
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class TripReading:
     """How trips are read."""
 
     config: Config
@@ -52,7 +52,7 @@ class Reading:
         by = self.trips.by if isinstance(self.trips, Prepared) else None
         return by.formats if isinstance(by, Dated) else self.clock.formats
 
-    def with_formats(self, formats: tuple[str, ...]) -> Reading:
+    def with_formats(self, formats: tuple[str, ...]) -> TripReading:
         """The same, with other time formats."""
         given = self.trips
         if isinstance(given, Prepared) and isinstance(given.by, Linked | Dated):
@@ -62,7 +62,7 @@ class Reading:
         return replace(self, trips=given, clock=replace(self.clock, format=formats))
 
 
-def reading_of(config: Config) -> Reading:
+def reading_of(config: Config) -> TripReading:
     """How a configuration reads trips; what is wrong with it is one line with its place."""
     trips = schema_of(config)
     stops = stops_of(config, trips)
@@ -71,17 +71,17 @@ def reading_of(config: Config) -> Reading:
     check_columns(config, universe, trips)
     unit = unit_of(config, trips, universe)
     columns = columns_of(universe, trips)
-    return Reading(config, trips.given, trips.source, universe, columns, unit, trips.clock, stops)
+    return TripReading(config, trips.given, trips.source, universe, columns, unit, trips.clock, stops)
 
 
-def reading_of_plan(plan: Plan) -> Reading:
+def reading_of_plan(plan: Plan) -> TripReading:
     schema = plan.schema or opened(plan.trips)
-    return Reading(
+    return TripReading(
         plan.config, plan.trips, schema, plan.universe, plan.columns, plan.unit, plan.clock, plan.stops
     )
 
 
-def look(reading: Reading) -> Inspection:
+def look(reading: TripReading) -> Inspection:
     """Read all trips. Private."""
     return inspect(
         reading.trips,
@@ -93,7 +93,7 @@ def look(reading: Reading) -> Inspection:
     )
 
 
-def look_at(reading: Reading, dimension: str, column: str, **changes: Any) -> Inspection:
+def look_at(reading: TripReading, dimension: str, column: str, **changes: Any) -> Inspection:
     """Read one column as if it held one dimension, and nothing else."""
     alone = Universe(**{dimension: reading.universe.dimensions[dimension]})
     return inspect(
@@ -106,7 +106,7 @@ def look_at(reading: Reading, dimension: str, column: str, **changes: Any) -> In
     )
 
 
-def values_of(reading: Reading, column: str, most: int = EXAMPLES) -> tuple[tuple[str, int], ...]:
+def values_of(reading: TripReading, column: str, most: int = EXAMPLES) -> tuple[tuple[str, int], ...]:
     """The commonest values of a column, with their rows."""
     kind = kind_of(reading.schema.kinds[column]).name
     if kind not in (TEXT, WHOLE, REAL):
@@ -123,5 +123,5 @@ def dropped_as(found: Inspection, status: int) -> list[Dropped]:
     return [d for d in found.dropped if d.reason == REASONS[status]]
 
 
-def counts_column(reading: Reading) -> str | None:
+def counts_column(reading: TripReading) -> str | None:
     return planning.weight_column(reading.columns, reading.universe)

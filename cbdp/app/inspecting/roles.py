@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cbdp.app.inspecting.cause import Cause
-from cbdp.app.inspecting.reading import Reading, look_at
+from cbdp.app.inspecting.reading import TripReading, look_at
 from cbdp.app.plan.stops import stop_dimensions
 from cbdp.errors import InputError
 from cbdp.trips import Inspection
@@ -17,7 +17,7 @@ ENOUGH = 0.8  # share of rows that another column must explain
 MANY = 50  # trips of a usual person above which the column rather tells kinds of persons
 
 
-def role_causes(reading: Reading, found: Inspection) -> Iterator[Cause]:
+def role_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
     stops = stop_dimensions(reading.config)
     person = reading.person
     for dimension in reading.universe.dimensions:
@@ -42,7 +42,7 @@ def role_causes(reading: Reading, found: Inspection) -> Iterator[Cause]:
         yield from _persons(reading, found, person, stops[0])
 
 
-def _better(reading: Reading, dimension: str) -> str | None:
+def _better(reading: TripReading, dimension: str) -> str | None:
     """The column that fits a dimension in most rows, if one does."""
     best, most = None, 0
     others = [c for c in reading.schema.kinds if c and c != reading.columns[dimension]][:MOST]
@@ -56,7 +56,7 @@ def _better(reading: Reading, dimension: str) -> str | None:
     return best
 
 
-def _persons(reading: Reading, found: Inspection, person: str, stops: str) -> Iterator[Cause]:
+def _persons(reading: TripReading, found: Inspection, person: str, stops: str) -> Iterator[Cause]:
     """A column that tells stops, trips or kinds of persons apart is no person's."""
     loads = found.loads
     try:

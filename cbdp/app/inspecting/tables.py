@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from cbdp.app.guessing import count_like, guess_columns
 from cbdp.app.inspecting.cause import Cause, quoted
-from cbdp.app.inspecting.reading import Reading, counts_column, look, values_of
+from cbdp.app.inspecting.reading import TripReading, counts_column, look, values_of
 from cbdp.errors import InputError
 from cbdp.privacy.unit import Person, Trip, Unit
 from cbdp.trips import Inspection, Schema, planning
@@ -37,7 +37,7 @@ def read_as_trips(column: str) -> Cause:
     )
 
 
-def table_causes(reading: Reading, found: Inspection) -> Iterator[Cause]:
+def table_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
     column = unused_counts(reading.schema, reading.columns, reading.unit)
     if column is not None:
         yield _tried(reading, found, column)
@@ -50,7 +50,7 @@ def table_causes(reading: Reading, found: Inspection) -> Iterator[Cause]:
             yield Cause(dropped.rows, what, cure, quoted(wrong))
 
 
-def _tried(reading: Reading, found: Inspection, column: str) -> Cause:
+def _tried(reading: TripReading, found: Inspection, column: str) -> Cause:
     """The columns as they are with the counts beside them; where that counts nothing, as they would be guessed."""
     cause = replace(read_as_trips(column), rows=found.read)
     guessed = {r: c for r, c in guess_columns(reading.schema).items() if r in reading.columns}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cbdp.app.inspecting.cause import Cause, quoted, toml
 from cbdp.app.inspecting.formats import DATES, cover, fits, shape, swapped
-from cbdp.app.inspecting.reading import Reading, dropped_as, look
+from cbdp.app.inspecting.reading import TripReading, dropped_as, look
 from cbdp.trips import Inspection
 from cbdp.trips.engines.base import MISSING, UNREAD
 from cbdp.trips.inspect import Dropped
@@ -39,7 +39,7 @@ class Trial:
         )
 
 
-def time_causes(reading: Reading, found: Inspection) -> Iterator[Cause]:
+def time_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
     for dropped in dropped_as(found, UNREAD):
         texts = dict(dropped.examples)
         if texts and _timed(reading, dropped) and all(_is_date(text) for text in texts):
@@ -52,7 +52,7 @@ def time_causes(reading: Reading, found: Inspection) -> Iterator[Cause]:
         yield Cause(dropped.rows, what, cure, quoted(dropped.examples))
 
 
-def _timed(reading: Reading, dropped: Dropped) -> bool:
+def _timed(reading: TripReading, dropped: Dropped) -> bool:
     """Whether a time of day is asked for."""
     return reading.universe.dimensions[str(dropped.dimension)].edges is not None
 
@@ -61,7 +61,7 @@ def _is_date(text: str) -> bool:
     return any(fits(form, text) for form in DATES)
 
 
-def _cure(reading: Reading, found: Inspection, dropped: Dropped) -> str:
+def _cure(reading: TripReading, found: Inspection, dropped: Dropped) -> str:
     texts = [text for text, _ in dropped.examples]
     if all(LAST_HOUR.fullmatch(t) for t in texts):
         return (
@@ -87,7 +87,7 @@ def _said(tried: list[Trial], found: Inspection) -> str:
     return f"write {best.written}: {rows}{proof}"
 
 
-def _trial(reading: Reading, found: Inspection, dropped: Dropped, *, day: bool) -> Trial | None:
+def _trial(reading: TripReading, found: Inspection, dropped: Dropped, *, day: bool) -> Trial | None:
     """Formats for what is not understood, beside those that understand other rows; tried until nothing is left."""
     formats = _kept(reading, found, dropped)
     texts, trial = dict(dropped.examples), None
@@ -103,7 +103,7 @@ def _trial(reading: Reading, found: Inspection, dropped: Dropped, *, day: bool) 
     return trial
 
 
-def _kept(reading: Reading, found: Inspection, dropped: Dropped) -> tuple[str, ...]:
+def _kept(reading: TripReading, found: Inspection, dropped: Dropped) -> tuple[str, ...]:
     """The formats of today, if they understand any row."""
     missing = sum(d.rows for d in dropped_as(found, MISSING) if d.column == dropped.column)
     if dropped.rows + missing >= found.read:

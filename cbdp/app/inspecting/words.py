@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cbdp.app.inspecting.cause import Cause, counted, quoted
 from cbdp.app.inspecting.curve import chart
-from cbdp.app.inspecting.reading import Reading, counts_column
+from cbdp.app.inspecting.reading import TripReading, counts_column
 from cbdp.app.plan.stops import stop_dimensions
 from cbdp.app.printing import aligned
 from cbdp.report.markup import INTERNAL, internal_banner, join, page, tag
@@ -25,7 +25,7 @@ class Section:
     lines: tuple[str, ...]
 
 
-def sections(reading: Reading, found: Inspection, causes: Sequence[Cause]) -> list[Section]:
+def sections(reading: TripReading, found: Inspection, causes: Sequence[Cause]) -> list[Section]:
     made = [
         Section("What was read", tuple(_read(reading, found))),
         Section("What may be wrong, and what to do", tuple(_causes(causes))),
@@ -51,7 +51,7 @@ def sections(reading: Reading, found: Inspection, causes: Sequence[Cause]) -> li
     return made
 
 
-def _read(reading: Reading, found: Inspection) -> Iterator[str]:
+def _read(reading: TripReading, found: Inspection) -> Iterator[str]:
     yield found.label
     yield from (f"note: {note}" for note in found.notes)
     share = f" ({100 * found.share:.1f} %)" if found.read else ""

@@ -49,7 +49,9 @@ class GeometricSampler(Sampler):
     dtype('int64')
     """
 
-    about: ClassVar[str] = "exact draws from tables of certified thresholds; bands too, for floors that are lowered"
+    about: ClassVar[str] = (
+        "exact draws from tables of certified thresholds; bands too, for floors that are lowered"
+    )
 
     scale: Fraction
     word_bits: int = field(default=64, compare=False, repr=False, kw_only=True)

@@ -31,7 +31,9 @@ class RoundedSampler(Sampler):
     dtype('int64')
     """
 
-    about: ClassVar[str] = "exact draws of the papers' noise, by the geometric sampler; floors cannot be lowered"
+    about: ClassVar[str] = (
+        "exact draws of the papers' noise, by the geometric sampler; floors cannot be lowered"
+    )
 
     scale: Fraction
 

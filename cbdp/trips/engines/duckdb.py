@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.trips.engines import duckdb_open, sql
+from cbdp.trips.engines import duckdb_open, sql, sql_inspect
 from cbdp.trips.engines.base import Engine, Facts, Source, Statuses
 from cbdp.trips.engines.duckdb_dialect import DuckDialect
 from cbdp.trips.engines.duckdb_open import Opened, Relation, reading
@@ -264,7 +264,9 @@ class DuckSource(Source):
 
     def statuses(self, plan: Plan) -> Statuses:
         def rows(source: Relation) -> Any:
-            return self._engine.sql(sql.statuses(plan, self._say(plan, source), source.text, str)).fetchall()
+            return self._engine.sql(
+                sql_inspect.statuses(plan, self._say(plan, source), source.text, str)
+            ).fetchall()
 
         found = np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, len(plan.axes) + 5)
         axes, rest = found[:, : len(plan.axes)], found[:, len(plan.axes) :]
@@ -273,14 +275,14 @@ class DuckSource(Source):
 
     def examples(self, plan: Plan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
         def rows(source: Relation) -> list[tuple[str, int]]:
-            query = sql.examples(plan, self._say(plan, source), source.text, str, axis, status, most)
+            query = sql_inspect.examples(plan, self._say(plan, source), source.text, str, axis, status, most)
             return [(str(value), int(n)) for value, n in self._engine.sql(query).fetchall()]
 
         return self._read(plan, rows, again=True)
 
     def span(self, plan: Plan) -> tuple[int, int] | None:
         def rows(source: Relation) -> tuple[int, int] | None:
-            query = sql.span(plan, self._say(plan, source), source.text, str)
+            query = sql_inspect.span(plan, self._say(plan, source), source.text, str)
             found: Any = (None, None) if query is None else self._engine.sql(query).fetchall()[0]
             return None if found[0] is None else (int(found[0]), int(found[1]))
 

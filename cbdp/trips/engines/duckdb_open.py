@@ -87,12 +87,12 @@ def _native(engine: Any, text: str, columns: Sequence[str], *, collated: bool = 
     types = _types(engine, text)
     stored = {}
     for column in columns:
-        name = identifier(column)
-        if (
-            collated and types[column] == "VARCHAR"
-        ):  # bytes have no collation, and what is made of them has none either
+        name, kept = identifier(column), types[column]
+        if kept in ("UUID", "JSON") or kept.startswith("ENUM"):  # text to Arrow, and to us
+            name, kept = f"CAST({name} AS VARCHAR)", "VARCHAR"
+        if collated and kept == "VARCHAR":  # bytes have no collation, nor has what is made of them
             name = f"decode(encode({name}))"
-        stored[column] = Stored(name, types[column])
+        stored[column] = Stored(name, kept)
     return Relation(text, stored)
 
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cbdp.features.calendar import DAY
-from cbdp.trips.engines.base import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD
 from cbdp.trips.kinds import Kind
 from cbdp.trips.plan import MOST_TRIPS, Bound, By, Form, Moment, Plan, Way
 from cbdp.trips.zones import FIRST_DAY, LAST_DAY
@@ -158,10 +157,10 @@ def _moment_columns(m: int, moment: Moment, kind: Kind, say: Dialect) -> dict[st
             texts["date"].append(say.day(moment.field, kind, form))
         else:
             texts["time"].append(say.second(moment.field, kind, form))
-    return {f"m{m}_{name}": _first(found) for name, found in texts.items() if found}
+    return {f"m{m}_{name}": first_of(found) for name, found in texts.items() if found}
 
 
-def _first(texts: Sequence[str]) -> str:
+def first_of(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"COALESCE({', '.join(texts)})"
 
 
@@ -185,7 +184,7 @@ def _moment(m: int, moment: Moment, plan: Plan, say: Dialect, named: Named, befo
     if gives & {"time", "hour"}:
         second.append(f"CASE WHEN m{m}_time BETWEEN 0 AND {DAY - 1} THEN m{m}_time END")
     none = "CAST(NULL AS BIGINT)"
-    made = f"{_first(day or [none])} AS m{m}_day, {_first(second or [none])} AS m{m}_second"
+    made = f"{first_of(day or [none])} AS m{m}_day, {first_of(second or [none])} AS m{m}_second"
     last = steps[-1].name if steps else before
     return [*steps, Step(f"moment_{m}", f"SELECT *, {made} FROM {last}")]
 
@@ -237,11 +236,11 @@ def coded(plan: Plan, say: Dialect, named: Named, before: str, *, every: bool = 
         for w, way in enumerate(axis.ways):
             on = f"w_{a}_{w}.look = {_looked_up(way, say)}"
             joins.append(f"{'JOIN' if inner else 'LEFT JOIN'} {named(f'way_{a}_{w}')} w_{a}_{w} ON {on}")
-        code = _first(found) if found else "CAST(NULL AS BIGINT)"
+        code = first_of(found) if found else "CAST(NULL AS BIGINT)"
         codes.append(f"{code} AS c{a}")
         if not inner:
             where.append(f"{code} IS NOT NULL")
-    carried = [f"t.{c}" for c in ("weight", "person") if _has(plan, c)]
+    carried = [f"t.{c}" for c in ("weight", "person") if has(plan, c)]
     if every:
         carried = ["t.*"]
     where += [f"{c} IS NOT NULL" for c in carried]
@@ -251,7 +250,8 @@ def coded(plan: Plan, say: Dialect, named: Named, before: str, *, every: bool = 
     )
 
 
-def _has(plan: Plan, column: str) -> bool:
+def has(plan: Plan, column: str) -> bool:
+    """Whether rows carry this column, `weight` or `person`."""
     return (plan.weight if column == "weight" else plan.bound) is not None
 
 
@@ -269,7 +269,7 @@ def inside(plan: Plan, named: Named) -> Step:
         join = "LEFT JOIN" if zeros.out else "JOIN"
         joins.append(f"{join} {named(f'zero_{z}')} z{z} ON z{z}.look = {flat(zeros.axes, zeros.shape)}")
         where += [f"z{z}.look IS NULL"] if zeros.out else []
-    columns = [c for c in ("weight", "person") if _has(plan, c)]
+    columns = [c for c in ("weight", "person") if has(plan, c)]
     columns.append(f"{flat(range(len(plan.axes)), plan.shape)} AS flat")
     condition = f" WHERE {' AND '.join(where)}" if where else ""
     return Step("inside", f"SELECT {', '.join(columns)} FROM coded {' '.join(joins)}{condition}")
@@ -339,63 +339,3 @@ def weights(plan: Plan, say: Dialect, source: str) -> str:
     assert plan.weight is not None
     whole = say.value(plan.weight, plan.fields[plan.weight].kind, "whole")
     return f"SELECT SUM({say.wide('w')}) FROM (SELECT {whole} AS w FROM {source}) r WHERE w > 0"
-
-
-# Inspections
-
-
-def statuses(plan: Plan, say: Dialect, source: str, named: Named) -> str:
-    """Rows (s0, s1, …, zero, nobody, weightless, rows, trips): how many rows share each combination."""
-    joins = [
-        f"LEFT JOIN {named(f'zero_{z}')} z{z} ON z{z}.look = {flat(zeros.axes, zeros.shape)}"
-        for z, zeros in enumerate(plan.zeros)
-    ]
-    zero = [f"(z{z}.look IS {'NOT ' if zeros.out else ''}NULL)" for z, zeros in enumerate(plan.zeros)]
-    all_in = " AND ".join(f"c{a} IS NOT NULL" for a in range(len(plan.axes)))
-    columns = [f"{_status(plan, a)} AS s{a}" for a in range(len(plan.axes))]
-    columns.append(f"CASE WHEN {all_in} AND ({' OR '.join(zero) or '1 = 0'}) THEN 1 ELSE 0 END AS zero")
-    for name, column in (("nobody", "person"), ("weightless", "weight")):
-        none = f"CASE WHEN {column} IS NULL THEN 1 ELSE 0 END" if _has(plan, column) else "0"
-        columns.append(f"{none} AS {name}")
-    columns.append(f"{'COALESCE(weight, 0)' if _has(plan, 'weight') else '1'} AS trips")
-    marked = Step("marked", f"SELECT {', '.join(columns)} FROM coded {' '.join(joins)}")
-    groups = ", ".join([*(f"s{a}" for a in range(len(plan.axes))), "zero", "nobody", "weightless"])
-    last = f"SELECT {groups}, COUNT(*) AS n, {say.total('trips')} AS trips FROM marked GROUP BY {groups}"
-    return query([*_every(plan, say, source, named), marked], last)
-
-
-def examples(plan: Plan, say: Dialect, source: str, named: Named, axis: int, status: int, most: int) -> str:
-    """Rows (value, n): the commonest values of an axis' column that have this status."""
-    shown = f"shown_{plan.axes[axis].field}"
-    where = f"{_status(plan, axis)} = {status} AND {shown} IS NOT NULL"
-    last = f"SELECT {shown} AS value, COUNT(*) AS n FROM coded WHERE {where} GROUP BY {shown} ORDER BY n DESC, value LIMIT {most}"
-    return query(_every(plan, say, source, named), last)
-
-
-def span(plan: Plan, say: Dialect, source: str, named: Named) -> str | None:
-    """One row: the first and the last day, of the first moment that has any."""
-    dated = [m for m, t in enumerate(plan.moments) if {f.gives for f in t.forms} & {"stamp", "epoch", "date"}]
-    if not dated:
-        return None
-    steps = [read(plan, say, source), *moments(plan, say, named)]
-    first, last = (_first([f"{end}(m{m}_day)" for m in dated]) for end in ("MIN", "MAX"))
-    return query(steps, f"SELECT {first}, {last} FROM {steps[-1].name}")
-
-
-def _every(plan: Plan, say: Dialect, source: str, named: Named) -> list[Step]:
-    moved = moments(plan, say, named)
-    before = moved[-1].name if moved else "read_rows"
-    return [read(plan, say, source, every=True), *moved, coded(plan, say, named, before, every=True)]
-
-
-def _status(plan: Plan, axis: int) -> str:
-    ways = plan.axes[axis].ways
-    if not ways:
-        return str(MISSING)
-    timed = [w for w in ways if w.by in ("second", "day")]
-    known = " OR ".join(f"m{w.of}_{w.by} IS NOT NULL" for w in timed)
-    other = f"CASE WHEN {known} THEN {OUTSIDE} ELSE {UNREAD} END" if timed else str(UNKNOWN)
-    shown = f"shown_{plan.axes[axis].field}"
-    return (
-        f"CASE WHEN c{axis} IS NOT NULL THEN {COUNTED} WHEN {shown} IS NULL THEN {MISSING} ELSE {other} END"
-    )

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
-from cbdp.trips.engines import sql
+from cbdp.trips.engines import sql, sql_inspect
 from cbdp.trips.engines.base import Facts, Source, Statuses
 from cbdp.trips.engines.spoken import Spoken, relation, spoken
 from cbdp.trips.engines.words import Words
@@ -193,7 +193,7 @@ class SqlSource(Source):
     def statuses(self, plan: Plan) -> Statuses:
         with self._reading():
             self._lay(plan)
-            rows = self._rows(self._ask(plan, sql.statuses))
+            rows = self._rows(self._ask(plan, sql_inspect.statuses))
         found = np.array(rows, dtype=np.int64).reshape(-1, len(plan.axes) + 5)
         axes, rest = found[:, : len(plan.axes)], found[:, len(plan.axes) :]
         zero, nobody, weightless = (rest[:, c].astype(bool) for c in range(3))
@@ -203,13 +203,13 @@ class SqlSource(Source):
         with self._reading():
             self._lay(plan)
             return [
-                (str(v), int(n)) for v, n in self._rows(self._ask(plan, sql.examples, axis, status, most))
+                (str(v), int(n)) for v, n in self._rows(self._ask(plan, sql_inspect.examples, axis, status, most))
             ]
 
     def span(self, plan: Plan) -> tuple[int, int] | None:
         with self._reading():
             self._lay(plan)
-            query = sql.span(plan, self._say(plan), self._source(plan), self._named)
+            query = sql_inspect.span(plan, self._say(plan), self._source(plan), self._named)
             first, last = (None, None) if query is None else self._rows(query)[0]
         return None if first is None else (int(first), int(last))
 

@@ -6,6 +6,7 @@ against a plain loop over the rows.
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -274,3 +275,12 @@ CASES: dict[str, Callable[[], Case]] = {
     "epoch": lambda: Case(numbers(), _numbered("epoch", "text"), clock=Clock("Asia/Kathmandu", "epoch_s")),
     "no rows": lambda: Case(stamped().slice(0, 0), PLACES, AT, unit=cbdp.Person("card", 7)),
 }
+
+
+def spellings(key: bytes) -> list[bytes]:
+    """A key as it might be written down, in small letters: its bytes, digits, base 64, decimal numbers; parts of these too."""
+    signed = [b - 256 if b > 127 else b for b in key[:6]]
+    numbers = [", ".join(map(str, some)) for some in (key[:6], signed)]
+    texts = [key.hex()[:20], key.hex(" ")[:29], base64.b64encode(key).decode()[:20], *numbers]
+    octal = "".join(f"\\{b:03o}" for b in key[:6])
+    return [key[:8].lower(), *(text.encode().lower() for text in [*texts, octal])]

@@ -1,0 +1,66 @@
+"""Inspections as SQL: why rows are dropped, and examples of them. Private answers, for the curator's eyes."""
+
+# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
+
+from __future__ import annotations
+
+from cbdp.trips.engines.base import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD
+from cbdp.trips.engines.sql import Dialect, Named, Step, coded, first_of, flat, has, moments, query, read
+from cbdp.trips.plan import Plan
+
+
+def statuses(plan: Plan, say: Dialect, source: str, named: Named) -> str:
+    """Rows (s0, s1, …, zero, nobody, weightless, rows, trips): how many rows share each combination."""
+    joins = [
+        f"LEFT JOIN {named(f'zero_{z}')} z{z} ON z{z}.look = {flat(zeros.axes, zeros.shape)}"
+        for z, zeros in enumerate(plan.zeros)
+    ]
+    zero = [f"(z{z}.look IS {'NOT ' if zeros.out else ''}NULL)" for z, zeros in enumerate(plan.zeros)]
+    all_in = " AND ".join(f"c{a} IS NOT NULL" for a in range(len(plan.axes)))
+    columns = [f"{_status(plan, a)} AS s{a}" for a in range(len(plan.axes))]
+    columns.append(f"CASE WHEN {all_in} AND ({' OR '.join(zero) or '1 = 0'}) THEN 1 ELSE 0 END AS zero")
+    for name, column in (("nobody", "person"), ("weightless", "weight")):
+        none = f"CASE WHEN {column} IS NULL THEN 1 ELSE 0 END" if has(plan, column) else "0"
+        columns.append(f"{none} AS {name}")
+    columns.append(f"{'COALESCE(weight, 0)' if has(plan, 'weight') else '1'} AS trips")
+    marked = Step("marked", f"SELECT {', '.join(columns)} FROM coded {' '.join(joins)}")
+    groups = ", ".join([*(f"s{a}" for a in range(len(plan.axes))), "zero", "nobody", "weightless"])
+    last = f"SELECT {groups}, COUNT(*) AS n, {say.total('trips')} AS trips FROM marked GROUP BY {groups}"
+    return query([*_every(plan, say, source, named), marked], last)
+
+
+def examples(plan: Plan, say: Dialect, source: str, named: Named, axis: int, status: int, most: int) -> str:
+    """Rows (value, n): the commonest values of an axis' column that have this status."""
+    shown = f"shown_{plan.axes[axis].field}"
+    where = f"{_status(plan, axis)} = {status} AND {shown} IS NOT NULL"
+    last = f"SELECT {shown} AS value, COUNT(*) AS n FROM coded WHERE {where} GROUP BY {shown} ORDER BY n DESC, value LIMIT {most}"
+    return query(_every(plan, say, source, named), last)
+
+
+def span(plan: Plan, say: Dialect, source: str, named: Named) -> str | None:
+    """One row: the first and the last day, of the first moment that has any."""
+    dated = [m for m, t in enumerate(plan.moments) if {f.gives for f in t.forms} & {"stamp", "epoch", "date"}]
+    if not dated:
+        return None
+    steps = [read(plan, say, source), *moments(plan, say, named)]
+    first, last = (first_of([f"{end}(m{m}_day)" for m in dated]) for end in ("MIN", "MAX"))
+    return query(steps, f"SELECT {first}, {last} FROM {steps[-1].name}")
+
+
+def _every(plan: Plan, say: Dialect, source: str, named: Named) -> list[Step]:
+    moved = moments(plan, say, named)
+    before = moved[-1].name if moved else "read_rows"
+    return [read(plan, say, source, every=True), *moved, coded(plan, say, named, before, every=True)]
+
+
+def _status(plan: Plan, axis: int) -> str:
+    ways = plan.axes[axis].ways
+    if not ways:
+        return str(MISSING)
+    timed = [w for w in ways if w.by in ("second", "day")]
+    known = " OR ".join(f"m{w.of}_{w.by} IS NOT NULL" for w in timed)
+    other = f"CASE WHEN {known} THEN {OUTSIDE} ELSE {UNREAD} END" if timed else str(UNKNOWN)
+    shown = f"shown_{plan.axes[axis].field}"
+    return (
+        f"CASE WHEN c{axis} IS NOT NULL THEN {COUNTED} WHEN {shown} IS NULL THEN {MISSING} ELSE {other} END"
+    )
