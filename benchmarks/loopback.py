@@ -60,7 +60,10 @@ def cluster(workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[Cl
                 size = ("--cores", str(cores), "--memory", memory, "--work-dir", str(folder / f"work{w}"))
                 start(f"worker{w}", "org.apache.spark.deploy.worker.Worker", *where, *size, master)
             logs = [folder / f"worker{w}.log" for w in range(workers)]
-            wait(lambda: all("Successfully registered" in log.read_text() for log in logs), "Spark's workers did not register")
+            wait(
+                lambda: all("Successfully registered" in log.read_text() for log in logs),
+                "Spark's workers did not register",
+            )
             yield Cluster(master, folder)
         finally:
             for process in reversed(started):  # workers end their executors
@@ -69,14 +72,18 @@ def cluster(workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[Cl
                 process.wait(timeout=PATIENCE)
 
 
-def daemon(log: Path, *args: str) -> subprocess.Popen[bytes]:
+def daemon(log: Path, *args: str, memory: str = "256m") -> subprocess.Popen[bytes]:
     """A process of Spark's, started by the scripts that PySpark brings along."""
     import pyspark
 
     home = Path(pyspark.__file__).parent
     with log.open("wb") as file:
         return subprocess.Popen(
-            [str(home / "bin" / "spark-class"), *args], env=environment(), stdout=file, stderr=file, cwd=log.parent
+            [str(home / "bin" / "spark-class"), *args],
+            env=environment() | {"SPARK_DAEMON_MEMORY": memory},
+            stdout=file,
+            stderr=file,
+            cwd=log.parent,
         )
 
 
@@ -86,14 +93,21 @@ def environment() -> dict[str, str]:
 
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     home = str(Path(pyspark.__file__).parent)
-    return kept | {"SPARK_HOME": home, "SPARK_LOCAL_IP": LOOPBACK, "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK, "PYSPARK_PYTHON": sys.executable}
+    return kept | {
+        "SPARK_HOME": home,
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_DAEMON_JAVA_OPTS": QUICK,
+        "PYSPARK_PYTHON": sys.executable,
+    }
 
 
 def session(master: str, **settings: Any) -> Any:
     """A session on the cluster, with executors as if each had a machine of its own: what a lost one wrote is lost."""
     from pyspark.sql import SparkSession
 
-    os.environ |= {name: value for name, value in environment().items() if name.startswith(("SPARK_", "PYSPARK_"))}
+    os.environ |= {
+        name: value for name, value in environment().items() if name.startswith(("SPARK_", "PYSPARK_"))
+    }
     usual = {
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,

@@ -18,7 +18,7 @@ from cbdp.privacy.unit import unit_of
 from cbdp.trips.clock import Clock
 from cbdp.trips.engines import Source, engine_for
 from cbdp.trips.engines.base import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD, Statuses
-from cbdp.trips.plan import Plan
+from cbdp.trips.plan import CountingPlan
 from cbdp.trips.planning import make_plan, wanted_columns
 from cbdp.trips.ranking import ranked
 from cbdp.trips.zones import EPOCH
@@ -119,7 +119,7 @@ def inspect(
         )
 
 
-def _dropped(source: Source, plan: Plan, found: Statuses, read: int, most: int) -> tuple[Dropped, ...]:
+def _dropped(source: Source, plan: CountingPlan, found: Statuses, read: int, most: int) -> tuple[Dropped, ...]:
     every = []
     for a, axis in enumerate(plan.axes):
         for status, reason in REASONS.items():
@@ -139,7 +139,7 @@ def _dropped(source: Source, plan: Plan, found: Statuses, read: int, most: int) 
     return tuple(sorted((d for d in every if d.rows), key=lambda d: -d.rows))
 
 
-def _by(source: Source, plan: Plan, universe: Universe) -> dict[str, tuple[tuple[Any, int], ...]]:
+def _by(source: Source, plan: CountingPlan, universe: Universe) -> dict[str, tuple[tuple[Any, int], ...]]:
     """Trips by each dimension's values."""
     index, value = ranked(source.unbounded(plan), universe, plan)
     made = {}

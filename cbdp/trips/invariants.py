@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from cbdp.errors import InputError
 from cbdp.trips.engines.base import Facts
-from cbdp.trips.plan import Plan
+from cbdp.trips.plan import CountingPlan
 
 
 class InvariantError(InputError):
     """A count contradicts what can be known of it: nothing was released, and nothing was spent."""
 
 
-def check(plan: Plan, facts: Facts) -> None:
+def check(plan: CountingPlan, facts: Facts) -> None:
     """Refuse a count that breaks an invariant."""
     if facts.changed:
         raise InvariantError(

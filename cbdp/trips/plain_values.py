@@ -43,7 +43,7 @@ class Stamp:
 
 
 @dataclass(frozen=True)
-class Day:
+class DayNumber:
     number: int
 
 
@@ -60,7 +60,7 @@ def coder(dimension: Dimension, clock: Clock, *, typed: bool) -> Callable[[Any],
     dates = {as_date(v): c for v, c in labels.items()}
 
     def code(value: Any) -> int | None:
-        if not isinstance(value, Stamp | Day | Second) and value in labels:
+        if not isinstance(value, Stamp | DayNumber | Second) and value in labels:
             return labels[value]
         if isinstance(value, str) and numbers and not typed:
             return labels.get(_written_number(value, labels))
@@ -120,7 +120,7 @@ def number_of(value: Any, known: dict[bytes, int]) -> int | None:
 def _moment(value: Any, clock: Clock, need: str) -> Moment:
     if isinstance(value, Stamp):
         return _local(value.micros, clock.timezone or value.zone)
-    if isinstance(value, Day):
+    if isinstance(value, DayNumber):
         return _day(value.number), None
     if isinstance(value, Second):
         return None, value.number if 0 <= value.number < 86400 else None

@@ -120,7 +120,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CountingPlan:
     """All that an engine is to know, but the key."""
 
     fields: tuple[Field, ...]

@@ -24,7 +24,7 @@ from cbdp.trips.kinds import (
     kind_of,
     plain_kind,
 )
-from cbdp.trips.plan import Axis, Bound, Field, Form, Moment, Plan, Way, Zeros
+from cbdp.trips.plan import Axis, Bound, CountingPlan, Field, Form, Moment, Way, Zeros
 from cbdp.trips.ways import moment_forms, refusal, time_way, value_ways
 from cbdp.trips.zones import zone_of
 
@@ -33,7 +33,7 @@ PERSON, COUNT = "person", "count"  # what `columns` may name besides the dimensi
 
 def make_plan(
     schema: Schema, universe: Universe, columns: Mapping[str, str] | None, unit: Unit, clock: Clock
-) -> Plan:
+) -> CountingPlan:
     """What to ask the engine for."""
     names = columns or {}
     check_keys(names, universe)
@@ -49,7 +49,7 @@ def make_plan(
     if counts is not None:
         check_weight(schema, counts, unit)
         weight = making.place(counts)
-    return Plan(
+    return CountingPlan(
         tuple(making.fields),
         tuple(making.moments),
         axes,

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from cbdp.features import Universe
 from cbdp.features.universe import Block
 from cbdp.trips.invariants import InvariantError
-from cbdp.trips.plan import Plan, Zeros
+from cbdp.trips.plan import CountingPlan, Zeros
 
 Ints = NDArray[np.int64]
 
 
-def ranked(batches: Iterable[tuple[Ints, Ints]], universe: Universe, plan: Plan) -> tuple[Ints, Ints]:
+def ranked(batches: Iterable[tuple[Ints, Ints]], universe: Universe, plan: CountingPlan) -> tuple[Ints, Ints]:
     """Trip types in order with their counts, from batches of (flat, n). What no engine should say is not believed."""
     none = np.empty(0, dtype=np.int64)
     flats, values = [none], [none]
@@ -44,7 +44,7 @@ def _sorted(index: Ints, value: Ints) -> tuple[Ints, Ints]:
     return both >> bits, both & ((1 << bits) - 1)
 
 
-def rank(flat: Ints, universe: Universe, plan: Plan) -> Ints:
+def rank(flat: Ints, universe: Universe, plan: CountingPlan) -> Ints:
     """The trip types at these places of the product of all dimensions; −1 for structural zeros.
 
     As `universe.rank_codes`, but where the zeros are few, a place is found by counting those before it.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cbdp.features import Universe
 from cbdp.trips import files
 from cbdp.trips.clock import Clock
-from cbdp.trips.plain_values import MOST, Day, Second, Stamp, coder, number_of, weight
+from cbdp.trips.plain_values import MOST, DayNumber, Second, Stamp, coder, number_of, weight
 
 Ints = NDArray[np.int64]
 
@@ -133,7 +133,7 @@ def _plain(values: Any) -> list[Any]:
     if pa.types.is_date(kind):
         days = values.view(pa.int32() if pa.types.is_date32(kind) else pa.int64()).to_pylist()
         per = 1 if pa.types.is_date32(kind) else 86_400_000
-        return [None if d is None else Day(d // per) for d in days]
+        return [None if d is None else DayNumber(d // per) for d in days]
     if pa.types.is_time(kind):
         per = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
         whole = values.view(pa.int32() if kind.bit_width == 32 else pa.int64()).to_pylist()

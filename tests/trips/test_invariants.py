@@ -16,7 +16,7 @@ from cbdp.trips.engines.duckdb_dialect import DuckDialect
 from cbdp.trips.engines.sql import Step
 from cbdp.trips.invariants import InvariantError, check
 from cbdp.trips.kinds import Kind, Schema
-from cbdp.trips.plan import Bound, Plan
+from cbdp.trips.plan import Bound, CountingPlan
 from cbdp.trips.planning import make_plan
 from cbdp.trips.ranking import ranked
 
@@ -89,7 +89,7 @@ def test_a_type_that_comes_twice_is_not_believed() -> None:
             ranked([(np.array(flat), np.array(n))], STOPS, plan)
 
 
-def _plan(unit: Any) -> Plan:
+def _plan(unit: Any) -> CountingPlan:
     schema = Schema("the trips", {"stop": pa.string(), "card": pa.string()})
     return make_plan(schema, STOPS, None, unit, cbdp.Clock())
 

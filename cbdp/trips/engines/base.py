@@ -9,7 +9,7 @@
 
 **What an engine promises.** (The conformance test in tests/trips/engines/ asks all of it of every engine.)
 
-1.  `count` carries out the steps of `cbdp.trips.plan.Plan`, in the order given there, with the engine's own relational operations on whole
+1.  `count` carries out the steps of `cbdp.trips.plan.CountingPlan`, in the order given there, with the engine's own relational operations on whole
     numbers and bytes. No Python function sees a row. Every flat number comes at most once, with n ≥ 1.
 2.  Keys are compared as bytes: a column's or a session's collation is cast away first. A way's keys are unique, so that a join with them never
     multiplies rows; the ways of an axis are tried in order (`COALESCE` over left joins does it).
@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.trips.kinds import Schema
-from cbdp.trips.plan import Plan
+from cbdp.trips.plan import CountingPlan
 
 Ints = NDArray[np.int64]
 
@@ -82,7 +82,7 @@ class Source(ABC):
     schema: Schema
 
     @abstractmethod
-    def count(self, plan: Plan, key: bytes | None) -> Iterator[tuple[Ints, Ints]]:
+    def count(self, plan: CountingPlan, key: bytes | None) -> Iterator[tuple[Ints, Ints]]:
         """Batches of (flat, n). `key` is there when the plan has a bound."""
 
     @abstractmethod
@@ -90,31 +90,31 @@ class Source(ABC):
         """How many rows the source has, by its own books; of what can be read only once, after it has been read."""
 
     @abstractmethod
-    def facts(self, plan: Plan) -> Facts:
+    def facts(self, plan: CountingPlan) -> Facts:
         """What the invariants are checked by; after `count` has been read to its end."""
 
     @abstractmethod
-    def unbounded(self, plan: Plan) -> Iterator[tuple[Ints, Ints]]:
+    def unbounded(self, plan: CountingPlan) -> Iterator[tuple[Ints, Ints]]:
         """As `count`, of all trips inside, with nobody bounded: for inspections, never for a release."""
 
     @abstractmethod
-    def by_person(self, plan: Plan) -> Iterator[tuple[NDArray[np.bool_], Ints]]:
+    def by_person(self, plan: CountingPlan) -> Iterator[tuple[NDArray[np.bool_], Ints]]:
         """All trips of persons, unbounded, in the order of (person, flat): whether another person begins, and flat."""
 
     @abstractmethod
-    def statuses(self, plan: Plan) -> Statuses:
+    def statuses(self, plan: CountingPlan) -> Statuses:
         """Why rows are dropped."""
 
     @abstractmethod
-    def examples(self, plan: Plan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
+    def examples(self, plan: CountingPlan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
         """The commonest values of an axis' column that have this status, as text, with their rows."""
 
     @abstractmethod
-    def span(self, plan: Plan) -> tuple[int, int] | None:
+    def span(self, plan: CountingPlan) -> tuple[int, int] | None:
         """The first and the last day (since 1970) of rows that have one; None without."""
 
     @abstractmethod
-    def loads(self, plan: Plan) -> tuple[Ints, Ints]:
+    def loads(self, plan: CountingPlan) -> tuple[Ints, Ints]:
         """Numbers of trips (ascending), and how many persons have each, before bounding."""
 
 

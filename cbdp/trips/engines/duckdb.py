@@ -22,7 +22,7 @@ from cbdp.trips.engines.base import Engine, Facts, Source, Statuses
 from cbdp.trips.engines.duckdb_dialect import DuckDialect
 from cbdp.trips.engines.duckdb_open import Opened, Relation, reading
 from cbdp.trips.files import are_files
-from cbdp.trips.plan import Plan
+from cbdp.trips.plan import CountingPlan
 from cbdp.trips.preparing import Prepared
 from cbdp.trips.spill import spill_folder
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 IN_MEMORY = ("pandas", "polars", "pyarrow", "duckdb", "_duckdb")  # libraries whose tables are read as Arrow
 ROWS = 1_000_000  # of a batch that comes out
-ROWS_PER_MB = 12_000  # of persons' trips that are bounded at once
+ROWS_PER_MB = 8_000  # of persons' trips that are bounded at once
 MOST_TURNS = 2**12
 
 
@@ -89,18 +89,18 @@ class DuckSource(Source):
     def __init__(self, engine: Any, opened: Opened) -> None:
         self.schema = opened.schema
         self._engine, self._opened = engine, opened
-        self._laid: Plan | None = None  # the plan whose tables lie beside the trips
+        self._laid: CountingPlan | None = None  # the plan whose tables lie beside the trips
         self._relation: Relation | None = None  # the one that could be read to its end
 
     # Counting
 
-    def count(self, plan: Plan, key: bytes | None) -> Iterator[tuple[Ints, Ints]]:
+    def count(self, plan: CountingPlan, key: bytes | None) -> Iterator[tuple[Ints, Ints]]:
         if plan.bound is None:
             return self._pairs(self._read(plan, lambda source: self._grouped(plan, source)))
         assert key is not None
         return self._pairs(self._read(plan, lambda source: self._bounded(plan, source, key)))
 
-    def unbounded(self, plan: Plan) -> Iterator[tuple[Ints, Ints]]:
+    def unbounded(self, plan: CountingPlan) -> Iterator[tuple[Ints, Ints]]:
         return self._pairs(self._read(plan, lambda source: self._grouped(plan, source), again=True))
 
     def _pairs(self, batches: Iterator[Any]) -> Iterator[tuple[Ints, Ints]]:
@@ -109,10 +109,10 @@ class DuckSource(Source):
                 flat, n = (np.asarray(batch.column(c).to_numpy(), dtype=np.int64) for c in ("flat", "n"))
                 yield flat, n
 
-    def _grouped(self, plan: Plan, source: Relation) -> Iterator[Any]:
+    def _grouped(self, plan: CountingPlan, source: Relation) -> Iterator[Any]:
         return self._batches(sql.counts(plan, self._say(plan, source), source.text, str))
 
-    def _bounded(self, plan: Plan, source: Relation, key: bytes) -> Iterator[Any]:
+    def _bounded(self, plan: CountingPlan, source: Relation, key: bytes) -> Iterator[Any]:
         say = self._say(plan, source)
         self._engine.execute("CREATE OR REPLACE TEMP TABLE secret (word BLOB)")
         self._engine.execute("INSERT INTO secret VALUES (?)", [key])
@@ -124,7 +124,7 @@ class DuckSource(Source):
             "SELECT flat, count(*) AS n FROM (SELECT unnest(flats) AS flat FROM kept) GROUP BY flat"
         )
 
-    def _bound(self, plan: Plan, source: Relation, say: DuckDialect) -> None:
+    def _bound(self, plan: CountingPlan, source: Relation, say: DuckDialect) -> None:
         """Fill the table `kept`. Heaps of tickets cannot spill, so persons are taken in turns that fit in memory."""
         import duckdb
 
@@ -137,7 +137,7 @@ class DuckSource(Source):
                 if turns > MOST_TURNS:
                     raise
 
-    def _bound_in(self, turns: int, plan: Plan, source: Relation, say: DuckDialect) -> None:
+    def _bound_in(self, turns: int, plan: CountingPlan, source: Relation, say: DuckDialect) -> None:
         assert plan.bound is not None
         steps = sql.steps_inside(plan, say, source.text, str)
         persons = say.persons(plan.bound, plan.fields[plan.bound.person].kind, sql.SECRET)
@@ -145,9 +145,10 @@ class DuckSource(Source):
         if turns == 1:
             self._make("kept", sql.query([*steps, *persons], last))
             return
-        self._make("rows_inside", sql.query(steps, "SELECT person, flat FROM inside"))
+        dealt = f"CAST(hash(person) % {turns} AS USMALLINT) AS turn"
+        self._make("rows_inside", sql.query(steps, f"SELECT person, flat, {dealt} FROM inside"))
         for turn in range(turns):
-            own = f"SELECT person, flat FROM rows_inside WHERE hash(person) % {turns} = {turn}"
+            own = f"SELECT person, flat FROM rows_inside WHERE turn = {turn}"
             made = sql.query([sql.Step("inside", own), *persons], last)
             if turn == 0:
                 self._make("kept", made)
@@ -168,7 +169,7 @@ class DuckSource(Source):
 
     # Reading
 
-    def _read(self, plan: Plan, work: Callable[[Relation], T], *, again: bool | None = None) -> T:
+    def _read(self, plan: CountingPlan, work: Callable[[Relation], T], *, again: bool | None = None) -> T:
         """Do the work on the first form of the trips that can be read to its end, and keep to it."""
         import duckdb
         import pyarrow as pa
@@ -204,7 +205,7 @@ class DuckSource(Source):
             relation = self._relation = Relation("spooled", relation.stored)
         return relation
 
-    def _lay(self, plan: Plan) -> None:
+    def _lay(self, plan: CountingPlan) -> None:
         """Put the plan's public tables beside the trips."""
         if self._laid is plan:
             return
@@ -214,7 +215,7 @@ class DuckSource(Source):
             self._engine.unregister("made")
         self._laid = plan
 
-    def _say(self, plan: Plan, source: Relation) -> DuckDialect:
+    def _say(self, plan: CountingPlan, source: Relation) -> DuckDialect:
         return DuckDialect(tuple(source.stored[f.name] for f in plan.fields))
 
     # What is asked after counting
@@ -222,7 +223,7 @@ class DuckSource(Source):
     def rows(self) -> int:
         return self._opened.rows()
 
-    def facts(self, plan: Plan) -> Facts:
+    def facts(self, plan: CountingPlan) -> Facts:
         most_kept = allowed = weight = None
         inside = 0
         if plan.bound is not None:
@@ -248,7 +249,7 @@ class DuckSource(Source):
     def _one(self, query: str) -> int:
         return int(self._engine.sql(query).fetchall()[0][0] or 0)
 
-    def by_person(self, plan: Plan) -> Iterator[tuple[NDArray[np.bool_], Ints]]:
+    def by_person(self, plan: CountingPlan) -> Iterator[tuple[NDArray[np.bool_], Ints]]:
         def rows(source: Relation) -> Iterator[Any]:
             return self._batches(sql.by_person(plan, self._say(plan, source), source.text, str))
 
@@ -262,7 +263,7 @@ class DuckSource(Source):
 
     # Inspecting
 
-    def statuses(self, plan: Plan) -> Statuses:
+    def statuses(self, plan: CountingPlan) -> Statuses:
         def rows(source: Relation) -> Any:
             return self._engine.sql(
                 sql_inspect.statuses(plan, self._say(plan, source), source.text, str)
@@ -273,14 +274,14 @@ class DuckSource(Source):
         zero, nobody, weightless = (rest[:, c].astype(bool) for c in range(3))
         return Statuses(axes, zero, nobody, weightless, rest[:, 3], rest[:, 4])
 
-    def examples(self, plan: Plan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
+    def examples(self, plan: CountingPlan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
         def rows(source: Relation) -> list[tuple[str, int]]:
             query = sql_inspect.examples(plan, self._say(plan, source), source.text, str, axis, status, most)
             return [(str(value), int(n)) for value, n in self._engine.sql(query).fetchall()]
 
         return self._read(plan, rows, again=True)
 
-    def span(self, plan: Plan) -> tuple[int, int] | None:
+    def span(self, plan: CountingPlan) -> tuple[int, int] | None:
         def rows(source: Relation) -> tuple[int, int] | None:
             query = sql_inspect.span(plan, self._say(plan, source), source.text, str)
             found: Any = (None, None) if query is None else self._engine.sql(query).fetchall()[0]
@@ -288,7 +289,7 @@ class DuckSource(Source):
 
         return self._read(plan, rows, again=True)
 
-    def loads(self, plan: Plan) -> tuple[Ints, Ints]:
+    def loads(self, plan: CountingPlan) -> tuple[Ints, Ints]:
         def rows(source: Relation) -> Any:
             return self._engine.sql(sql.loads(plan, self._say(plan, source), source.text, str)).fetchall()
 
@@ -296,7 +297,7 @@ class DuckSource(Source):
         return trips, persons
 
 
-def _twice(plan: Plan) -> bool:
+def _twice(plan: CountingPlan) -> bool:
     """Whether the invariants read the trips again."""
     return plan.bound is not None or plan.weight is not None
 

@@ -24,7 +24,7 @@ HEAP = 1_000_000  # arg_min keeps fewer values than this
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredField:
     """Where a field is found: an expression, and its type in DuckDB. Text has no collation here."""
 
     expression: str
@@ -39,7 +39,7 @@ class Stored:
 class DuckDialect(Dialect):
     """DuckDB's words for the fields of a plan."""
 
-    stored: tuple[Stored, ...]
+    stored: tuple[StoredField, ...]
 
     def value(self, field: int, kind: Kind, by: By) -> str:
         if by == "bytes":

@@ -14,7 +14,7 @@ from typing import Any
 from cbdp.errors import InputError
 from cbdp.trips import files as on_disk
 from cbdp.trips.engines import arrow, duckdb_prepare
-from cbdp.trips.engines.duckdb_dialect import Stored, identifier, literal
+from cbdp.trips.engines.duckdb_dialect import StoredField, identifier, literal
 from cbdp.trips.kinds import Schema, check_names
 from cbdp.trips.preparing import Prepared
 
@@ -26,7 +26,7 @@ class Relation:
     """What stands after FROM, and where each column is found in it."""
 
     text: str
-    stored: dict[str, Stored]
+    stored: dict[str, StoredField]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def register(engine: Any, columns: Sequence[str], schema: Any, batches: Iterator
 
     engine.register("stream", pa.RecordBatchReader.from_batches(schema, batches))
     types = _types(engine, "stream")
-    return Relation("stream", {c: Stored(f"v{i}", types[f"v{i}"]) for i, c in enumerate(columns)})
+    return Relation("stream", {c: StoredField(f"v{i}", types[f"v{i}"]) for i, c in enumerate(columns)})
 
 
 def _types(engine: Any, relation: str) -> dict[str, str]:
@@ -92,7 +92,7 @@ def _native(engine: Any, text: str, columns: Sequence[str], *, collated: bool = 
             name, kept = f"CAST({name} AS VARCHAR)", "VARCHAR"
         if collated and kept == "VARCHAR":  # bytes have no collation, nor has what is made of them
             name = f"decode(encode({name}))"
-        stored[column] = Stored(name, kept)
+        stored[column] = StoredField(name, kept)
     return Relation(text, stored)
 
 

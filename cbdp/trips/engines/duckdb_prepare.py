@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cbdp.trips.engines.duckdb_dialect import DuckDialect, Stored, identifier
+from cbdp.trips.engines.duckdb_dialect import DuckDialect, StoredField, identifier
 from cbdp.trips.kinds import Schema, check_names
 from cbdp.trips.preparing import Preparation, raw_kinds
 
@@ -43,7 +43,7 @@ class _Table:
         self._make()
         described = self.engine.sql(f"DESCRIBE {TABLE}").fetchall()
         types = {row[0]: row[1] for row in described}
-        return Relation(TABLE, {c: Stored(identifier(c), types[c]) for c in columns})
+        return Relation(TABLE, {c: StoredField(identifier(c), types[c]) for c in columns})
 
     def rows(self) -> int:
         self._make()

@@ -11,7 +11,7 @@ from typing import Any
 
 from cbdp.trips.engines.arrow import ROWS
 from cbdp.trips.engines.duckdb import DuckSource, connection
-from cbdp.trips.engines.duckdb_dialect import Stored, identifier
+from cbdp.trips.engines.duckdb_dialect import StoredField, identifier
 from cbdp.trips.engines.duckdb_open import Opened, Relation, reading, stream
 from cbdp.trips.kinds import Schema
 
@@ -56,7 +56,7 @@ def _there(cursor: Any, text: str, schema: Schema) -> Opened:
 
     def native(columns: Sequence[str]) -> Relation:
         types = {row[0]: row[1] for row in cursor.sql(f"DESCRIBE SELECT * FROM {source}").fetchall()}
-        return Relation(source, {c: Stored(identifier(c), types[c]) for c in columns})
+        return Relation(source, {c: StoredField(identifier(c), types[c]) for c in columns})
 
     def rows() -> int:
         return int(cursor.sql(f"SELECT count(*) FROM {source}").fetchone()[0])

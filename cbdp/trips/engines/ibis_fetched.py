@@ -16,7 +16,7 @@ from typing import Any
 from cbdp.errors import InputError
 from cbdp.trips.engines import arrow
 from cbdp.trips.engines.duckdb import DuckSource, connection
-from cbdp.trips.engines.duckdb_dialect import Stored, identifier
+from cbdp.trips.engines.duckdb_dialect import StoredField, identifier
 from cbdp.trips.engines.duckdb_open import Opened, Relation, reading
 from cbdp.trips.kinds import Schema
 
@@ -54,7 +54,7 @@ def _fetched(engine: Any, schema: Schema, batches: Batches) -> Opened:
                 engine.execute(f"{into} SELECT * FROM made")
                 engine.unregister("made")
         types = {row[0]: row[1] for row in engine.sql("DESCRIBE fetched").fetchall()}
-        return Relation("fetched", {c: Stored(f"v{i}", types[f"v{i}"]) for i, c in enumerate(columns)})
+        return Relation("fetched", {c: StoredField(f"v{i}", types[f"v{i}"]) for i, c in enumerate(columns)})
 
     return Opened(schema, native, None, lambda: read[0])
 

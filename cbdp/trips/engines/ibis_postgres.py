@@ -17,7 +17,7 @@ from cbdp.errors import InputError
 from cbdp.trips.engines.sql_source import SqlSource, batch_of, unique
 from cbdp.trips.engines.words import POSTGRES
 from cbdp.trips.kinds import Schema
-from cbdp.trips.plan import Plan
+from cbdp.trips.plan import CountingPlan
 
 ROWS = 100_000  # of a batch that comes back
 OLDEST = 140000  # EXTRACT gives exact numbers from version 14 on
@@ -73,7 +73,7 @@ class PostgresSource(SqlSource):
         with self._reading():
             return self._one(f"SELECT COUNT(*) FROM {self._text}")
 
-    def _trips(self, plan: Plan) -> tuple[str, list[str]]:
+    def _trips(self, plan: CountingPlan) -> tuple[str, list[str]]:
         return self._text, [POSTGRES.identifier(f.name) for f in plan.fields]
 
     def _put(self, name: str, table: Any) -> str:

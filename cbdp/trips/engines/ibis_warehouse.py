@@ -12,7 +12,7 @@ from cbdp.errors import InputError
 from cbdp.trips.engines.sql_source import SqlSource, batch_of, unique
 from cbdp.trips.engines.words import Words
 from cbdp.trips.kinds import Schema
-from cbdp.trips.plan import Plan
+from cbdp.trips.plan import CountingPlan
 
 ROWS = 100_000  # of a batch that comes back
 
@@ -39,7 +39,7 @@ class WarehouseSource(SqlSource):
         with self._reading():
             return self._one(f"SELECT COUNT(*) AS n FROM {self._text}")
 
-    def _trips(self, plan: Plan) -> tuple[str, list[str]]:
+    def _trips(self, plan: CountingPlan) -> tuple[str, list[str]]:
         return self._text, [self._words.identifier(f.name) for f in plan.fields]
 
     def _put(self, name: str, table: Any) -> str:

@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 from cbdp.errors import InputError
 from cbdp.trips.engines import spark_open
 from cbdp.trips.engines.base import Engine
-from cbdp.trips.engines.spark_open import Opened
+from cbdp.trips.engines.spark_open import OpenedFrame
 from cbdp.trips.engines.sql_source import SqlSource, unique
 from cbdp.trips.engines.words import SPARK
-from cbdp.trips.plan import Plan
+from cbdp.trips.plan import CountingPlan
 
 SLICE = 4_000_000  # rows of an answer that come to the driver at once
 PLANNING = {
@@ -61,7 +61,7 @@ def open_frame(frame: Any) -> AbstractContextManager[SparkSource]:
 class SparkSource(SqlSource):
     """Trips that are open in Spark."""
 
-    def __init__(self, found: Opened) -> None:
+    def __init__(self, found: OpenedFrame) -> None:
         super().__init__(found.schema, SPARK, found.changed)
         self._frame, self._session = found.frame, found.frame.sparkSession
         self._views: list[str] = []
@@ -72,7 +72,7 @@ class SparkSource(SqlSource):
         with self._reading():
             return int(self._frame.count())
 
-    def _trips(self, plan: Plan) -> tuple[str, list[str]]:
+    def _trips(self, plan: CountingPlan) -> tuple[str, list[str]]:
         """The trips as a view whose columns have names of ours, so that none of theirs is in a query's text."""
         if self._fields is None or self._fields[0] is not plan.fields:
             columns = [SPARK.identifier(f.name) for f in plan.fields]

@@ -30,7 +30,7 @@ Stop = Callable[[], None]
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedFrame:
     """A DataFrame whose schema is known, and what to look at again when it has been counted."""
 
     frame: Any
@@ -45,10 +45,10 @@ def is_frame(trips: Any) -> bool:
 
 
 @contextmanager
-def opened(trips: Any, wanted: Sequence[str] | None) -> Iterator[Opened]:
+def opened(trips: Any, wanted: Sequence[str] | None) -> Iterator[OpenedFrame]:
     """Open a DataFrame or a URL. A session that is made for it ends with it."""
     if is_frame(trips):
-        yield Opened(trips, Schema("the DataFrame", kinds_of(trips.schema)))
+        yield OpenedFrame(trips, Schema("the DataFrame", kinds_of(trips.schema)))
         return
     place, table = split_url(trips)
     session, stop = session_of(place)
@@ -97,13 +97,13 @@ def _classic(where: str) -> tuple[Any, Stop]:
     return session, session.stop if there is None else lambda: None
 
 
-def _table(session: Any, table: str, wanted: Sequence[str] | None) -> Opened:
+def _table(session: Any, table: str, wanted: Sequence[str] | None) -> OpenedFrame:
     stored = STORED.fullmatch(table)
     label = f"the table {table!r}"
     try:
         if stored is None:
             frame = session.table(table)
-            return Opened(frame, Schema(label, kinds_of(frame.schema)))
+            return OpenedFrame(frame, Schema(label, kinds_of(frame.schema)))
         return _stored(session, stored[1], stored[2], wanted, label)
     except InputError:
         raise
@@ -114,7 +114,7 @@ def _table(session: Any, table: str, wanted: Sequence[str] | None) -> Opened:
         ) from None
 
 
-def _stored(session: Any, kind: str, path: str, wanted: Sequence[str] | None, label: str) -> Opened:
+def _stored(session: Any, kind: str, path: str, wanted: Sequence[str] | None, label: str) -> OpenedFrame:
     """A file or folder. Where this machine sees it, each file is counted once, whatever links lead to it."""
     if set("*?[]{},") & set(path):
         raise InputError(
@@ -124,12 +124,12 @@ def _stored(session: Any, kind: str, path: str, wanted: Sequence[str] | None, la
     read = session.read.format(kind)
     if kind != "parquet" or not here.exists():
         frame = read.load(path)
-        return Opened(frame, Schema(label, kinds_of(frame.schema)))
+        return OpenedFrame(frame, Schema(label, kinds_of(frame.schema)))
     found = on_disk.find(here)
     if wanted is not None:
         arrow.check_alike(found.paths, wanted)
     frame = read.load([f"file://{p.resolve()}" for p in found.paths])
-    return Opened(frame, Schema(found.label, kinds_of(frame.schema), notes=found.notes), found.changed)
+    return OpenedFrame(frame, Schema(found.label, kinds_of(frame.schema), notes=found.notes), found.changed)
 
 
 def kinds_of(schema: Any) -> dict[str, Any]:

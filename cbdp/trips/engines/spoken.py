@@ -16,7 +16,7 @@ from cbdp.trips.engines import patterns, texts
 from cbdp.trips.engines.sql import EARLIEST, LATEST, Dialect, Step
 from cbdp.trips.engines.words import Words
 from cbdp.trips.kinds import REAL, TEXT, TRUTH, Kind
-from cbdp.trips.plan import Bound, By, Form, Plan
+from cbdp.trips.plan import Bound, By, CountingPlan, Form
 from cbdp.trips.written import Written
 
 
@@ -135,13 +135,13 @@ class _Part:
         return f"p{self.number}_{name}"
 
 
-def spoken(words: Words, plan: Plan) -> Spoken:
+def spoken(words: Words, plan: CountingPlan) -> Spoken:
     """The dialect for a plan."""
     forms = ((m.field, f.written) for m in plan.moments for f in m.forms if f.written is not None)
     return Spoken(words, tuple(dict.fromkeys(forms)))
 
 
-def relation(say: Spoken, plan: Plan, source: str, columns: Sequence[str]) -> str:
+def relation(say: Spoken, plan: CountingPlan, source: str, columns: Sequence[str]) -> str:
     """What stands after FROM for the trips: `source`, where the fields are the `columns` given."""
     words = say.words
     made = {}

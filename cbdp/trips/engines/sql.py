@@ -18,7 +18,7 @@ from typing import Any
 
 from cbdp.features.calendar import DAY
 from cbdp.trips.kinds import Kind
-from cbdp.trips.plan import MOST_TRIPS, Bound, By, Form, Moment, Plan, Way
+from cbdp.trips.plan import MOST_TRIPS, Bound, By, CountingPlan, Form, Moment, Way
 from cbdp.trips.zones import FIRST_DAY, LAST_DAY
 
 MICRO = 10**6
@@ -102,7 +102,7 @@ def query(steps: Iterable[Step], last: str) -> str:
     return "WITH " + ",\n".join(f"{s.name} AS ({s.text})" for s in steps) + f"\n{last}"
 
 
-def tables(plan: Plan) -> dict[str, Any]:
+def tables(plan: CountingPlan) -> dict[str, Any]:
     """The public tables that lie beside the trips: name → Arrow table. Keys are unique in each."""
     import pyarrow as pa
 
@@ -124,7 +124,7 @@ def tables(plan: Plan) -> dict[str, Any]:
 # Steps
 
 
-def read(plan: Plan, say: Dialect, source: str, *, every: bool = False) -> Step:
+def read(plan: CountingPlan, say: Dialect, source: str, *, every: bool = False) -> Step:
     """All that is needed of a row, each as bytes, a whole number or a double."""
     columns: dict[str, str] = {}
     for axis in plan.axes:
@@ -164,7 +164,7 @@ def first_of(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"COALESCE({', '.join(texts)})"
 
 
-def moments(plan: Plan, say: Dialect, named: Named) -> list[Step]:
+def moments(plan: CountingPlan, say: Dialect, named: Named) -> list[Step]:
     """For every moment m the columns m_day and m_second, by the zone's clock."""
     steps: list[Step] = []
     for m, moment in enumerate(plan.moments):
@@ -173,7 +173,7 @@ def moments(plan: Plan, say: Dialect, named: Named) -> list[Step]:
     return steps
 
 
-def _moment(m: int, moment: Moment, plan: Plan, say: Dialect, named: Named, before: str) -> list[Step]:
+def _moment(m: int, moment: Moment, plan: CountingPlan, say: Dialect, named: Named, before: str) -> list[Step]:
     gives = {form.gives for form in moment.forms}
     instant = bool(gives & {"stamp", "epoch"})
     steps = _instant(m, moment, plan, say, named, before) if instant else []
@@ -189,7 +189,7 @@ def _moment(m: int, moment: Moment, plan: Plan, say: Dialect, named: Named, befo
     return [*steps, Step(f"moment_{m}", f"SELECT *, {made} FROM {last}")]
 
 
-def _instant(m: int, moment: Moment, plan: Plan, say: Dialect, named: Named, before: str) -> list[Step]:
+def _instant(m: int, moment: Moment, plan: CountingPlan, say: Dialect, named: Named, before: str) -> list[Step]:
     """Day and second of an instant, both floored."""
     zone = plan.zones.get(moment.zone or "")
     table = zone is not None and zone.fixed is None
@@ -227,7 +227,7 @@ def _instant(m: int, moment: Moment, plan: Plan, say: Dialect, named: Named, bef
     ]
 
 
-def coded(plan: Plan, say: Dialect, named: Named, before: str, *, every: bool = False) -> Step:
+def coded(plan: CountingPlan, say: Dialect, named: Named, before: str, *, every: bool = False) -> Step:
     """Codes c0, c1, … by the axes' ways; rows without a code drop out unless `every` one is wanted."""
     codes, joins, where = [], [], []
     for a, axis in enumerate(plan.axes):
@@ -250,7 +250,7 @@ def coded(plan: Plan, say: Dialect, named: Named, before: str, *, every: bool = 
     )
 
 
-def has(plan: Plan, column: str) -> bool:
+def has(plan: CountingPlan, column: str) -> bool:
     """Whether rows carry this column, `weight` or `person`."""
     return (plan.weight if column == "weight" else plan.bound) is not None
 
@@ -262,7 +262,7 @@ def _looked_up(way: Way, say: Dialect) -> str:
     return f"t.m{way.of}_day" if way.by == "day" else f"t.{_key(way)}"
 
 
-def inside(plan: Plan, named: Named) -> Step:
+def inside(plan: CountingPlan, named: Named) -> Step:
     """The place of the codes in the product of the axes; structural zeros drop out."""
     joins, where = [], []
     for z, zeros in enumerate(plan.zeros):
@@ -282,7 +282,7 @@ def flat(axes: Sequence[int], shape: Sequence[int]) -> str:
     return text
 
 
-def steps_inside(plan: Plan, say: Dialect, source: str, named: Named) -> list[Step]:
+def steps_inside(plan: CountingPlan, say: Dialect, source: str, named: Named) -> list[Step]:
     """From rows to (weight, person, flat) of all that is inside the universe."""
     moved = moments(plan, say, named)
     before = moved[-1].name if moved else "read_rows"
@@ -292,7 +292,7 @@ def steps_inside(plan: Plan, say: Dialect, source: str, named: Named) -> list[St
 # Queries
 
 
-def counts(plan: Plan, say: Dialect, source: str, named: Named) -> str:
+def counts(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str:
     """Rows (flat, n) without a bound; structural zeros are among them, and the driver drops those."""
     n = "COUNT(*)" if plan.weight is None else say.total("weight")
     weighty = "" if plan.weight is None else " HAVING MAX(weight) > 0"
@@ -300,7 +300,7 @@ def counts(plan: Plan, say: Dialect, source: str, named: Named) -> str:
     return query(steps, f"SELECT flat, {n} AS n FROM inside GROUP BY flat{weighty}")
 
 
-def kept(plan: Plan, say: Dialect, source: str, named: Named) -> str:
+def kept(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str:
     """Rows (person, flat) of the kept trips."""
     assert plan.bound is not None
     kind = plan.fields[plan.bound.person].kind
@@ -308,14 +308,14 @@ def kept(plan: Plan, say: Dialect, source: str, named: Named) -> str:
     return query(steps, "SELECT person, flat FROM kept")
 
 
-def by_person(plan: Plan, say: Dialect, source: str, named: Named) -> str:
+def by_person(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str:
     """Rows (person, flat) of all trips inside, in order."""
     return query(
         steps_inside(plan, say, source, named), "SELECT person, flat FROM inside ORDER BY person, flat"
     )
 
 
-def loads(plan: Plan, say: Dialect, source: str, named: Named) -> str:
+def loads(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str:
     """Rows (trips, persons): how many persons have how many trips."""
     each = "SELECT COUNT(*) AS trips FROM inside GROUP BY person"
     last = f"SELECT trips, COUNT(*) AS persons FROM ({each}) e GROUP BY trips ORDER BY trips"
@@ -325,7 +325,7 @@ def loads(plan: Plan, say: Dialect, source: str, named: Named) -> str:
 # Invariants: other words for what the count relies on
 
 
-def allowed(plan: Plan, say: Dialect, source: str) -> str:
+def allowed(plan: CountingPlan, say: Dialect, source: str) -> str:
     """The most trips that may be kept in all: of every person at most `most`, and no more than they have rows."""
     assert plan.bound is not None
     who = say.nobody_else(plan.bound.person, plan.fields[plan.bound.person].kind)
@@ -334,7 +334,7 @@ def allowed(plan: Plan, say: Dialect, source: str) -> str:
     return f"SELECT SUM(CASE WHEN trips > {most} THEN {most} ELSE trips END) FROM ({each}) e"
 
 
-def weights(plan: Plan, say: Dialect, source: str) -> str:
+def weights(plan: CountingPlan, say: Dialect, source: str) -> str:
     """The sum of all weights that are counts."""
     assert plan.weight is not None
     whole = say.value(plan.weight, plan.fields[plan.weight].kind, "whole")

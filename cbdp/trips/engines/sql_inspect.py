@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from cbdp.trips.engines.base import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD
 from cbdp.trips.engines.sql import Dialect, Named, Step, coded, first_of, flat, has, moments, query, read
-from cbdp.trips.plan import Plan
+from cbdp.trips.plan import CountingPlan
 
 
-def statuses(plan: Plan, say: Dialect, source: str, named: Named) -> str:
+def statuses(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str:
     """Rows (s0, s1, …, zero, nobody, weightless, rows, trips): how many rows share each combination."""
     joins = [
         f"LEFT JOIN {named(f'zero_{z}')} z{z} ON z{z}.look = {flat(zeros.axes, zeros.shape)}"
@@ -29,7 +29,7 @@ def statuses(plan: Plan, say: Dialect, source: str, named: Named) -> str:
     return query([*_every(plan, say, source, named), marked], last)
 
 
-def examples(plan: Plan, say: Dialect, source: str, named: Named, axis: int, status: int, most: int) -> str:
+def examples(plan: CountingPlan, say: Dialect, source: str, named: Named, axis: int, status: int, most: int) -> str:
     """Rows (value, n): the commonest values of an axis' column that have this status."""
     shown = f"shown_{plan.axes[axis].field}"
     where = f"{_status(plan, axis)} = {status} AND {shown} IS NOT NULL"
@@ -37,7 +37,7 @@ def examples(plan: Plan, say: Dialect, source: str, named: Named, axis: int, sta
     return query(_every(plan, say, source, named), last)
 
 
-def span(plan: Plan, say: Dialect, source: str, named: Named) -> str | None:
+def span(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str | None:
     """One row: the first and the last day, of the first moment that has any."""
     dated = [m for m, t in enumerate(plan.moments) if {f.gives for f in t.forms} & {"stamp", "epoch", "date"}]
     if not dated:
@@ -47,13 +47,13 @@ def span(plan: Plan, say: Dialect, source: str, named: Named) -> str | None:
     return query(steps, f"SELECT {first}, {last} FROM {steps[-1].name}")
 
 
-def _every(plan: Plan, say: Dialect, source: str, named: Named) -> list[Step]:
+def _every(plan: CountingPlan, say: Dialect, source: str, named: Named) -> list[Step]:
     moved = moments(plan, say, named)
     before = moved[-1].name if moved else "read_rows"
     return [read(plan, say, source, every=True), *moved, coded(plan, say, named, before, every=True)]
 
 
-def _status(plan: Plan, axis: int) -> str:
+def _status(plan: CountingPlan, axis: int) -> str:
     ways = plan.axes[axis].ways
     if not ways:
         return str(MISSING)

@@ -23,7 +23,7 @@ from cbdp.trips.engines.base import Facts, Source, Statuses
 from cbdp.trips.engines.spoken import Spoken, relation, spoken
 from cbdp.trips.engines.words import Words
 from cbdp.trips.kinds import Schema
-from cbdp.trips.plan import Plan
+from cbdp.trips.plan import CountingPlan
 
 Ints = NDArray[np.int64]
 Changed = Callable[[], tuple[str, ...]]  # files that are not what they were when they were opened
@@ -47,13 +47,13 @@ class SqlSource(Source):
 
     def __init__(self, schema: Schema, words: Words, changed: Changed = tuple) -> None:
         self.schema, self._words, self._changed = schema, words, changed
-        self._laid: Plan | None = None  # the plan whose tables lie beside the trips
+        self._laid: CountingPlan | None = None  # the plan whose tables lie beside the trips
         self._tables: dict[str, str] = {}  # a table of ours → what stands after FROM for it
 
     # What an engine adds
 
     @abstractmethod
-    def _trips(self, plan: Plan) -> tuple[str, list[str]]:
+    def _trips(self, plan: CountingPlan) -> tuple[str, list[str]]:
         """What stands after FROM for the trips, and for each field its column there."""
 
     @abstractmethod
@@ -81,13 +81,13 @@ class SqlSource(Source):
 
     # Counting
 
-    def count(self, plan: Plan, key: bytes | None) -> Iterator[tuple[Ints, Ints]]:
+    def count(self, plan: CountingPlan, key: bytes | None) -> Iterator[tuple[Ints, Ints]]:
         if plan.bound is None:
             return self.unbounded(plan)
         assert key is not None
         return self._bounded(plan, key)
 
-    def _bounded(self, plan: Plan, key: bytes) -> Iterator[tuple[Ints, Ints]]:
+    def _bounded(self, plan: CountingPlan, key: bytes) -> Iterator[tuple[Ints, Ints]]:
         if self._words.keyless:
             raise InputError(
                 f"persons cannot be bounded there: {self._words.keyless}. Count with Spark, or export the trips to Parquet"
@@ -99,7 +99,7 @@ class SqlSource(Source):
             most = math.prod(plan.shape)
             yield from _pairs(self._batches(f"SELECT flat, COUNT(*) AS n FROM {kept} GROUP BY flat", most))
 
-    def _kept(self, plan: Plan) -> str:
+    def _kept(self, plan: CountingPlan) -> str:
         """Rows (person, flat, own) of the kept trips; `own` is how many the person had."""
         assert plan.bound is not None
         say = self._say(plan)
@@ -107,12 +107,12 @@ class SqlSource(Source):
         kept = say.kept(plan.bound, plan.fields[plan.bound.person].kind, self._named(sql.SECRET))
         return sql.query([*steps, *kept], "SELECT person, flat, own FROM kept")
 
-    def unbounded(self, plan: Plan) -> Iterator[tuple[Ints, Ints]]:
+    def unbounded(self, plan: CountingPlan) -> Iterator[tuple[Ints, Ints]]:
         with self._reading():
             self._lay(plan)
             yield from _pairs(self._batches(self._ask(plan, sql.counts), math.prod(plan.shape)))
 
-    def _lay(self, plan: Plan) -> None:
+    def _lay(self, plan: CountingPlan) -> None:
         """Put the plan's public tables beside the trips."""
         if self._laid is plan:
             return
@@ -137,18 +137,18 @@ class SqlSource(Source):
     def _named(self, table: str) -> str:
         return self._tables[table]
 
-    def _say(self, plan: Plan) -> Spoken:
+    def _say(self, plan: CountingPlan) -> Spoken:
         return spoken(self._words, plan)
 
-    def _source(self, plan: Plan) -> str:
+    def _source(self, plan: CountingPlan) -> str:
         return relation(self._say(plan), plan, *self._trips(plan))
 
-    def _ask(self, plan: Plan, query: Any, *more: Any) -> str:
+    def _ask(self, plan: CountingPlan, query: Any, *more: Any) -> str:
         return str(query(plan, self._say(plan), self._source(plan), self._named, *more))
 
     # What is asked after counting
 
-    def facts(self, plan: Plan) -> Facts:
+    def facts(self, plan: CountingPlan) -> Facts:
         say, source = self._say(plan), self._source(plan)
         most_kept = allowed = weight = inside = None
         with self._reading():
@@ -177,7 +177,7 @@ class SqlSource(Source):
             r for b in self._batches(query) for r in zip(*(c.to_pylist() for c in b.columns), strict=True)
         ]
 
-    def by_person(self, plan: Plan) -> Iterator[tuple[NDArray[np.bool_], Ints]]:
+    def by_person(self, plan: CountingPlan) -> Iterator[tuple[NDArray[np.bool_], Ints]]:
         last = None
         with self._reading():
             self._lay(plan)
@@ -190,7 +190,7 @@ class SqlSource(Source):
 
     # Inspecting
 
-    def statuses(self, plan: Plan) -> Statuses:
+    def statuses(self, plan: CountingPlan) -> Statuses:
         with self._reading():
             self._lay(plan)
             rows = self._rows(self._ask(plan, sql_inspect.statuses))
@@ -199,21 +199,21 @@ class SqlSource(Source):
         zero, nobody, weightless = (rest[:, c].astype(bool) for c in range(3))
         return Statuses(axes, zero, nobody, weightless, rest[:, 3], rest[:, 4])
 
-    def examples(self, plan: Plan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
+    def examples(self, plan: CountingPlan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
         with self._reading():
             self._lay(plan)
             return [
                 (str(v), int(n)) for v, n in self._rows(self._ask(plan, sql_inspect.examples, axis, status, most))
             ]
 
-    def span(self, plan: Plan) -> tuple[int, int] | None:
+    def span(self, plan: CountingPlan) -> tuple[int, int] | None:
         with self._reading():
             self._lay(plan)
             query = sql_inspect.span(plan, self._say(plan), self._source(plan), self._named)
             first, last = (None, None) if query is None else self._rows(query)[0]
         return None if first is None else (int(first), int(last))
 
-    def loads(self, plan: Plan) -> tuple[Ints, Ints]:
+    def loads(self, plan: CountingPlan) -> tuple[Ints, Ints]:
         with self._reading():
             self._lay(plan)
             rows = self._rows(self._ask(plan, sql.loads))

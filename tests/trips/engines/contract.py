@@ -23,9 +23,14 @@ from cbdp.trips import Clock, inspect
 KEY = bytes.fromhex("9f0c31a7b2d84e65f1093ac7d25e8b46770d1e9ac3b5f28460dbe7a1934cf258")
 DAYS = ["weekday", "saturday", "sunday"]
 LABELS = [3, 5, 8, 2**53 + 1]
-PLACES = cbdp.Universe(
-    origin=ORIGINS, destination=LABELS, time=cbdp.periods("04:00", "24:00", "30min"), day=DAYS
-).without(("origin", "destination"), lambda o, d: o == "A" and d == 5)
+STOPS = {"origin": ORIGINS, "destination": LABELS, "time": cbdp.periods("04:00", "24:00", "30min")}
+
+
+def _without_one(universe: cbdp.Universe) -> cbdp.Universe:
+    return universe.without(("origin", "destination"), lambda o, d: o == "A" and d == 5)
+
+
+PLACES, DATED = _without_one(cbdp.Universe(**STOPS)), _without_one(cbdp.Universe(**STOPS, day=DAYS))
 
 
 class Fixed:
@@ -238,7 +243,8 @@ def _numbered(*names: str) -> cbdp.Universe:
     return cbdp.Universe(**{name: known[name] for name in names})
 
 
-AT = {"time": "start", "day": "start"}
+AT = {"time": "start"}
+DAY = {"time": "start", "day": "start"}
 HOLIDAYS = {dt.date(2026, 3, 9): "sunday"}
 HOURS, FEBRUARY = (
     cbdp.periods("00:00", "24:00", "1h"),
@@ -246,8 +252,8 @@ HOURS, FEBRUARY = (
 )
 
 CASES: dict[str, Callable[[], Case]] = {
-    "trips": lambda: Case(stamped(), PLACES, AT, Clock(holidays=HOLIDAYS)),
-    "zone": lambda: Case(stamped(zone="UTC"), PLACES, AT, Clock("America/Los_Angeles", holidays=HOLIDAYS)),
+    "trips": lambda: Case(stamped(), DATED, DAY, Clock(holidays=HOLIDAYS)),
+    "zone": lambda: Case(stamped(zone="UTC"), DATED, DAY, Clock("America/Los_Angeles", holidays=HOLIDAYS)),
     "zone without one": lambda: Case(stamped(), PLACES, AT, Clock("Australia/Lord_Howe")),
     "offset": lambda: Case(stamped(zone="UTC"), PLACES, AT, Clock("+05:45")),
     "persons": lambda: Case(stamped(), PLACES, AT, Clock("Europe/Berlin"), cbdp.Person("card", 7)),

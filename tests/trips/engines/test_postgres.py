@@ -49,7 +49,13 @@ IGNORING_CASE = "CREATE COLLATION IF NOT EXISTS ignoring_case (provider = icu, l
 
 
 def connected(server: Server) -> Any:
-    where = {"host": "127.0.0.1", "port": server.port, "user": "rider", "password": PASSWORD, "dbname": "rides"}
+    where = {
+        "host": "127.0.0.1",
+        "port": server.port,
+        "user": "rider",
+        "password": PASSWORD,
+        "dbname": "rides",
+    }
     return psycopg.connect(**where, autocommit=True)
 
 
@@ -98,18 +104,24 @@ def test_postgres_counts_random_trips_as_a_plain_loop_does(server: Server, case:
 
 
 STORED = {pa.large_string(): pa.string(), pa.dictionary(pa.int32(), pa.string()): pa.string()}
-STORED |= {pa.dictionary(pa.int8(), pa.string()): pa.string()} | {pa.timestamp(u): pa.timestamp("us") for u in ("s", "ms", "ns")}
+STORED |= {pa.dictionary(pa.int8(), pa.string()): pa.string()} | {
+    pa.timestamp(u): pa.timestamp("us") for u in ("s", "ms", "ns")
+}
 
 
 def _held(value: Any, kind: pa.DataType) -> Any:
     cut = {"s": 10**6, "ms": 10**3}.get(getattr(kind, "unit", ""), 1)
-    return value.replace(microsecond=value.microsecond // cut * cut) if isinstance(value, dt.datetime) else value
+    return (
+        value.replace(microsecond=value.microsecond // cut * cut) if isinstance(value, dt.datetime) else value
+    )
 
 
 # Collations
 
 
-@pytest.mark.parametrize("kind", ['text COLLATE "ignoring_case"', "citext", 'char(6) COLLATE "ignoring_case"', "name"])
+@pytest.mark.parametrize(
+    "kind", ['text COLLATE "ignoring_case"', "citext", 'char(6) COLLATE "ignoring_case"', "name"]
+)
 def test_no_collation_merges_persons_or_stops(kind: str, server: Server, database: Any) -> None:
     """`ab` and `AB` are two persons and `A` and `a` two stops, whatever the columns' types and collations hold for equal."""
     database.execute(IGNORING_CASE)
@@ -178,7 +190,9 @@ def test_nothing_of_ours_stays(server: Server, database: Any) -> None:
     assert database.execute(left).fetchall() == []
     assert database.isolation_level == level
     some = table.filter(table.card != "card 7").mutate(origin=table.origin)
-    fewer = pa.table({c: v for c, v in case.table.filter(pc.not_equal(case.table["card"], "card 7")).to_pydict().items()})
+    fewer = pa.table(
+        {c: v for c, v in case.table.filter(pc.not_equal(case.table["card"], "card 7")).to_pydict().items()}
+    )
     contract.check(contract.Case(fewer.cast(case.table.schema), *_rest(case)), some)
 
 
@@ -204,7 +218,10 @@ def test_the_server_logs_no_key(server: Server, database: Any) -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("postgres://rider:hunter2@127.0.0.1:{port}/rides::trips", "cannot be opened .*check host, user, password"),
+        (
+            "postgres://rider:hunter2@127.0.0.1:{port}/rides::trips",
+            "cannot be opened .*check host, user, password",
+        ),
         ("postgres://rider:hunter2@127.0.0.1:1/rides::trips", "cannot be opened"),
         ("postgres://rider:hunter2@127.0.0.1:{port}/rides", "names no table"),
         ("{url}::nothing", "no table 'nothing'"),
