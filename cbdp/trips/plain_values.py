@@ -18,6 +18,7 @@ from cbdp.trips.clock import Clock, fixed_offset
 from cbdp.trips.written import (
     EPOCHS,
     FALSE,
+    ISO,
     ISO_DATE,
     ISO_STAMP,
     ISO_TIME,
@@ -126,7 +127,9 @@ def _moment(value: Any, clock: Clock, need: str) -> Moment:
         return None, value.number if 0 <= value.number < 86400 else None
     if not isinstance(value, str) and _whole(value) is None:
         return None, None
-    stated = [f if f in EPOCHS else written(f) for f in clock.formats]
+    stated: list[str | Written] = []
+    for f in clock.formats:
+        stated += [ISO_STAMP, ISO_DATE, ISO_TIME] if f == ISO else [f if f in EPOCHS else written(f)]
     useful = [f for f in stated if isinstance(f, str) or (f.timed if need == "second" else f.dated)]
     if not useful:
         useful = [ISO_DATE, ISO_TIME] if stated else [ISO_STAMP, ISO_DATE, ISO_TIME]

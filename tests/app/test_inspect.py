@@ -257,7 +257,7 @@ def test_counts_that_are_no_numbers_are_shown(tmp_path: Path) -> None:
     write_counts(tmp_path, 'origin = "from", destination = "to", time = "hour", count = "count"')
     lines = (tmp_path / "trips.csv").read_text().splitlines()
     (tmp_path / "trips.csv").write_text("\n".join(line + "<5" * (n % 2) for n, line in enumerate(lines)))
-    cause = next(c for c in causes(tmp_path) if "no whole numbers" in c.what)
+    cause = next(c for c in causes(tmp_path) if "not whole numbers" in c.what)
     assert cause.rows == 750
     assert any("<5" in text for text in cause.shown)
 
@@ -271,7 +271,7 @@ def test_a_person_column_that_holds_no_persons(tmp_path: Path) -> None:
     for column, what in (
         ("ride", "may be the id of a trip"),
         ("from_stop", "stated as the person, holds stop ids"),
-        ("category", "may tell kinds of persons apart"),
+        ("category", "may hold kinds of persons"),
         ("card", None),
     ):
         text = write_config(tmp_path, BY_STOP).read_text()

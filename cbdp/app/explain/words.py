@@ -196,7 +196,7 @@ def warnings(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
     counts = None if plan.schema is None else unused_counts(plan.schema, plan.columns, plan.unit)
     if counts is not None:
         cause = read_as_trips(counts)
-        yield f"{cause.what}: {cause.cure}; `cbdp release` asks about it"
+        yield f"{cause.what}: {cause.cure}; `cbdp release` stops otherwise"
     if plan.account.forgotten:
         yield f"`cbdp release` will refuse: {plan.account.forgotten}"
     if plan.account.unfinished:

@@ -59,7 +59,7 @@ def _untapped(reading: TripReading, dropped: Dropped) -> tuple[str, str] | None:
     other = "tap-off" if dropped.column == "destination" else "tap-on"
     taps = counted(dropped.rows, "tap")
     what = f"{taps} have no {other} of the same {linked.person!r} within {linked.within // 3600} hours"
-    return what, "such taps are dropped; where nobody taps off, infer destinations before"
+    return what, "such taps are dropped; where riders do not tap off, infer destinations before counting"
 
 
 def _plain(found: Inspection, dropped: Dropped) -> tuple[str, str] | None:
@@ -69,7 +69,7 @@ def _plain(found: Inspection, dropped: Dropped) -> tuple[str, str] | None:
         return what, "export the file again, with quotes around text"
     if dropped.reason == NOBODY:
         return (
-            f"{rows} have no value in {dropped.column!r}: they are nobody's",
+            f"{rows} have no value in {dropped.column!r}, so they belong to no person",
             "name another column, or protect a trip",
         )
     if dropped.reason == ZERO and many:

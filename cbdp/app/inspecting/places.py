@@ -80,5 +80,5 @@ def _missing(reading: TripReading, found: Inspection, dropped: Dropped) -> Cause
         f"({counted(dropped.rows, 'row')}; of its {len(reading.stops):,} stops {used:,} have trips)"
     )
     columns = toml(str(dropped.column))
-    cure = f"add these stops to the file (it must list all stops, used or not), or name another column than {columns}"
+    cure = f"add these stops to the file (it must list all stops, used or not), or name the right column instead of {columns}"
     return Cause(dropped.rows, what, cure)

@@ -84,6 +84,6 @@ def _persons(reading: TripReading, found: Inspection, person: str, stops: str) -
 def _kinds(person: str, rows: int) -> Cause:
     return Cause(
         rows,
-        f"few values of {person!r} have nearly all trips: it may tell kinds of persons apart, not persons",
+        f"{person!r} has few values with very many trips each: it may hold kinds of persons, not persons",
         "name the column of a card or a person in privacy.unit",
     )

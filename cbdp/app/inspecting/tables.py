@@ -45,7 +45,7 @@ def table_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
     for dropped in found.dropped:
         if dropped.reason == WEIGHTLESS and counts is not None:
             wrong = [pair for pair in values_of(reading, counts, 200) if not WHOLE.fullmatch(pair[0])]
-            what = f"column {counts!r} holds counts that are no whole numbers of at least 0"
+            what = f"column {counts!r} holds counts that are not whole numbers of at least 0"
             cure = "write whole numbers without marks; rows with suppressed counts (<5, *) cannot be counted"
             yield Cause(dropped.rows, what, cure, quoted(wrong))
 

@@ -71,7 +71,7 @@ def _causes(causes: Sequence[Cause]) -> Iterator[str]:
         if cause.shown:
             yield from _wrapped(f"  for example {', '.join(cause.shown)}")
     if not causes:
-        yield "nothing that is known"
+        yield "nothing suspicious was found"
 
 
 def _wrapped(line: str) -> list[str]:

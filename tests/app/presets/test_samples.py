@@ -67,6 +67,9 @@ def test_tides(tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     release = released(file, capsys)
     assert abs(release.total - whole) < NOISE
     assert release.claim.unit.max_trips == 4
+    assert (
+        cli.main(["audit", "release", "--config", str(file), "--trips"]) == 0
+    )  # linked again, and bounded as it was
 
 
 def test_gtfs_ride(tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
