@@ -85,7 +85,9 @@ def stops(
     path = Path(path)
     for name in columns or {}:
         if name not in FIELDS:
-            raise InputError(f"columns names {name!r}, which stops do not have: they have {', '.join(FIELDS)}")
+            raise InputError(
+                f"columns names {name!r}, which stops do not have: they have {', '.join(FIELDS)}"
+            )
     gtfs = path.is_dir() or path.suffix.lower() in (".txt", ".zip")
     if path.suffix.lower() in (".geojson", ".json"):
         rows = _stations(path) or [_point(feature, path) for feature in _features(path)]
@@ -111,7 +113,9 @@ def _stops(rows: Sequence[Row], names: Mapping[str, str], ids: Callable[[str], H
         try:
             found.append(ids(given))
         except ValueError:
-            raise InputError(f"the id of the stop {given!r} is not a whole number, but the trips have whole numbers: convert one of them") from None
+            raise InputError(
+                f"the id of the stop {given!r} is not a whole number, but the trips have whole numbers: convert one of them"
+            ) from None
     lat = np.array([_degrees(row.get(names["lat"]), stop) for row, stop in zip(rows, found, strict=True)])
     lon = np.array([_degrees(row.get(names["lon"]), stop) for row, stop in zip(rows, found, strict=True)])
     zones = [str(row.get(names["zone"]) or "").strip() for row in rows]
@@ -279,7 +283,9 @@ def zones_by_clustering(stops: Stops, zones: int) -> tuple[Stops, tuple[Hashable
     points = _metres(stops.lat[order], stops.lon[order])
     different = len(np.unique(points, axis=0))
     if isinstance(zones, bool) or not isinstance(zones, int) or not 1 <= zones <= different:
-        raise InputError(f"cannot make {zones!r} zones of stops at {different} places: choose a number from 1 to {different}")
+        raise InputError(
+            f"cannot make {zones!r} zones of stops at {different} places: choose a number from 1 to {different}"
+        )
     centres = points[_far_apart(points, zones)]
     member, _ = vq(points, centres)
     for _ in range(500):

@@ -119,7 +119,9 @@ def inspect(
         )
 
 
-def _dropped(source: Source, plan: CountingPlan, found: Statuses, read: int, most: int) -> tuple[Dropped, ...]:
+def _dropped(
+    source: Source, plan: CountingPlan, found: Statuses, read: int, most: int
+) -> tuple[Dropped, ...]:
     every = []
     for a, axis in enumerate(plan.axes):
         for status, reason in REASONS.items():

@@ -76,12 +76,14 @@ class Case:
     how: dict[str, Any] = field(default_factory=dict)  # choices of the storage
 
 
+NEAR = [0, 0, -1, 1, 3599, 3600, -3600, 1800, 7200, 86_399, -86_400]  # seconds from a change
+
+
 @st.composite
 def instants(draw: st.DrawFn) -> dt.datetime:
-    around = draw(st.sampled_from(CHANGES))
-    return around + dt.timedelta(
-        seconds=draw(st.integers(-90_000, 90_000)), microseconds=draw(st.sampled_from([0, 1, 999_999]))
-    )
+    seconds = draw(st.one_of(st.sampled_from(NEAR), st.integers(-90_000, 90_000)))
+    small = draw(st.sampled_from([0, 0, 1, 999_999]))
+    return draw(st.sampled_from(CHANGES)) + dt.timedelta(seconds=seconds, microseconds=small)
 
 
 @st.composite
