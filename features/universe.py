@@ -243,7 +243,9 @@ def _allowed(
     masks: Sequence[Zeros],
 ) -> Ints:
     if math.prod(shape) > MAX_LISTED:
-        raise InputError(f"structural zeros connect {math.prod(shape)} combinations, too many to list: use fewer dimensions in them")
+        raise InputError(
+            f"structural zeros connect {math.prod(shape)} combinations, too many to list: use fewer dimensions in them"
+        )
     zero = np.zeros(shape, dtype=bool)
     for of, mask in masks:
         axes = [own.index(names.index(n)) for n in of]

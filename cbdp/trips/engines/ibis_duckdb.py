@@ -59,7 +59,7 @@ def _there(cursor: Any, text: str, schema: Schema) -> Opened:
         return Relation(source, {c: StoredField(identifier(c), types[c]) for c in columns})
 
     def rows() -> int:
-        return int(cursor.sql(f"SELECT count(*) FROM {source}").fetchone()[0])
+        return int(cursor.sql(f"SELECT count(*) FROM {source}").fetchall()[0][0])
 
     return Opened(schema, native, None, rows)
 

@@ -173,7 +173,9 @@ def moments(plan: CountingPlan, say: Dialect, named: Named) -> list[Step]:
     return steps
 
 
-def _moment(m: int, moment: Moment, plan: CountingPlan, say: Dialect, named: Named, before: str) -> list[Step]:
+def _moment(
+    m: int, moment: Moment, plan: CountingPlan, say: Dialect, named: Named, before: str
+) -> list[Step]:
     gives = {form.gives for form in moment.forms}
     instant = bool(gives & {"stamp", "epoch"})
     steps = _instant(m, moment, plan, say, named, before) if instant else []
@@ -189,7 +191,9 @@ def _moment(m: int, moment: Moment, plan: CountingPlan, say: Dialect, named: Nam
     return [*steps, Step(f"moment_{m}", f"SELECT *, {made} FROM {last}")]
 
 
-def _instant(m: int, moment: Moment, plan: CountingPlan, say: Dialect, named: Named, before: str) -> list[Step]:
+def _instant(
+    m: int, moment: Moment, plan: CountingPlan, say: Dialect, named: Named, before: str
+) -> list[Step]:
     """Day and second of an instant, both floored."""
     zone = plan.zones.get(moment.zone or "")
     table = zone is not None and zone.fixed is None

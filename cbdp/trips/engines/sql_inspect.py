@@ -29,7 +29,9 @@ def statuses(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str
     return query([*_every(plan, say, source, named), marked], last)
 
 
-def examples(plan: CountingPlan, say: Dialect, source: str, named: Named, axis: int, status: int, most: int) -> str:
+def examples(
+    plan: CountingPlan, say: Dialect, source: str, named: Named, axis: int, status: int, most: int
+) -> str:
     """Rows (value, n): the commonest values of an axis' column that have this status."""
     shown = f"shown_{plan.axes[axis].field}"
     where = f"{_status(plan, axis)} = {status} AND {shown} IS NOT NULL"

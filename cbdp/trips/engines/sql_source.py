@@ -203,7 +203,8 @@ class SqlSource(Source):
         with self._reading():
             self._lay(plan)
             return [
-                (str(v), int(n)) for v, n in self._rows(self._ask(plan, sql_inspect.examples, axis, status, most))
+                (str(v), int(n))
+                for v, n in self._rows(self._ask(plan, sql_inspect.examples, axis, status, most))
             ]
 
     def span(self, plan: CountingPlan) -> tuple[int, int] | None:

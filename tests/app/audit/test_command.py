@@ -38,7 +38,13 @@ def test_bad_input_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str])
         [release, "--out", str(folder / "release" / "audit.html")],
         [release, "--json", str(folder / "release" / "features" / "audit.json")],
         [release, "--trips", str(folder / "trips.parquet"), "--out", str(folder / "release" / "x.html")],
-        [release, "--trips", str(folder / "trips.parquet"), "--out", str(folder / "x.html")],  # not called internal
+        [
+            release,
+            "--trips",
+            str(folder / "trips.parquet"),
+            "--out",
+            str(folder / "x.html"),
+        ],  # not called internal
         [release, "--trips", str(folder / "trips.parquet"), "--json", str(folder / "x.json")],
         [release, "--out", str(folder / "a.html"), "--json", str(folder / "a.html")],
     ]

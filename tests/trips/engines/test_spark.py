@@ -301,12 +301,12 @@ def test_spark_connect_counts_alike(remote: tuple[str, Path], tmp_path: Path) ->
     url, events = remote
     case = contract.CASES["persons"]()
     pa.parquet.write_table(case.table, tmp_path / "trips.parquet")
-    contract.check(case, f"{url}/;token=hunter2::parquet:{tmp_path / 'trips.parquet'}")
+    contract.check(case, f"{url}/;user_id=hunter2::parquet:{tmp_path / 'trips.parquet'}")
     written = b"".join(p.read_bytes() for p in events.rglob("*") if p.is_file())
     assert re.search(rb"sha2\(concat\(word", written)
     assert not [s for s in contract.spellings(contract.KEY) if s in written.lower()]
     with pytest.raises(InputError, match="cannot be opened") as caught:
-        cbdp.count(f"{url}/;token=hunter2::no_such_table", cbdp.Universe(stop=["A"]))
+        cbdp.count(f"{url}/;user_id=hunter2::no_such_table", cbdp.Universe(stop=["A"]))
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
 
 
