@@ -52,5 +52,7 @@ def _open_part(url: str) -> list[Any]:
     ['postgres', 'host:5432', '/city', [('schema', 'may')]]
     """
     parts = urlsplit(url)
+    path, *options = parts.path.split(";")  # as Spark Connect has them
+    kept = [option for option in options if not SECRET.search(option.partition("=")[0])]
     asked = sorted(pair for pair in parse_qsl(parts.query) if not SECRET.search(pair[0]))
-    return [parts.scheme, parts.netloc.rpartition("@")[2], parts.path, asked]
+    return [parts.scheme, parts.netloc.rpartition("@")[2], ";".join([path, *kept]), asked]
