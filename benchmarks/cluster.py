@@ -86,7 +86,7 @@ def count(name: str, trips: Any, unit: Any, spark: Any = None, killer: loopback.
     """One count, timed."""
     start = time.perf_counter()
     clock = cbdp.Clock("America/Los_Angeles")
-    counts = cbdp.count(trips, universe(), columns={"time": "start"}, unit=unit, clock=clock, entropy=Key())  # type: ignore[arg-type]
+    counts = cbdp.count(trips, universe(), columns={"time": "start"}, unit=unit, clock=clock, entropy=Key())
     seconds = time.perf_counter() - start
     lost = ""
     if killer is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -18,10 +19,14 @@ from cbdp.errors import InputError
 from cbdp.trips.engines import spark_open
 from cbdp.trips.engines.base import Engine
 from cbdp.trips.engines.spark_open import OpenedFrame
-from cbdp.trips.engines.sql_source import SqlSource, unique
+from cbdp.trips.engines.sql_source import Ints, SqlSource, unique
 from cbdp.trips.engines.words import SPARK
 from cbdp.trips.plan import CountingPlan
 
+SAMPLE = re.compile(r"^[\s:+|-]*Sample ", re.MULTILINE)
+RANDOM = re.compile(
+    r"\b(rand|randn|randstr|uniform|uuid|shuffle|monotonically_increasing_id|spark_partition_id)\("
+)
 SLICE = 4_000_000  # rows of an answer that come to the driver at once
 PLANNING = {
     # what follows from long expressions, and filters made of it: minutes for texts that are times
@@ -67,6 +72,14 @@ class SparkSource(SqlSource):
         self._views: list[str] = []
         self._stored: list[Any] = []  # frames that executors hold on their disks
         self._fields: tuple[Any, str] | None = None
+
+    def count(self, plan: CountingPlan, key: bytes | None) -> Iterator[tuple[Ints, Ints]]:
+        if plan.bound is not None and _draws(self._frame):
+            raise InputError(
+                f"{self.schema.label} draws at random (rand, sample, uuid): a task that runs again would draw again, and count "
+                "another sample of a person's trips. Save it as a table first, and count that"
+            )
+        return super().count(plan, key)
 
     def rows(self) -> int:
         with self._reading():
@@ -155,6 +168,15 @@ class SparkSource(SqlSource):
                 self._release(frame)
             for view in [*self._views]:
                 self._drop(view)
+
+
+def _draws(frame: Any) -> bool:
+    """Whether a frame's own query is known to give other rows each time."""
+    if hasattr(frame, "_jdf"):
+        plan = frame._jdf.queryExecution().analyzed()
+        return not plan.deterministic() or SAMPLE.search(plan.toString()) is not None
+    text = frame._explain_string(extended=True)  # of Connect, whose plans are elsewhere
+    return SAMPLE.search(text) is not None or RANDOM.search(text) is not None
 
 
 @contextmanager

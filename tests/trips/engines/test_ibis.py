@@ -1,5 +1,7 @@
 """Tables through Ibis: DuckDB's are counted in their database, SQLite's by the bytes of their values, and no URL is quoted."""
 
+# ruff: noqa: S608 - names of tables are ours
+
 from __future__ import annotations
 
 import sqlite3
@@ -75,7 +77,9 @@ def test_nothing_of_ours_stays_in_a_database(tmp_path: Path) -> None:
     database.con.register("given", case.table)
     database.con.execute("CREATE TABLE trips AS SELECT * FROM given")
     case.count(database.table("trips"))
-    assert [row[0] for row in database.con.sql("SELECT table_name FROM duckdb_tables()").fetchall()] == ["trips"]
+    assert [row[0] for row in database.con.sql("SELECT table_name FROM duckdb_tables()").fetchall()] == [
+        "trips"
+    ]
     database.disconnect()
     assert case.count(f"duckdb://{path}::trips").value.sum() > 0
 
@@ -94,7 +98,9 @@ def _sqlite(folder: Path, columns: str, rows: list[tuple[Any, ...]]) -> str:
 @pytest.mark.parametrize("how", ["url", "table"])
 def test_a_collation_of_sqlite_merges_nobody(how: str, tmp_path: Path) -> None:
     """The attack: with NOCASE, riders `ab` and `AB` alternate, and stops `A` and `a` match twice. They are told apart by bytes."""
-    url = _sqlite(tmp_path, "stop TEXT COLLATE NOCASE, card TEXT COLLATE NOCASE", list(zip(*TWO.values(), strict=True)))
+    url = _sqlite(
+        tmp_path, "stop TEXT COLLATE NOCASE, card TEXT COLLATE NOCASE", list(zip(*TWO.values(), strict=True))
+    )
     trips = url if how == "url" else ibis.sqlite.connect(tmp_path / "city.sqlite").table("trips")
     assert as_dict(cbdp.count(trips, STOPS), STOPS) == {("A",): 500, ("a",): 500}
     ask = {"unit": cbdp.Person("card", 4), "entropy": contract.Fixed()}
@@ -106,7 +112,9 @@ def test_a_collation_of_sqlite_merges_nobody(how: str, tmp_path: Path) -> None:
 def test_whatever_stands_in_a_column_of_sqlite_stops_nothing(tmp_path: Path) -> None:
     """Its columns hold values of any type: those that are no stop, no number and no time are dropped, as in a CSV."""
     stamps = ["2026-03-02 08:30:00", 1772440200, 8.5, b"\xff\xfe", None, "2026-03-02", "8:59", "24:00"]
-    rows = [(stop, at, n) for stop in (7, "7", 7.0, "x", None, b"7") for at in stamps for n in (1, "2", 2.5, "x")]
+    rows = [
+        (stop, at, n) for stop in (7, "7", 7.0, "x", None, b"7") for at in stamps for n in (1, "2", 2.5, "x")
+    ]
     url = _sqlite(tmp_path, "stop INTEGER, at TIMESTAMP, n INTEGER", rows)
     universe = cbdp.Universe(stop=[7, 8], time=cbdp.periods("08:00", "10:00", "1h"))
     found = cbdp.count(url, universe, columns={"time": "at", "count": "n"})
@@ -117,7 +125,9 @@ def test_rows_that_are_fetched_are_said_to_be(tmp_path: Path) -> None:
     """Where an engine has no words here, the curator is told; batches that are empty, or many, change nothing."""
     url = _sqlite(tmp_path, "stop TEXT, card TEXT", list(zip(*TWO.values(), strict=True)))
     with Ibis().open(url) as source:
-        assert source.schema.notes == ("sqlite counts nothing itself: the rows of the table 'trips' are fetched, and counted in this process",)
+        assert source.schema.notes == (
+            "sqlite counts nothing itself: the rows of the table 'trips' are fetched, and counted in this process",
+        )
     table = ibis.polars.connect().create_table("trips", pa.table(TWO))
     ask = {"unit": cbdp.Person("card", 3), "entropy": contract.Fixed()}
     assert same(cbdp.count(table, STOPS, **ask), cbdp.count(pa.table(TWO), STOPS, **ask))
@@ -130,9 +140,15 @@ def test_rows_that_are_fetched_are_said_to_be(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("http://rider:hunter2@127.0.0.1/x::trips", "no engine opens http URLs: there are duckdb, spark, ibis"),
+        (
+            "http://rider:hunter2@127.0.0.1/x::trips",
+            "no engine opens http URLs: there are duckdb, spark, ibis",
+        ),
         ("sqlite:///no/such/folder/x.sqlite::trips", "the sqlite URL cannot be opened|no table 'trips'"),
-        ("trino://rider:hunter2@127.0.0.1:1/x::trips", "a trino URL is read by Ibis|the trino URL cannot be opened"),
+        (
+            "trino://rider:hunter2@127.0.0.1:1/x::trips",
+            "a trino URL is read by Ibis|the trino URL cannot be opened",
+        ),
         ("snowflake://rider:hunter2@nowhere/x/y::trips", "the snowflake URL cannot be opened"),
         ("mysql://rider:hunter2@127.0.0.1:1/x", "a mysql URL names no table: end it with '::'"),
     ],
@@ -147,6 +163,12 @@ def test_a_bad_url_is_one_clear_line(url: str, message: str) -> None:
 
 def test_engines_know_what_is_theirs() -> None:
     """By scheme and type alone; nothing is opened for it."""
-    owners = {"spark://h:1::t": "spark", "sc://h:1::t": "spark", "postgres://h/d::t": "ibis", "bigquery://p/d::t": "ibis", "duckdb:///x::t": "duckdb"}
+    owners = {
+        "spark://h:1::t": "spark",
+        "sc://h:1::t": "spark",
+        "postgres://h/d::t": "ibis",
+        "bigquery://p/d::t": "ibis",
+        "duckdb:///x::t": "duckdb",
+    }
     assert {url: engine_for(url).name for url in owners} == owners
     assert engine_for(ibis.memtable({"stop": ["A"]})).name == "ibis"

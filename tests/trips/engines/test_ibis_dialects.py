@@ -4,6 +4,8 @@ BigQuery, Snowflake and Trino are asked by proxy: sqlglot reads their SQL and wr
 cluster in test_spark.py.
 """
 
+# ruff: noqa: S608 - the queries are ours
+
 from __future__ import annotations
 
 import re
@@ -47,7 +49,10 @@ def queries(case: contract.Case, name: str) -> dict[str, str]:
     plan, words = planned(case), WORDS[name]
     say = spoken(words, plan)
     source = relation(say, plan, "trips", [words.identifier(f.name) for f in plan.fields])
-    made = {"counts": sql.counts(plan, say, source, str), "statuses": sql_inspect.statuses(plan, say, source, str)}
+    made = {
+        "counts": sql.counts(plan, say, source, str),
+        "statuses": sql_inspect.statuses(plan, say, source, str),
+    }
     made["examples"] = sql_inspect.examples(plan, say, source, str, 0, 2, 5)
     span = sql_inspect.span(plan, say, source, str)
     if span is not None:
@@ -163,7 +168,7 @@ def test_persons_are_refused_where_the_key_would_be_logged() -> None:
     case = contract.CASES["persons"]()
     schema = Schema("the trips", {f.name: f.type for f in case.table.schema})
     source = ibis_warehouse.WarehouseSource(Unasked(), "SELECT 1", schema, WORDS["trino"])
-    with pytest.raises(InputError, match="persons cannot be bounded there: Trino .* log.* Count with Spark"):
+    with pytest.raises(InputError, match=r"persons cannot be bounded there: Trino .* log.* Count with Spark"):
         list(source.count(planned(case), contract.KEY))
 
 

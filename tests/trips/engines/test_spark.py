@@ -20,6 +20,7 @@ from benchmarks import loopback
 from cbdp.errors import InputError
 from cbdp.trips import Clock
 from cbdp.trips.engines import spark as engine
+from cbdp.trips.engines.spark_open import session_of
 from cbdp.trips.planning import make_plan
 
 pytestmark = [
@@ -154,6 +155,21 @@ def test_the_trips_of_each_person_come_together(spark: Any, monkeypatch: pytest.
     assert len(batches) > 3
     assert sum(int(begins.sum()) for begins, _ in batches) == 23
     assert sum(len(flat) for _, flat in batches) == 400
+
+
+@pytest.mark.parametrize("how", ["rand", "sample", "uuid"])
+def test_a_frame_that_draws_bounds_no_persons(how: str, spark: Any) -> None:
+    """A task that runs again would draw again: it is refused for persons, and counts trips."""
+    frame = spark.createDataFrame(pa.table({"stop": ["A"] * 100, "card": ["x"] * 100}))
+    made = {
+        "rand": lambda: frame.where("RAND() < 2"),
+        "sample": lambda: frame.sample(fraction=0.999, seed=1),
+        "uuid": lambda: frame.selectExpr("stop", "CONCAT(card, LEFT(UUID(), 0)) AS card"),
+    }[how]()
+    universe = cbdp.Universe(stop=["A"])
+    with pytest.raises(InputError, match=r"draws at random .* Save it as a table first"):
+        cbdp.count(made, universe, unit=cbdp.Person("card", 1))
+    assert 80 < cbdp.count(made, universe).value.sum() <= 100
 
 
 # What stays behind
@@ -305,6 +321,11 @@ def test_spark_connect_counts_alike(remote: tuple[str, Path], tmp_path: Path) ->
     written = b"".join(p.read_bytes() for p in events.rglob("*") if p.is_file())
     assert re.search(rb"sha2\(concat\(word", written)
     assert not [s for s in contract.spellings(contract.KEY) if s in written.lower()]
+    session, stop = session_of(url)
+    draws = session.range(9).selectExpr("'A' AS stop", "CAST(RAND() AS STRING) AS card")
+    with pytest.raises(InputError, match="draws at random"):
+        cbdp.count(draws, cbdp.Universe(stop=["A"]), unit=cbdp.Person("card", 1))
+    stop()
     with pytest.raises(InputError, match="cannot be opened") as caught:
         cbdp.count(f"{url}/;user_id={user}::no_such_table", cbdp.Universe(stop=["A"]))
     assert user not in "".join(traceback.format_exception(caught.value))
