@@ -3,19 +3,27 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test quick lint house layout wheel lowest clean bench-smoke bench-paper
+.PHONY: demo test coverage quick lint house layout wheel lowest clean bench-smoke bench-paper
 
 demo: $(VENV)/.installed          ## the whole job on a built-in synthetic city
 	$(BIN)/cbdp demo
 
-test: $(VENV)/.installed-test     ## lint, types, doctests, all tests with coverage
+# tests that fork have processes to themselves: a fork copies the locks and sockets that other tests' threads hold
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+
+test: $(VENV)/.installed-test     ## lint, types, doctests, all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
+	$(PYTEST) -m forks
+	$(PYTEST) -m 'not forks'
+
+coverage: $(VENV)/.installed-test ## all tests, and which lines they run
+	$(PYTEST) -m forks --cov --cov-report=
+	$(PYTEST) -m 'not forks' --cov --cov-append --cov-report=term
 
 quick: $(VENV)/.installed-test    ## all but the slow tests: an answer in under 90 seconds
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow'
+	$(PYTEST) -q -m 'not slow and not forks'
 
 lint: $(VENV)/.installed-test     ## mend what can be mended
 	$(BIN)/ruff format .

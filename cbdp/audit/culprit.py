@@ -53,7 +53,7 @@ def culprit(release: Release) -> tuple[str, str] | None:
 
 def _problem(release: Release) -> Problem | None:
     """The program whose optimum the estimate is, where it is the optimum of one."""
-    if release.recipe.estimator is None:
+    if release.recipe.estimator is None or release.recipe.public:
         return None
     estimator = ESTIMATORS.get(release.recipe.estimator)
     if estimator.expects:

@@ -155,6 +155,10 @@ def _average(size: int, several: list[Measurement]) -> Measurement:
     first = several[0]
     if len(several) == 1:
         return _whole(first, size)
+    if any(m.exact for m in several):
+        raise InputError(
+            f"{first.feature!r} is given {len(several)} times, and once as exact: leave the noisy answers out"
+        )
     if any(m.floor is not None for m in several):
         raise InputError(
             f"{first.feature!r} is measured {len(several)} times, and once only above a floor: give one measurement"
@@ -180,11 +184,13 @@ def _whole(m: Measurement, size: int) -> Measurement:
         return m
     order = np.argsort(m.elements)
     variance = None if m.variance is None else m.variance[order]
-    return Measurement(m.feature, m.values[order], variance=variance, epsilon=m.epsilon)
+    return Measurement(m.feature, m.values[order], variance=variance, epsilon=m.epsilon, exact=m.exact)
 
 
 def _weight(features: FeatureDag, m: Measurement, weights: Weights) -> Any:
     """w of each measured element: one number where all weigh the same."""
+    if m.exact:
+        return np.inf
     rule: Any = weights
     if isinstance(weights, Mapping):
         for name in weights:

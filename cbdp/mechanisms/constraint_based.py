@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
 from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS, TOLERANCE, Estimator, check_prior, post_process
+from cbdp.estimate.intervals import Interval
+from cbdp.estimate.public import exact_answers, read_public, total_of
 from cbdp.features import SINGLETON
 from cbdp.measuring import DENSE, measure
 from cbdp.mechanisms.base import Mechanism
@@ -53,6 +55,9 @@ class ConstraintBased(Mechanism):
     A `target` says how much the error of each feature matters; ε is then split for it (`budget="optimal"`), from public facts
     alone: sizes, the unit, and about how many trips there are (`expected_trips`) and which share of the trip types is used
     (`expected_filled`), if known.
+
+    Counts that are public already are given as `public`, like `{"total": 37714}` or whole tables by feature: they are met exactly
+    and spend nothing, for their features are not measured. They are no part of what ε protects.
     """
 
     name: ClassVar[str] = "constraint-based"
@@ -78,10 +83,12 @@ class ConstraintBased(Mechanism):
     expected_trips: float | None = None
     expected_filled: float | None = None
     rounding: Any = setting("how whole trips are chosen", choices=ROUNDINGS)
+    public: Any = field(default=None, repr=False)
 
     def check(self) -> None:
         if self.preset not in PRESETS:
             raise InputError(f"unknown preset {self.preset!r}: use {' or '.join(map(repr, PRESETS))}")
+        self._check_public()
         if self.target is not None:
             self._check_target()
         for name, value in PRESETS[self.preset].items():
@@ -95,6 +102,14 @@ class ConstraintBased(Mechanism):
             )
         SOLVERS.get(self.solver)
 
+    def _check_public(self) -> None:
+        """What is public already is not measured."""
+        object.__setattr__(self, "public", read_public(self.features, self.public))
+        for what, names in (("measured", self.measured), ("target", self.target)):
+            for name in self.public or ():
+                if name in (names or ()):
+                    raise InputError(f"{what} names {name!r}, whose counts are public: leave it out of one")
+
     def _check_target(self) -> None:
         """A target takes the place of a budget."""
         if self.budget not in (None, Optimal.name):
@@ -107,7 +122,7 @@ class ConstraintBased(Mechanism):
     def _check_estimator(self) -> None:
         """Weights belong to the projection; with the posterior they follow from the variances."""
         # a universe that is not listed needs a table to tell how many trips there are
-        alone = self._large and self.measured is not None and set(self.measured) == {SINGLETON}
+        alone = self._large and not self.public and set(self.measured or ()) == {SINGLETON}
         default = "projection" if alone or self.weights is not None else "posterior"
         chosen = ESTIMATORS.get(self.estimator or default)
         object.__setattr__(self, "estimator", self.estimator or default)
@@ -146,7 +161,16 @@ class ConstraintBased(Mechanism):
 
     def facts(self) -> DemandFacts:
         """What is public about the trips, for a budget that is worked out."""
-        return DemandFacts(self.unit.sensitivity, self.expected_trips, self.expected_filled)
+        return DemandFacts(
+            self.unit.sensitivity, self.expected_trips or total_of(self.public), self.expected_filled
+        )
+
+    @property
+    def _asked(self) -> Sequence[str] | None:
+        """The features that are measured; None: all."""
+        if self.measured is not None or not self.public:
+            return self.measured
+        return [name for name in self.features.features if name not in self.public]
 
     @cached_property
     def _shares(self) -> dict[str, Fraction]:
@@ -154,7 +178,7 @@ class ConstraintBased(Mechanism):
 
     def _shared(self, budget: BudgetLike) -> dict[str, Fraction]:
         stated: Any = {"target": self.target, "facts": self.facts(), "enough": self._enough}
-        return shares(self.features, self.epsilon, budget, self.measured, **stated)
+        return shares(self.features, self.epsilon, budget, self._asked, **stated)
 
     @property
     def _enough(self) -> Fraction | None:
@@ -174,7 +198,7 @@ class ConstraintBased(Mechanism):
     def share_of(self, feature: str) -> Callable[[Fraction], Fraction]:
         if isinstance(self.budget, Mapping) or self._budget.proportional:
             return super().share_of(feature)
-        levels = measured_levels(self.features, self.measured)
+        levels = measured_levels(self.features, self._asked)
 
         def share(epsilon: Fraction) -> Fraction:
             asked = Asked(self.features, levels, epsilon, self.target, self.facts(), self._enough)
@@ -196,7 +220,8 @@ class ConstraintBased(Mechanism):
         for name in ("leaves", "balanced", "tables", "uniform"):
             if name not in given:
                 given[name] = self._shared(name)
-        return {name: expected_errors(self.features, shared, facts) for name, shared in given.items()}
+        known = dict.fromkeys(self.public or (), 0.0)
+        return {name: expected_errors(self.features, shared, facts) | known for name, shared in given.items()}
 
     def remarks(self) -> Sequence[str]:
         said = []
@@ -218,13 +243,13 @@ class ConstraintBased(Mechanism):
     def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
         tell("measuring")
         return measure(
-            counts, self.features, self.epsilon, self._shares, only=self.measured, entropy=entropy,
+            counts, self.features, self.epsilon, self._shares, only=self._asked, entropy=entropy,
             sparse=self._large,
         )  # fmt: skip
 
     def finish(self, answers: Sequence[NoisyAnswer]) -> Release:
         estimate = post_process(
-            self.features, answers, weights=self.weights, solver=self.solver, tolerance=self.tolerance,
+            self.features, [*answers, *exact_answers(self.public)], weights=self.weights, solver=self.solver, tolerance=self.tolerance,
             estimator=self.estimator, prior=self.prior,
         )  # fmt: skip
         tell("rounding")
@@ -238,3 +263,11 @@ class ConstraintBased(Mechanism):
             violations=whole.violation,
             prior=self.prior,
         )
+
+    def intervals(self, release: Release, confidence: float = 0.9, **options: Any) -> Mapping[str, Interval]:
+        """As of every mechanism; public counts are known."""
+        made = super().intervals(release, confidence, **options)
+        return {
+            n: Interval(release.counts(n), release.counts(n)) if n in (self.public or ()) else i
+            for n, i in made.items()
+        }

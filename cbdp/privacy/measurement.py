@@ -15,6 +15,8 @@ from cbdp.privacy.laws import Law, law_of
 
 Floats = NDArray[np.float64]
 
+CERTAIN = 1e-4  # stands for no variance at all: a hundredth of a trip
+
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
@@ -26,6 +28,9 @@ class Measurement:
 
     Of `singleton` it may be known only which elements exceed a `floor` (an integer per cell of the features), and by
     how much: then `elements` are those, in ascending order.
+
+    Counts that are public already are `exact`: they have no noise, and every estimate meets them. Where a variance is needed to weigh
+    them, it is `CERTAIN`.
 
     >>> Measurement("zone", [4, -1, 0], scale=1).variance.round(3).tolist()
     [1.841, 1.841, 1.841]
@@ -39,6 +44,7 @@ class Measurement:
     epsilon: Fraction | None = None
     floor: NDArray[np.int64] | None = field(default=None, repr=False)
     law: str = "geometric"  # of the noise that `scale` is the scale of
+    exact: bool = False
 
     @property
     def noise(self) -> Law | None:
@@ -68,6 +74,8 @@ class Measurement:
         return elements.astype(np.int64)
 
     def _variance(self, size: int) -> Floats | None:
+        if self.exact:
+            return np.full(size, CERTAIN)
         if self.variance is None and self.scale is None:
             return None
         given = self.scale if self.variance is None else self.variance

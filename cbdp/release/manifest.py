@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp import __version__
+from cbdp.estimate.public import MEANING
 from cbdp.features import SINGLETON
 from cbdp.features.index import merged
 from cbdp.privacy.claim import Claim
@@ -31,7 +32,8 @@ SIMULATED = "by simulation from the published trips, accounting for noise, post-
 
 def describe(release: Release) -> dict[str, Any]:
     """All of the manifest that does not speak of files."""
-    return {
+    public = list(release.recipe.public)
+    return ({"public": {"features": public, "meaning": MEANING}} if public else {}) | {
         "format": FORMAT,
         "version": VERSION,
         "status": "release" if release.secure else SIMULATION,

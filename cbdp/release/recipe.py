@@ -47,6 +47,12 @@ class Recipe:
         """How whole trips were chosen, where the mechanism says."""
         return self._text("rounding")
 
+    @property
+    def public(self) -> Mapping[str, Sequence[int]]:
+        """Counts that were public already and are met exactly: by feature, in the order of its elements."""
+        found = self.settings.get("public")
+        return found if isinstance(found, Mapping) else {}
+
     def _text(self, name: str) -> str | None:
         found = self.settings.get(name)
         return found if isinstance(found, str) else None

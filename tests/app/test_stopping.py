@@ -36,6 +36,8 @@ SOON = 2.0 + 1.0  # seconds: what is promised, and some for a machine that has o
 NOTE = "; the release will be complete"
 
 pytestmark = [
+    pytest.mark.forks,
+    pytest.mark.timeout(240 + 20 * KILLS),
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
 ]

@@ -29,6 +29,7 @@ def test_insecure_source_repeats_and_differs_by_seed():
     assert (sampler(10).sample(1000) != sampler(10).sample(1000)).any()
 
 
+@pytest.mark.forks
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_forked_processes_draw_different_noise():

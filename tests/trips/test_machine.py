@@ -31,6 +31,7 @@ import cbdp
 from cbdp.features import days
 from cbdp.trips import Clock, inspect, second_count
 
+EXAMPLES = int(os.environ.get("CBDP_EXAMPLES", "150"))  # more in a long run
 KEY = bytes(range(100, 132))
 ZONES = [
     None,
@@ -342,7 +343,7 @@ def _rows_of(case: Case) -> list[dict[str, Any]]:
 
 
 @given(cases())
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_count_is_that_of_a_plain_loop(case: Case) -> None:
     """Exactly the reference's counts, persons' kept trips included, whatever the files look like."""
     for row in case.rows:  # Arrow refuses to write fractions that a unit cannot hold

@@ -84,7 +84,8 @@ def draws(folder: Path) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
+@pytest.mark.forks
+@pytest.mark.timeout(240 + 20 * KILLS)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_killed_at_any_instant(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -116,7 +117,6 @@ def test_killed_at_any_instant(folder: Path, tmp_path_factory: pytest.TempPathFa
         assert not leftovers(folder / "release")
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_killed_from_outside(folder: Path) -> None:
     """The command itself, killed by the clock at a few instants, then run to its end."""

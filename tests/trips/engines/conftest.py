@@ -38,7 +38,7 @@ def spark(cluster: loopback.Cluster) -> Iterator[Any]:
         made = loopback.session(
             cluster.master,
             **{
-                "spark.sql.shuffle.partitions": 4,
+                "spark.sql.shuffle.partitions": 2,
                 "spark.driver.extraJavaOptions": loopback.QUICK,
                 "spark.executor.extraJavaOptions": loopback.QUICK,
                 "spark.sql.codegen.wholeStage": "false",  # rows are few: compiling would take longer than counting
