@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+export PYTHONDONTWRITEBYTECODE :=  # what is compiled once need not be compiled by every process
 
 .PHONY: demo test coverage quick lint house layout wheel lowest clean bench-smoke bench-paper
 

@@ -24,7 +24,6 @@ from cbdp.estimate import compiler
 from cbdp.estimate.posterior import expected_leaves
 from cbdp.features import SINGLETON
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.rounding.few import gathered
 from cbdp.rounding.whole import round_trips
 from cbdp.trips.count import count
 
@@ -56,7 +55,7 @@ def post_processed(city: City, measured: list[cbdp.Measurement], watch: Stopwatc
 
     x = watch.time("program", solved).leaves
     here = np.flatnonzero(x > 0)
-    watch.time("whole trips", lambda: round_trips(dag, *gathered(dag, here, x[here])))
+    watch.time("whole trips", lambda: round_trips(dag, here, x[here]))
 
 
 def main(argv: list[str]) -> int:

@@ -8,10 +8,12 @@ from inspect import signature
 import numpy as np
 
 from cbdp.errors import InputError
-from cbdp.features.dag import FeatureDag
+from cbdp.features.dag import SINGLETON, TOTAL, FeatureDag
 from cbdp.features.dimension import Labels
 from cbdp.features.feature import Feature
 from cbdp.features.universe import Universe
+
+ENDS, DAY = ("origin", "destination"), "day"
 
 EXTRA: Mapping[str, tuple[str, ...]] = {
     "origin": ("origin",),
@@ -38,18 +40,23 @@ def odmts(
     adds features of single stops or pairs of them: origin, destination, origin-time, destination-time, origin-destination.
     With these the features form more than two families, and rounding may miss some counts by one; it reports which.
 
+    A universe with days, or with further dimensions, gets tables that tell these apart (`told_apart`).
+
     >>> from cbdp.features import periods
     >>> city = Universe(origin=["A", "B"], destination=["A", "B"], time=periods("08:00", "10:00", "1h"))
     >>> odmts(city, zones={"A": "n", "B": "s"}, modes=[["walk", "bus"], ["bus", "walk"]])
     FeatureDag(total 1, time 2, zone 8, mode 4, singleton 8)
     >>> odmts(city, level=3, extra=["origin-time"])
     FeatureDag(total 1, time 2, origin-time 4, singleton 8)
+    >>> week = Universe(origin=["A", "B"], destination=["A", "B"], day=["sat", "sun"], time=["am", "pm"])
+    >>> odmts(week, level=3)
+    FeatureDag(total 1, time 2, day 2, day-time 4, singleton 16)
     """
     if level not in (3, 4, 5):
         raise InputError(f"odmts level {level}: 3 (time), 4 (and zones) or 5 (and modes)")
     features = [Feature("time", by="time")]
     if level >= 4:
-        for end in ("origin", "destination"):
+        for end in ENDS:
             if zones is not None:
                 universe = universe.with_attribute(f"{end}.zone", end, zones)
         features.append(Feature("zone", by=["origin.zone", "destination.zone", "time"]))
@@ -57,7 +64,26 @@ def odmts(
         if modes is not None:
             universe = _with_modes(universe, modes)
         features.append(Feature("mode", by=["mode", "time"]))
-    return FeatureDag(universe, [*features, *extra_features(extra)])
+    return FeatureDag(universe, [*features, *told_apart(universe, features), *extra_features(extra)])
+
+
+def told_apart(universe: Universe, features: Sequence[Feature], beside: Sequence[str] = ()) -> list[Feature]:
+    """Tables for the dimensions that no feature tells apart: days by themselves and with the time, others by themselves.
+
+    Without them counts by day would be a guess from single trip types. Stops are left to their zones and to `extra`: with tables
+    of both ends every trip type is a cell of its own, and other tables get less of ε (docs/tables.md has the figures). `beside` are
+    attributes that every table groups by as well.
+    """
+    known = {dim for feature in features for name in feature.by for dim in universe.attribute(name).of}
+    taken = {TOTAL, SINGLETON, *(feature.name for feature in features)}
+    made = []
+    for name, dimension in universe.dimensions.items():
+        if name in (*ENDS, *known) or len(dimension) == 1:
+            continue
+        made.append(Feature(f"by-{name}" if name in taken else name, by=[*beside, name]))
+        if name == DAY and "time" in universe.dimensions:
+            made.append(Feature("day-time", by=[*beside, name, "time"]))
+    return made
 
 
 def extra_features(names: Sequence[str]) -> list[Feature]:
@@ -92,15 +118,20 @@ def _width(modes: Labels) -> int:
 def opal(universe: Universe) -> FeatureDag:
     """Opal's tables for taps ⟨tap, time, location⟩: by time, by location and by both, each for tap-ons and tap-offs.
 
+    Days and further dimensions get tables of their own, as with `odmts`.
+
     >>> taps = Universe(tap=["on", "off"], time=["08:00", "08:15"], location=["Manly", "Quay", "Circular"])
     >>> opal(taps)
     FeatureDag(total 1, tap 2, time 4, location 6, singleton 12)
     """
-    return FeatureDag(
-        universe,
-        [
-            Feature("tap", by="tap"),
-            Feature("time", by=["tap", "time"]),
-            Feature("location", by=["tap", "location"]),
-        ],
-    )
+    features = opal_features()
+    return FeatureDag(universe, [*features, *told_apart(universe, features, beside=["tap"])])
+
+
+def opal_features() -> list[Feature]:
+    """Opal's tables, without those for further dimensions."""
+    return [
+        Feature("tap", by="tap"),
+        Feature("time", by=["tap", "time"]),
+        Feature("location", by=["tap", "location"]),
+    ]

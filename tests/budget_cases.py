@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cbdp.features import Dimension, Feature, FeatureDag, Universe
 from cbdp.privacy.budget import DemandFacts
 
@@ -18,3 +21,16 @@ DAG = FeatureDag(
 )
 LEVELS = ["total", "time", "from", "to", "zone", "singleton"]
 STATED = DemandFacts(1, 5000)
+
+
+def dense_variance(dag: FeatureDag, precision: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Least squares with a matrix of every feature's sums: the mean variance of a count of each feature."""
+    size = dag.universe.size
+    sums = {}
+    for name in dag.features:
+        element = dag.partition(name).of_every_type()
+        sums[name] = np.zeros((dag.size(name), size))
+        sums[name][element, np.arange(size)] = 1.0
+    known = sum(p * sums[name].T @ sums[name] for name, p in zip(sums, precision, strict=True))
+    spread = np.linalg.inv(known)
+    return np.array([np.mean(np.sum(of @ spread * of, axis=1)) for of in sums.values()])

@@ -12,6 +12,7 @@ fewer of them false; that is what the paper's integer step is for.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -58,7 +59,7 @@ def inftda(truth: Demand, epsilon: float, seed: int) -> Published:
     share = concentrated(epsilon) / (len(every) - 1)
     noise = DiscreteGaussian(math.sqrt(1 / share), np.random.default_rng(seed))  # σ² = (√2)²/2ρ
     key, value = np.zeros(1, dtype=np.int64), np.array([truth.total])
-    for coarse, fine in zip(every, every[1:], strict=False):
+    for coarse, fine in itertools.pairwise(every):
         families = Families(truth, coarse, fine)
         parts = [families.fitted(k, v, noise) for k, v in families.batches(key, value)]
         key, value = (np.concatenate([part[n] for part in parts]) for n in (0, 1))
@@ -90,7 +91,9 @@ class Families:
         opened = self._opened(key)
         many = np.diff(self.begin)[opened]
         ends = np.cumsum(many)
-        child = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(self.begin[opened] - ends + many, many)
+        child = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(
+            self.begin[opened] - ends + many, many
+        )
         kept = np.repeat(key % self.coarse_width if self.by_origin else key // self.coarse_width, many)
         inside = child * self.fine_width + kept if self.by_origin else kept * self.fine_width + child
         wanted = self._real(inside) + noise.draw(len(inside))
@@ -141,7 +144,7 @@ def _fit(wanted: NDArray[np.int64], ends: Ints, total: Ints) -> None:
         while over > 0:  # from the smallest up; again with what is left to each, should one round not do
             left = 0
             for place in order:
-                taken = min(min(step, y[place]), over)
+                taken = min(step, y[place], over)
                 y[place] -= taken
                 over -= taken
                 left += y[place] > 0

@@ -16,7 +16,11 @@ import numpy as np
 from benchmarks.inftda.demand import Demand, Ints
 
 SEED = 42
-EMPTY: Mapping[str, float] = {"complete": 0.0, "dense": 0.5, "sparse": 0.99}  # the share of pairs without trips
+EMPTY: Mapping[str, float] = {
+    "complete": 0.0,
+    "dense": 0.5,
+    "sparse": 0.99,
+}  # the share of pairs without trips
 SHAPE = 3  # of the Pareto law
 LARGEST = 1000  # trips of a pair
 MOST_INSIDE = 10  # areas inside one, in the random hierarchy
@@ -34,10 +38,19 @@ def demand(name: str) -> Demand:
     (256, (1, 2, 4, 8), 655, 1000)
     """
     tree, density = name.split()
-    above = binary(8) if tree == "binary" else drawn(4)
+    return flowing(name, binary(8) if tree == "binary" else drawn(4), EMPTY[density])
+
+
+def small(name: str) -> Demand:
+    """A set of the same kind with 16 places, to try things on."""
+    return flowing(name, binary(4), 0.5)
+
+
+def flowing(name: str, above: list[Ints], empty: float) -> Demand:
+    """Flows between pairs of places drawn at random."""
     places = len(above[-1])
-    filled = int(places**2 * (1 - EMPTY[density]))
-    chosen = np.array(random.Random(SEED).sample(range(places**2), filled), dtype=np.int64)  # noqa: S311
+    filled = int(places**2 * (1 - empty))
+    chosen = np.array(random.Random(SEED).sample(range(places**2), filled), dtype=np.int64)
     return Demand(name, above, chosen // places, chosen % places, flows(filled))
 
 
@@ -51,7 +64,7 @@ def drawn(depth: int) -> list[Ints]:
     """The areas above each place; the n-th area inside one has that one's seed + n, and draws how many it holds from it."""
     seeds, above = [SEED], [np.zeros(1, dtype=np.int64)]
     for _ in range(depth):
-        inside = [random.Random(seed).randint(2, MOST_INSIDE) for seed in seeds]  # noqa: S311
+        inside = [random.Random(seed).randint(2, MOST_INSIDE) for seed in seeds]
         above = [np.repeat(area, inside) for area in above]
         seeds = [seed + n for seed, many in zip(seeds, inside, strict=True) for n in range(many)]
         above.append(np.arange(len(seeds)))
@@ -60,6 +73,6 @@ def drawn(depth: int) -> list[Ints]:
 
 def flows(many: int) -> Ints:
     """Heavy-tailed trips between 1 and the largest."""
-    pareto = np.random.RandomState(SEED).pareto(SHAPE, many)  # noqa: NPY002 - the generator whose stream is published
+    pareto = np.random.RandomState(SEED).pareto(SHAPE, many)  # the stream that is published
     whole: Ints = np.floor(1 + pareto / pareto.max() * (LARGEST - 1)).astype(np.int64)
     return whole

@@ -20,6 +20,8 @@ from benchmarks.transit.trees import READ_OTHERWISE, tree_counts
 from cbdp.datasets import Dataset
 from cbdp.errors import InputError
 from cbdp.features import FeatureDag
+from cbdp.release import Release
+from cbdp.transit.demand import fleet_counts
 
 Ints = NDArray[np.int64]
 
@@ -109,4 +111,10 @@ def counts_of(name: str, epsilon: str, day: str, shape: str, seed: int) -> Ints:
     given = case(day, shape)
     if name in READ_OTHERWISE:
         return tree_counts(*READ_OTHERWISE[name], epsilon, seed)
-    return answer(given, MECHANISMS[name].make(given, epsilon)(seed)).leaves
+    made = MECHANISMS[name].make(given, epsilon)(seed)
+    if not isinstance(made, Release):
+        return answer(given, made).leaves
+    counts = np.zeros(len(given.truth), dtype=np.int64)
+    index, value = fleet_counts(made)
+    counts[index] = value
+    return counts

@@ -14,8 +14,10 @@ from cbdp.app.guessing.stops import guess_stops
 from cbdp.app.new_file import write_new
 from cbdp.app.presets import PRESETS, Preset, settled
 from cbdp.errors import InputError
+from cbdp.measuring import DENSE
 from cbdp.trips import Clock, schema_of
 
+PERIODS = 24  # of the day, as it is begun with
 GENERIC = {
     "trips",
     "trip",
@@ -121,9 +123,10 @@ def _listed(texts: Sequence[str]) -> str:
 def _render(start: Start) -> str:
     sections = [
         HEAD,
-        'preset = "odmts"  # tables by time, by zones and time, and by mode and time, if there are zones and modes',
+        PRESET,
         "\n".join(_data(start)),
         "\n".join(_universe(start.found)),
+        *([STOP_TABLES.rstrip()] if _tells_stops(start.found) else []),
         FEATURES,
         _privacy(start),
         MECHANISM,
@@ -139,8 +142,24 @@ HEAD = """\
 #   cbdp release THIS_FILE    counts, spends and publishes
 # Lines marked EDIT could not be guessed. Paths are relative to this file."""
 
+PRESET = """\
+# Tables by time, and as far as the universe has them: by zones and time, by mode and time, by day, by day and time, by each further
+# dimension; by stop where there are no zones. `check` names what no table tells apart.
+preset = "odmts\""""
+
+STOP_TABLES = """\
+# Boardings and alightings at every stop. If nobody reads counts by stop, delete both: the other tables then get more of epsilon.
+[[feature]]
+name = "origin"
+by = ["origin"]
+
+[[feature]]
+name = "destination"
+by = ["destination"]
+"""
+
 FEATURES = """\
-# Further tables, each with a name and what it groups by:
+# Further tables, each with a name and what it groups by. Each takes a share of epsilon from the others:
 # [[feature]]
 # name = "departures"
 # by = ["origin", "time"]"""
@@ -150,7 +169,7 @@ MECHANISM = """\
 name = "constraint-based"
 preset = "best"            # or "paper": as it was published, with ε shared evenly and least squares alone
 # estimator = "posterior"  # or "projection", which weighs features by weights = "size"
-# rounding = "few"         # whole trips on few trip types; "nearest": as close to the estimate as possible
+# rounding = "nearest"     # whole trips near the estimates; "few": on few trip types, for simulations of riders
 # prior = "boardings.csv"  # public weights (columns stop and weight) that say where trips are expected
 solver = "newton\""""
 
@@ -261,6 +280,12 @@ def _universe(found: Guess) -> list[str]:
     ]
 
 
+def _tells_stops(found: Guess) -> bool:
+    """Whether stops get tables of their own: beside zones (without, the preset adds them), where all trip types can be listed."""
+    stops = found.stops
+    return (stops.zone is not None or stops.located) and 0 < stops.number**2 * PERIODS <= DENSE
+
+
 def _privacy(start: Start) -> str:
     others = ", ".join(_quoted(name) for name in budgets().table if name not in ("balanced", "optimal"))
     person = _quoted(start.found.columns.get("person", "card_id"))
@@ -277,6 +302,7 @@ def _privacy(start: Start) -> str:
             f'budget = "balanced"     # what epsilon is spent on; also {others},',
             "                        # or { total = 0.1, … } with a share for every table; `check` shows what each would do",
             "# target = { singleton = 1, zone = 2 }  # instead of budget: how much the error of each table matters",
+            "# public = { total = 37714 }  # counts that are public already (or a file): met exactly, and nothing is spent on them",
             'ledger = "ledger.sqlite"',
             "cap = 1.0               # the most this data set may ever spend: fixed when the ledger is created",
         ]

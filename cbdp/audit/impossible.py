@@ -1,4 +1,4 @@
-"""Numbers that no release has: counts below zero, noise that is not whole, intervals without their own count."""
+"""Numbers that no release has: counts below zero, noise that is not whole, intervals without their own count, public counts missed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def attack(release: Release) -> Iterator[Finding]:
     """One finding for each kind of impossible number; where there are intervals and all are sound, a clear one."""
     wrong = [*_trips(release), *_answers(release), *_tables(release), *_intervals(release)]
     yield from wrong
+    yield from _public(release)
     if not wrong and release.intervals:
         yield Finding(
             "intervals",
@@ -49,6 +50,19 @@ def _tables(release: Release) -> Iterator[Finding]:
         for row in np.flatnonzero(table < 0)[:1].tolist():
             text = f"Number {row} of {name} is {table[row]}."
             yield tampered("tables", f"{name}: count number {row} is negative", text)
+
+
+def _public(release: Release) -> Iterator[Finding]:
+    """Counts that were public are met exactly, but where the manifest says that rounding could not."""
+    for name, public in release.recipe.public.items():
+        off = np.flatnonzero(release.counts(name) != np.asarray(public))
+        if len(off) and not (release.violations or {}).get(name):
+            row = int(off[0])
+            text = f"Number {row} of {name} is {release.counts(name)[row]}; the recipe states the public count {public[row]}."
+            yield tampered("public counts", f"{name}: count number {row} is not the public one", text)
+        elif not len(off):
+            said = f"{sum(public):,} trips in {len(public):,} counts. Nothing was spent on them, and ε does not speak of them."
+            yield Finding("public counts", "clear", f"The public counts of {name} are met exactly", said)
 
 
 def _intervals(release: Release) -> Iterator[Finding]:

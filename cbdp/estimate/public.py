@@ -34,11 +34,12 @@ LARGEST = 2**53  # counts up to this are exact as real numbers
 def read_public(features: FeatureDag, given: Any) -> dict[str, tuple[int, ...]] | None:
     """Public counts by feature: a number where there is one element, a list in the elements' order, or a table with a column `count`.
 
-    Every element of a feature needs a count, and tables must agree with each other.
+    Every element of a feature needs a count, and tables must agree with each other. Coarser tables that these add up to are public
+    with them.
 
     >>> from cbdp.features import Feature, Universe
     >>> dag = FeatureDag(Universe(origin=["A", "B"], time=["am", "pm"]), [Feature("time", by="time")])
-    >>> read_public(dag, {"total": 37, "time": {"time": ["pm", "am"], "count": [30, 7]}})
+    >>> read_public(dag, {"time": {"time": ["pm", "am"], "count": [30, 7]}})
     {'total': (37,), 'time': (7, 30)}
     """
     if given is None:
@@ -49,7 +50,7 @@ def read_public(features: FeatureDag, given: Any) -> dict[str, tuple[int, ...]] 
         )
     made = {name: _counts(features, name, counts) for name, counts in given.items()}
     _check_agreement(features, made)
-    return made or None
+    return _with_sums(features, made) or None
 
 
 def exact_answers(public: Public | None) -> list[Measurement]:
@@ -143,6 +144,7 @@ def _check_agreement(features: FeatureDag, public: Mapping[str, tuple[int, ...]]
             if _tells(features, one, shared) and _tells(features, other, shared):
                 _check_sums(features, public, one, other, shared)
     if len(public) > 1:
+        _check_families(features, public)
         _check_possible(features, public)
 
 
@@ -169,6 +171,33 @@ def _sums(features: FeatureDag, fine: str, counts: Sequence[int], coarse: str) -
     if fine == coarse:
         return values
     return bincount(features.map_elements(fine, coarse), values, features.size(coarse))
+
+
+def _check_families(features: FeatureDag, public: Mapping[str, tuple[int, ...]]) -> None:
+    """Whole trips meet all counts of at most two families of nested tables: more are refused before anything is spent."""
+    import networkx as nx
+
+    crossing = [
+        (one, other)
+        for one, other in combinations(public, 2)
+        if not features.refines(one, other) and not features.refines(other, one)
+    ]
+    if not nx.is_bipartite(nx.Graph(crossing)):
+        raise InputError(
+            f"the public tables {', '.join(map(repr, public))} cross each other in more than two ways: whole trips cannot be "
+            "promised to meet all of them. Leave one out, to be measured"
+        )
+
+
+def _with_sums(features: FeatureDag, public: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """The public tables and those that they add up to, coarse ones first."""
+    made = {}
+    for name in features.features:
+        source = next((fine for fine in public if _tells(features, fine, name)), None)
+        if source is not None:
+            sums = _sums(features, source, public[source], name)
+            made[name] = tuple(sums.astype(np.int64).tolist())
+    return made
 
 
 def _check_possible(features: FeatureDag, public: Mapping[str, tuple[int, ...]]) -> None:

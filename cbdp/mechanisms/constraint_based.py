@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS, TOLERANCE, Estimator, check_prior, post_process
@@ -21,7 +21,7 @@ from cbdp.privacy.budget.errors import expected_errors
 from cbdp.privacy.budget.optimal import Optimal, check_target
 from cbdp.privacy.budget.served import ENOUGH
 from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Sequential, Spend
+from cbdp.privacy.composition import Sequential, Spend, spends_of
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.laws.geometric import Geometric
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
@@ -48,9 +48,9 @@ class ConstraintBased(Mechanism):
     (`estimator="posterior"`), or the program alone on the noisy answers ("projection"). The preset "paper" is the published
     configuration: ε split evenly, projection, weights by size.
 
-    Whole trips are those `rounding="nearest"` to the estimate; or "few" (with the posterior): each cell's trips are gathered on
-    the types that are likely to be used, so that fewer are named that nobody used. Counts of tables are their estimates
-    rounded down or up either way.
+    Whole trips are those nearest to the estimate (`rounding="nearest"`), or, with the posterior, "few": each cell's trips are
+    gathered on the types that are likely to be used. That names fewer types that nobody used and suits simulations of riders, but
+    single types are further from the truth. Counts of tables are their estimates rounded down or up either way.
 
     A `target` says how much the error of each feature matters; ε is then split for it (`budget="optimal"`), from public facts
     alone: sizes, the unit, and about how many trips there are (`expected_trips`) and which share of the trip types is used
@@ -142,7 +142,7 @@ class ConstraintBased(Mechanism):
 
     def _check_rounding(self) -> None:
         if self.rounding is None:
-            object.__setattr__(self, "rounding", "few" if self._estimator.expects else "nearest")
+            object.__setattr__(self, "rounding", "nearest")
         if ROUNDINGS.get(self.rounding).needs_expected and not self._estimator.expects:
             raise InputError(
                 f"rounding {self.rounding!r} with estimator {self._estimator.name!r}, whose counts do not say how likely "
@@ -161,9 +161,9 @@ class ConstraintBased(Mechanism):
 
     def facts(self) -> DemandFacts:
         """What is public about the trips, for a budget that is worked out."""
-        return DemandFacts(
-            self.unit.sensitivity, self.expected_trips or total_of(self.public), self.expected_filled
-        )
+        trips = total_of(self.public) if self.expected_trips is None else self.expected_trips
+        known = tuple(self.public or ())
+        return DemandFacts(self.unit.sensitivity, trips, self.expected_filled, public=known)
 
     @property
     def _asked(self) -> Sequence[str] | None:
@@ -198,13 +198,12 @@ class ConstraintBased(Mechanism):
     def share_of(self, feature: str) -> Callable[[Fraction], Fraction]:
         if isinstance(self.budget, Mapping) or self._budget.proportional:
             return super().share_of(feature)
+        return lambda epsilon: self._budget.split(self._to_share(epsilon))[feature]
+
+    def _to_share(self, epsilon: Fraction) -> Asked:
+        """What a budget is asked."""
         levels = measured_levels(self.features, self._asked)
-
-        def share(epsilon: Fraction) -> Fraction:
-            asked = Asked(self.features, levels, epsilon, self.target, self.facts(), self._enough)
-            return self._budget.split(asked)[feature]
-
-        return share
+        return Asked(self.features, levels, epsilon, self.target, self.facts(), self._enough)
 
     @property
     def _budget_name(self) -> str | Mapping[str, Any] | None:
@@ -220,7 +219,7 @@ class ConstraintBased(Mechanism):
         for name in ("leaves", "balanced", "tables", "uniform"):
             if name not in given:
                 given[name] = self._shared(name)
-        known = dict.fromkeys(self.public or (), 0.0)
+        known, facts = dict.fromkeys(self.public or (), 0.0), replace(facts, public=tuple(self.public or ()))
         return {name: expected_errors(self.features, shared, facts) | known for name, shared in given.items()}
 
     def remarks(self) -> Sequence[str]:
@@ -229,14 +228,22 @@ class ConstraintBased(Mechanism):
             said.append(
                 f"The estimator is {self._estimator.name}, which shrinks less: single trip types come out worse where trips are few."
             )
-        if self.target is not None:
-            wanted = ", ".join(f"{name} {weight}" for name, weight in self.target.items())
-            said.append(f"The budget is worked out for the target {wanted}.")
-        else:
+        if not isinstance(self.budget, Mapping):
+            serves = self._budget.standing(self._to_share(Fraction(self.epsilon)))
+            said += [] if serves is None else [str(serves)]
+        if self.target is None:
             said.append(
                 "To have ε shared for what matters to you, state it: privacy.target = { singleton = 1, zone = 2 }."
             )
         return said
+
+    @classmethod
+    def from_recipe(cls, release: Release) -> Self:
+        """As of every mechanism, with ε shared as it was spent: a later version may share it in another way."""
+        made = super().from_recipe(release)
+        spent = {part.what: part.epsilon for part in spends_of(release.claim.cost)}
+        made.__dict__["_shares"] = {name: spent[name] for name in made._shares if name in spent}
+        return made
 
     # The two functions
 

@@ -42,7 +42,7 @@ def _variant(release: Release, dimensions: str) -> dict[str, Any]:
         "The universe, zones, modes and places are public inputs; all that depends on trips is protected."
     )
     if release.recipe.public:
-        known = ", ".join(release.recipe.public)
+        known = ", ".join(sorted(release.recipe.public))
         public = f"The universe, zones, modes and places are public inputs, and so are the counts of {known}; all else that depends on trips is protected."
     return {
         "variant_name": None if not claim.holds else "Pure DP" if claim.cost.delta == 0 else "Approximate DP",

@@ -32,7 +32,7 @@ SIMULATED = "by simulation from the published trips, accounting for noise, post-
 
 def describe(release: Release) -> dict[str, Any]:
     """All of the manifest that does not speak of files."""
-    public = list(release.recipe.public)
+    public = sorted(release.recipe.public)
     return ({"public": {"features": public, "meaning": MEANING}} if public else {}) | {
         "format": FORMAT,
         "version": VERSION,

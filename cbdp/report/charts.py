@@ -16,6 +16,7 @@ from cbdp.features.places import Stops
 from cbdp.release.when import of_one_day
 from cbdp.report.published import Grouped, Published
 from cbdp.report.roles import Roles, period_names, roles
+from cbdp.report.support import supported
 from cbdp.report.trust import judge
 
 Ints = NDArray[np.int64]
@@ -76,6 +77,7 @@ def demand(published: Published, parts: Roles) -> Chart | None:
     split = None if whole.exact else _split(published, parts.time)
     chart: Chart = {
         "by": split,
+        "time": parts.time,
         "labels": [str(v) for v in dimension.values],
         "names": period_names(dimension),
         "of_day": dimension.edges is not None,
@@ -172,8 +174,10 @@ def _cells(grouped: Grouped, rows: list[int], columns: list[int], period: int | 
 def shares(published: Published, attribute: str, time: str | None) -> Chart:
     """Trips by one attribute, in all and by period where a table has both."""
     whole = published.grouped(attribute)
+    most = int(np.argmax(whole.counts))
     chart: Chart = {
         "name": attribute,
+        "guess": not supported(published, (attribute,), most, int(whole.counts[most])),
         "labels": published.labels(attribute),
         "exact": whole.exact,
         "exact_each": False,

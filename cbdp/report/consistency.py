@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cbdp.estimate import ESTIMATORS
 from cbdp.features import SINGLETON, TOTAL
 from cbdp.report.markup import Html, join, tag
 from cbdp.report.pictures import dag_picture
 from cbdp.report.published import LISTED, Published
 from cbdp.report.roles import listed
+from cbdp.report.support import expects
 from cbdp.report.trust import gathers
 
 
@@ -86,9 +86,9 @@ def _certificate(published: Published) -> Html | None:
     residual = getattr(solution, "kkt_residual", None)
     if residual is None:
         return None
-    estimator = published.release.recipe.estimator
-    expected = estimator is not None and ESTIMATORS.get(estimator).expects
-    to = "what one would expect given all noisy answers" if expected else "the noisy answers"
+    to = (
+        "what one would expect given all noisy answers" if expects(published.release) else "the noisy answers"
+    )
     return tag(
         "p", f"The estimates are the consistent, non-negative numbers closest to {to}. This was checked afterwards, independently "
         f"of the solver: the conditions for an optimum hold up to {residual:.1e} (KKT residual).",

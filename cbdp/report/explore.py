@@ -121,11 +121,19 @@ def _shares(data: Chart) -> list[Html]:
     return [
         tag(
             "article", tag("h3", f"Shares by {share['name']}"),
+            _guessed(share),
             tag("p", tag("span", class_="ranges", id=f"ranges-share-{i}"), class_="note"),
             tag("div", class_="chart", id=f"chart-share-{i}"),
         )
         for i, share in enumerate(data["shares"])
     ]  # fmt: skip
+
+
+def _guessed(share: Chart) -> Html | None:
+    if not share["guess"]:
+        return None
+    said = f"No measured table supports counts by {share['name']}: these are a guess from single trip types, and may be far off."
+    return tag("p", said, class_="note warning")
 
 
 def _largest(data: Chart) -> Html | None:

@@ -12,6 +12,7 @@ from cbdp.report.markup import Html, tag
 from cbdp.report.pictures import price
 from cbdp.report.published import Published
 from cbdp.report.roles import Roles, listed, period_names
+from cbdp.report.support import supported
 from cbdp.report.text import confident, percent, tables
 
 Tile = tuple[str, str, str]  # a heading, a number, and what it is
@@ -114,17 +115,21 @@ def _strength(release: Release) -> Html:
 
 
 def findings(published: Published, data: Chart) -> list[Tile]:
-    """Tiles for a first look."""
+    """Tiles for a first look. What no measurement supports is left out; the number of trips is marked."""
     made = [_trips(published, data), _busiest(published, data), _largest_pair(published, data)]
-    shares = [_most_common(published, share) for share in data["shares"][:1]]
-    return [tile for tile in (*made, *shares) if tile is not None]
+    shares = [tile for share in data["shares"] if (tile := _most_common(published, share)) is not None]
+    return [tile for tile in (*made, *shares[:1]) if tile is not None]
 
 
 def _trips(published: Published, data: Chart) -> Tile:
     whole = published.grouped()
     said = "published"
-    if published.release.tables:
+    if published.release.recipe.public:
+        said = "public, and met exactly"
+    elif published.release.tables:
         said = "in the table with the fewest counts"
+    elif data["total"] and not supported(published, (), 0, data["total"]):
+        said = "a guess: no measurement tells how many"
     elif whole.low is not None and whole.high is not None and whole.exact:
         said = f"{confident(published)} interval {int(whole.low):,}–{int(whole.high):,}"
     return "Trips", f"{data['total']:,}", said
@@ -135,6 +140,8 @@ def _busiest(published: Published, data: Chart) -> Tile | None:
     if not demand or len(demand["labels"]) < 2 or len(demand["series"]) > 1 or not data["total"]:
         return None
     best = int(np.argmax(demand["series"][0]["count"]))
+    if not supported(published, (demand["time"],), best, demand["series"][0]["count"][best]):
+        return None
     said = _ranged(demand["series"][0], best, demand["exact"], published)
     return "Busiest period", demand["names"][best], said
 
@@ -146,6 +153,12 @@ def _largest_pair(published: Published, data: Chart) -> Tile | None:
     best = int(np.argmax(matrix["cells"][0]["count"]))
     row, column = divmod(best, len(matrix["columns"]))
     kind = "zone" if matrix["kind"] == "zones" else "stop"
+    pair = [
+        published.labels(matrix[k]).index(matrix[f"{k}s"][at]) for k, at in (("row", row), ("column", column))
+    ]
+    place = pair[0] * published.many(matrix["column"]) + pair[1]
+    if not supported(published, (matrix["row"], matrix["column"]), place, matrix["cells"][0]["count"][best]):
+        return None
     said = _ranged(matrix["cells"][0], best, matrix["exact"], published)
     return f"Largest {kind} pair", f"{matrix['rows'][row]} → {matrix['columns'][column]}", said
 
@@ -155,6 +168,8 @@ def _most_common(published: Published, share: Chart) -> Tile | None:
     if not sum(counts):
         return None
     best = int(np.argmax(counts))
+    if not supported(published, (share["name"],), best, counts[best]):
+        return None
     said = f"{percent(counts[best] / sum(counts))} of trips: {_ranged(bars, best, share['exact'], published)}"
     return f"Most common {share['name']}", share["labels"][best], said
 

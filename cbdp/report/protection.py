@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from cbdp.estimate.public import MEANING
 from cbdp.privacy.laws.geometric import Geometric
 from cbdp.privacy.unit import Person
 from cbdp.report.markup import Html, join, tag
@@ -22,6 +23,7 @@ def protection(published: Published) -> Html:
         tag("h3", "What was not protected"),
         tag("p", "These inputs are public. They were fixed beforehand, and would be the same whatever trips were made:"),
         tag("ul", _public_inputs(published)),
+        _public_counts(published),
     )  # fmt: skip
 
 
@@ -91,6 +93,19 @@ def _noise_law(published: Published) -> Html | None:
         return None
     law = "two-sided geometric (discrete Laplace) on whole numbers: P(z) ∝ exp(−|z|/scale)"
     return join(tag("dt", "Noise"), tag("dd", law))
+
+
+def _public_counts(published: Published) -> Html | None:
+    """Counts that were public: unlike the inputs above, they depend on the trips."""
+    public = published.release.recipe.public
+    if not public:
+        return None
+    names = [n for n in published.dag.features if n in public]
+    shown = [
+        f"{n} ({sum(public[n]):,} trips{f' in {len(public[n]):,} counts' if len(public[n]) > 1 else ''})"
+        for n in names
+    ]
+    return tag("p", tag("strong", "Public counts: "), f"{listed(shown)}. {MEANING}", id="public-counts")
 
 
 def _public_inputs(published: Published) -> list[Html]:

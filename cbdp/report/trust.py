@@ -31,10 +31,15 @@ class Trust:
     sure_trips: float | None  # share of the trips in such elements
     measured: bool
     verdict: str
+    public: bool = False  # its counts were public before, and are met exactly
 
 
 def judge(published: Published, feature: str) -> Trust:
-    """The verdict rests on the intervals where there are any, otherwise on the noise alone."""
+    """The verdict rests on the intervals where there are any, otherwise on the noise alone. Public counts are known."""
+    if feature in published.release.recipe.public:
+        size, above = published.dag.size(feature), published.release.counts(feature) > 0
+        sure, trips = float(above.mean()), 1.0 if above.any() else None
+        return Trust(feature, size, None, None, 0.0, 0.0, sure, trips, False, TRUST, public=True)
     law = published.law(feature)
     scale = None if law is None else float(law.scale)
     noise = None if law is None else law.half_width(published.confidence)
@@ -85,6 +90,8 @@ def gathers(release: Release) -> bool:
 def in_words(trust: Trust, confidence: float) -> str:
     """What the verdict means for somebody who reads a number off the table."""
     sure = f"{100 * confidence:g} %"
+    if trust.public:
+        return "These counts were public already. They are met exactly."
     if trust.relative is None:
         return (
             "All its counts are zero."

@@ -52,7 +52,7 @@ def _row(t: Trust, confidence: float) -> list[Any]:
         t.feature,
         verdict,
         f"{t.size:,}",
-        "not measured" if t.scale is None else number(t.scale),
+        "public" if t.public else "not measured" if t.scale is None else number(t.scale),
         "–" if t.noise is None else f"± {t.noise:,}",
         "–" if t.margin is None else f"± {number(t.margin)}{star}",
         _relative(t.relative) + star,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.rounding.bounds import Ints
+from cbdp.rounding.bounds import Bools, Ints
 from cbdp.rounding.problem import CellProblem
 
 SUBSETS = 12  # features up to which every choice of exact ones is compared
@@ -34,14 +34,19 @@ def crossing_pairs(problem: CellProblem) -> Ints:
 
 
 def exact_features(problem: CellProblem, crossing: Ints) -> list[int]:
-    """Features (by position) whose sets form two laminar families: all if they do, else those with the most elements."""
+    """Features (by position) whose sets form two laminar families: all if they do, else those with the most elements.
+
+    Features whose counts are all whole already come before others: they are public counts, which must be met.
+    """
     every = list(range(len(problem.names)))
     sets = len(problem.low)
     if _two_colours(sets, crossing):
         return every
     feature = problem.feature_of()
     ends = feature[crossing]
-    kept = largest_choice(np.bincount(feature, minlength=len(every)), np.unique(ends, axis=0))
+    sized = np.bincount(feature, minlength=len(every))
+    free = np.bincount(feature, problem.high > problem.low, minlength=len(every))
+    kept = largest_choice(np.where(free > 0, sized, sized + sets), np.unique(ends, axis=0))
     for extra in sorted(set(every) - set(kept), key=lambda f: (-int((feature == f).sum()), f)):
         # features that cross may still fit into two families set by set
         inside = np.isin(ends, [*kept, extra]).all(axis=1)
@@ -70,13 +75,28 @@ def largest_choice(weight: NDArray[Any], pairs: Ints) -> list[int]:
     return sorted([*alone, *chosen])
 
 
+def second_family(crossing: Ints, soft: Bools) -> Bools:
+    """Which sets are of the second family, if those that are not soft form two."""
+    one, other = _double_cover(len(soft), crossing[~soft[crossing].any(axis=1)])
+    return one > other
+
+
 def _two_colours(sets: int, pairs: Ints) -> bool:
-    """Whether two colours can be given so that they differ on every pair. The graph's double cover tells."""
+    """Whether two colours can be given so that they differ on every pair."""
+    one, other = _double_cover(sets, pairs)
+    return not (one == other).any()
+
+
+def _double_cover(sets: int, pairs: Ints) -> tuple[Ints, Ints]:
+    """Each set twice, and every pair across: the component of each set's first and second copy.
+
+    Two colours can be given so that they differ on every pair, if no set has both copies in one component.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     one, other = pairs[:, 0], pairs[:, 1]
     ends = np.concatenate([one, one + sets]), np.concatenate([other + sets, other])
     graph = coo_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(2 * sets, 2 * sets))
-    part = connected_components(graph, directed=False)[1]
-    return not (part[:sets] == part[sets:]).any()
+    part = connected_components(graph, directed=False)[1].astype(np.int64)
+    return part[:sets], part[sets:]

@@ -9,7 +9,6 @@ best choice of cells followed by the best choice of leaves is the best of all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,13 +38,6 @@ class CellProblem:
         found = np.empty(len(self.low), dtype=np.int64)
         found[self.member] = np.arange(len(self.member))[:, None]
         return found
-
-    def only(self, rows: Sequence[int]) -> CellProblem:
-        """The same with some of the features only."""
-        used, member = np.unique(self.member[list(rows)], return_inverse=True)
-        names = tuple(self.names[r] for r in rows)
-        shaped = member.reshape(len(rows), -1).astype(np.int64)
-        return CellProblem(self.unit, self.cell, self.cost, names, shaped, self.low[used], self.high[used])
 
 
 def problem_of(sets: Sets) -> CellProblem:

@@ -1,8 +1,12 @@
-"""Sets that cross: a linear program for two families, a mixed-integer one for more.
+"""Sets that cross: a network for two families; with more, a small program, or prices and repairs.
 
 The real counts of the cells satisfy all bounds, and the rows of two laminar families form a totally unimodular matrix: so whole
-counts exist that satisfy them, and the vertices of the linear program are whole. With more families, a mixed-integer
-program minimises by how much the features that are not kept exact are off in total.
+counts exist that satisfy them, and the cheapest flow through their network is the nearest rounding (`network`, `simplex`).
+
+With more families the problem is NP-hard, and there may be no rounding that keeps every count. The features that are kept exact
+are the network; counts of the others are soft. Up to SMALL cells with a choice, a mixed-integer program finds the least total
+violation. Beyond, the soft sets are heard by price (`leaning`) and then brought back into bounds one trip after another
+(`repair`). No rounding has less than no violation, so what is reported bounds the distance from the optimum; in tests it is one trip at most.
 """
 
 from __future__ import annotations
@@ -11,52 +15,33 @@ from typing import Any
 
 import numpy as np
 
-from cbdp.errors import SolverError
 from cbdp.rounding.bounds import Bools, Floats, Ints
+from cbdp.rounding.families import second_family
+from cbdp.rounding.leaning import leaning_costs
+from cbdp.rounding.network import network_of
 from cbdp.rounding.problem import CellProblem
+from cbdp.rounding.repair import repaired
+from cbdp.rounding.simplex import cheapest_flow
 
 WHOLE = 1e-6  # how far from a whole number a solver's answer may be and count as it
-# Limits of the mixed-integer program; its answer is repeatable unless time ends it.
-GAP, NODES, SECONDS = 1e-2, 5_000, 30.0
+SMALL = 40  # cells up to which a mixed-integer program is solved: some tenths of a second at worst
+GAP, NODES = 1e-2, 1_000  # limits of that program; there is none by time, so its answer is repeatable
 
 
-def vertex(problem: CellProblem) -> Bools | None:
-    """A vertex of the linear program, if it is whole. Each set's own number is a variable, so rows are equations."""
-    from scipy.optimize import linprog
-    from scipy.sparse import eye_array, hstack
-
-    matrix, said = _matrix(problem)
-    cells = len(problem.cost)
-    cost = np.concatenate([problem.cost / problem.unit, np.zeros(len(said))])
-    low = np.concatenate([np.zeros(cells), problem.low[said]])
-    high = np.concatenate([np.ones(cells), problem.high[said]])
-    equations = hstack([matrix, -eye_array(len(said))]).tocsc() if len(said) else None
-    found = linprog(
-        cost,
-        A_eq=equations,
-        b_eq=np.zeros(len(said)) if len(said) else None,
-        bounds=np.stack([low, high], axis=1),
-        method="highs-ds",
-        options={"dual_feasibility_tolerance": 1e-10},
-    )
-    return None if found.x is None else _if_whole(found.x[:cells])
-
-
-def cells_by_program(problem: CellProblem) -> Bools:
-    """Which cells go up at the least price, if the sets form two families."""
-    up = vertex(problem)
-    if up is None:  # rounding in the solver has made a vertex fractional that is not
-        up = least_violation(problem, np.zeros(len(problem.low), dtype=bool))
-    if up is None:
-        raise SolverError(
-            "no rounding was found that keeps every table, although there is one: "
-            "report this as a bug, with the estimate if it may be shown"
-        )
-    return up
+def cells_by_program(problem: CellProblem, crossing: Ints, soft: Bools) -> Bools:
+    """Which cells go up: at the least price if no set is soft, else with few trips out of bounds in the soft sets."""
+    if soft.any() and len(problem.cost) <= SMALL:
+        up = least_violation(problem, soft)
+        if up is not None:
+            return up
+    network = network_of(problem, soft, second_family(crossing, soft))
+    if not soft.any():
+        return cheapest_flow(network, problem.cost).up
+    return repaired(problem, soft, network, cheapest_flow(network, leaning_costs(problem, soft)))
 
 
 def least_violation(problem: CellProblem, soft: Bools) -> Bools | None:
-    """Least total violation of the soft sets, then (to within GAP) least distance; the best found within the limits."""
+    """Least total violation of the soft sets, then (to within GAP) least distance; None if the limits end the search."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array, hstack
 
@@ -77,9 +62,9 @@ def least_violation(problem: CellProblem, soft: Bools) -> Bools | None:
             LinearConstraint(hstack([matrix, slack, nothing]), lb=problem.low[said]),
             LinearConstraint(hstack([matrix, nothing, -slack]), ub=problem.high[said]),
         ],
-        options={"mip_rel_gap": GAP, "node_limit": NODES, "time_limit": SECONDS},
+        options={"mip_rel_gap": GAP, "node_limit": NODES},
     )
-    return None if found.x is None else _if_whole(found.x[:cells])
+    return _if_whole(found.x[:cells]) if found.status == 0 else None
 
 
 def _matrix(problem: CellProblem) -> tuple[Any, Ints]:

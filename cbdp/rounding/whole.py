@@ -12,7 +12,7 @@ When one feature refines all others but `singleton`, its elements are the cells,
 1. `bounds`: sums of real values at every level, and the whole numbers that each may become;
 2. `problem`: the price of each cell's going up, so that cells can be chosen before their leaves;
 3. `families`: which features can be kept exact together;
-4. `tree` if no sets cross, else `program`: the best choice of cells;
+4. `tree` if no sets cross, else `program`: the choice of cells (`network`, `simplex`, `leaning`, `repair`);
 5. `leaves`: the best leaves of each cell, and a check of every count.
 """
 
@@ -30,7 +30,7 @@ from cbdp.rounding.bounds import Bools, Floats, Ints, sets_of, sums_by
 from cbdp.rounding.families import crossing_pairs, exact_features
 from cbdp.rounding.leaves import leaf_counts, violations
 from cbdp.rounding.problem import CellProblem, problem_of
-from cbdp.rounding.program import cells_by_program, least_violation, vertex
+from cbdp.rounding.program import cells_by_program
 from cbdp.rounding.tree import cells_by_tree
 
 LARGEST = 2.0**62
@@ -99,14 +99,11 @@ def rounded_again(
 def _choose_cells(problem: CellProblem) -> tuple[Bools, tuple[str, ...]]:
     """Which cells go up, and the features that are exact by construction."""
     crossing = crossing_pairs(problem)
+    if not len(crossing):
+        return cells_by_tree(problem), problem.names
     rows = exact_features(problem, crossing)
-    if len(rows) == len(problem.names):
-        return (cells_by_program if len(crossing) else cells_by_tree)(problem), problem.names
-    exact = problem.only(rows)
-    up = vertex(problem)  # may be whole all the same
-    if up is None:
-        up = least_violation(problem, ~np.isin(problem.feature_of(), rows))
-    return (cells_by_program(exact) if up is None else up), exact.names
+    soft = ~np.isin(problem.feature_of(), rows)
+    return cells_by_program(problem, crossing, soft), tuple(problem.names[row] for row in rows)
 
 
 def _checked(features: FeatureDag, index: Any, value: Any) -> tuple[Ints, Floats]:

@@ -14,7 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
+from cbdp.estimate import ESTIMATORS
 from cbdp.features import Universe
+from cbdp.release.recipe import given
+from cbdp.rounding import ROUNDINGS
 from cbdp.transit.city import City, Ints
 from cbdp.transit.modes import Itineraries, codes_of, period_edges
 
@@ -66,8 +69,27 @@ def spread(
 
 
 def trips_of_release(release: Any, city: City, *, seed: int = 0, how: str = "random") -> Trips:
-    """Riders of a release (anything with `features`, `index` and `value`)."""
-    return spread(release.features.universe, release.index, release.value, city, seed=seed, how=how)
+    """Riders of a release (anything with `features`, `index` and `value`), gathered as `fleet_counts` says."""
+    return spread(release.features.universe, *fleet_counts(release), city, seed=seed, how=how)
+
+
+def fleet_counts(release: Any) -> tuple[Ints, Ints]:
+    """Trip types and counts that a fleet is sized on: a release's trips, gathered on the types that are likely to be used.
+
+    Riders of one type share a vehicle. Where nobody knows which types are used, the whole trips nearest to the estimate are scattered
+    over thousands of them, one by one, and ask for too many shuttles. Published estimates are gathered instead
+    (`cbdp.rounding.few`), with as many trips in every cell as are published: no count of any table changes.
+    Estimates that are no expected values, and trips that were gathered already, stay as they are.
+    """
+    published = release.index, release.value
+    estimate, recipe = getattr(release, "estimate", None), getattr(release, "recipe", None)
+    if estimate is None or recipe is None or recipe.estimator is None or recipe.rounding is None:
+        return published
+    few = ROUNDINGS.get("few")
+    if recipe.rounding == few.name or not ESTIMATORS.get(recipe.estimator).expects:
+        return published
+    (index, value), budget = estimate.trips(), given(recipe.settings.get("budget"))
+    return few.again(release.features, index, value, published, budget) or published
 
 
 def _whole_counts(universe: Universe, index: NDArray[Any], value: NDArray[Any]) -> tuple[Ints, Ints]:

@@ -25,7 +25,7 @@ def test_demo_runs_the_whole_job(tmp_path: Path, capsys: Captured) -> None:
     out = tmp_path / "demo"
     assert cli.main(["demo", "--out", str(out)]) == 0
     shown = capsys.readouterr().out
-    spent = "5 features: 3/20 + 3/20 + 3/20 + 3/20 + 2/5, same data: 1"
+    spent = "5 features: 77/500 + 143/1000 + 151/1000 + 19/125 + 2/5, same data: 1"
     words = " ".join(shown.split())  # lines are broken where they are long
     for text in ("37,714", "laplace", "hierarchical", "constraint-based", spent):
         assert text in words

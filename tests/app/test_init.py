@@ -183,11 +183,37 @@ def test_init_then_check(city: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = starter.write(city / "sub" / "new.toml", f"{city.name}/trips.parquet", f"{city.name}/stops.csv")
     assert 'trips = "../trips.parquet"' in file.read_text()
     plan = planning.plan(config.read(file))
-    assert plan.features.sizes == {"total": 1, "time": 24, "zone": 96, "singleton": 864}
+    sizes = {"total": 1, "time": 24, "zone": 96, "origin": 6, "destination": 6, "singleton": 864}
+    assert plan.features.sizes == sizes
+    assert explain.explain(plan).gaps == ()  # every dimension and attribute has its table
     assert count(plan.trips, plan.universe, columns=plan.columns, clock=plan.clock).value.sum() == 50
     assert explain.explain(plan).warnings == ()
     with pytest.raises(InputError, match="exists already"):
         starter.write(file, city / "trips.parquet", city / "stops.csv")
+
+
+def test_init_gives_stops_tables_where_types_can_be_listed(city: Path) -> None:
+    """Beside zones, and up to 209 stops by the hour; days that are switched on have their tables."""
+    rows = [f"S{n},Stop {n},{42 + n / 1000},{-83},{'a' if n % 2 else 'b'}\n" for n in range(210)]
+    (city / "many.csv").write_text("id,name,lat,lon,zone\n" + "".join(rows))
+    (city / "fewer.csv").write_text("id,name,lat,lon,zone\n" + "".join(rows[:209]))
+    (city / "bare.csv").write_text("id,name\n" + "".join(f"S{n},Stop {n}\n" for n in range(6)))
+    for stops, told in (("many", False), ("fewer", True), ("bare", False)):
+        text = starter.starter(city / "trips.parquet", city / f"{stops}.csv")
+        assert ('\n[[feature]]\nname = "origin"\n' in text) is told
+    text = starter.starter(city / "trips.parquet", city / "bare.csv").replace("# days = [", "days = [")
+    (city / "days.toml").write_text(text)
+    plan = planning.plan(config.read(city / "days.toml"))
+    assert list(plan.features.features) == [
+        "total",
+        "time",
+        "day",
+        "day-time",
+        "origin",
+        "destination",
+        "singleton",
+    ]
+    assert explain.explain(plan).gaps == ()
 
 
 def test_init_reads_no_row(city: Path) -> None:

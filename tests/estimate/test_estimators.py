@@ -132,10 +132,10 @@ def test_class_data_is_true(row: Row) -> None:
 
 @each
 def test_a_mechanism_takes_it(row: Row) -> None:
-    """By name or as it is: rounding and the share of tables follow its class data."""
+    """By name or as it is: the share of tables follows its class data."""
     estimator = ESTIMATORS.get(row.estimator)
     made = ConstraintBased(DAG, 1, estimator=row.estimator, budget="leaves")
-    assert made.rounding == ("few" if estimator.expects else "nearest")
+    assert made.rounding == "nearest"
     tables = 1 - {a.feature: a.epsilon for a in made.answers()}[SINGLETON]
     assert float(tables) == pytest.approx(0.02 if estimator.expects else 0.1)
     release = made.simulate(COUNTS, 3)

@@ -79,6 +79,29 @@ def test_opal_tables():
     }  # fmt: skip
 
 
+def test_days_and_further_dimensions_get_tables() -> None:
+    """Days by themselves and with the time, others by themselves; a dimension of one value needs none."""
+    universe, zones, modes = city(stops=12)
+    names = list(odmts(universe, zones, modes))
+    ends = {"origin": universe.dimensions["origin"], "destination": universe.dimensions["destination"]}
+    week = Universe(**ends, time=range(4), day=["weekday", "saturday", "sunday"], fare=["full", "half"])
+    made = odmts(week, zones, modes)
+    assert list(made) == [*names[:-1], "day", "day-time", "fare", "singleton"]
+    assert made.features["day-time"].by == ("day", "time")
+    assert made.sizes["day-time"] == 12
+    assert list(odmts(Universe(**ends, time=range(4), day=["monday"]), zones, modes)) == names
+    named = Universe(origin=["A"], destination=["B"], time=[1, 2], total=["x", "y"])
+    assert odmts(named, level=3).features["by-total"].by == ("total",)
+
+
+def test_opal_with_days() -> None:
+    """Each kind of tap has its days, and its days by time."""
+    dag = opal(Universe(tap=["on", "off"], day=range(3), time=range(4), location=range(5)))
+    assert dag.sizes == {
+        "total": 1, "tap": 2, "time": 8, "location": 10, "day": 6, "day-time": 24, "singleton": 120,
+    }  # fmt: skip
+
+
 def test_extra_features_of_the_case_study() -> None:
     """They group by stops and times; an unknown one is told."""
     made = odmts(ZONED, level=4, extra=["origin", "destination-time", "origin-destination"])

@@ -44,6 +44,7 @@ DAG = cbdp.FeatureDag(
     ],
 )
 TRUTH = np.random.default_rng(5).negative_binomial(0.3, 0.03, UNIVERSE.size).astype(np.int64)
+TIMES = np.bincount(DAG.partition("time").of_every_type(), TRUTH).astype(int).tolist()
 PRIOR = 1.0 + np.arange(UNIVERSE.size) % 7
 
 MADE: dict[str, Callable[[], Mechanism]] = {
@@ -57,6 +58,10 @@ MADE: dict[str, Callable[[], Mechanism]] = {
     "target": lambda: ConstraintBased(DAG, 1, target={"zone": 2, SINGLETON: 1}, expected_trips=9000),
     "given budget": lambda: ConstraintBased(
         DAG, 1, Trip("replace"), measured=["time", SINGLETON], budget={"time": "1/3", SINGLETON: "2/3"}
+    ),
+    "public": lambda: ConstraintBased(DAG, 1, public={"time": TIMES}),
+    "public, sparse": lambda: ConstraintBased(
+        DAG, "0.5", preset="paper", sparse=True, public={"total": sum(TIMES)}
     ),
     "hierarchical": lambda: Hierarchical(DAG, 1),
     "hierarchical, root": lambda: Hierarchical(DAG, 1, levels=["zone"], root=True, prune=False),

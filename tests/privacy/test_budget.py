@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 from budget_cases import DAG
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cbdp
@@ -21,6 +21,7 @@ CHAIN = FeatureDag(
 FOUR = ["total", "f0", "f1", "singleton"]
 
 
+@settings(deadline=None)
 @given(
     st.fractions(min_value="1/1000", max_value=100),
     st.integers(1, 12),
@@ -88,16 +89,6 @@ def test_what_cannot_be_shared_is_refused() -> None:
     ):
         with pytest.raises(InputError, match=says):
             shares(DAG, 1, "uniform", only)
-
-
-@pytest.mark.parametrize(("budget", "leaves"), [("leaves", "9/10"), ("balanced", "2/5"), ("tables", "1/6")])
-def test_named_budgets_are_what_they_say(budget: str, leaves: str) -> None:
-    """The leaves get their stated part, the tables share the rest evenly, and all of ε is spent."""
-    split = cbdp.ConstraintBased(DAG, "1/7", budget=budget).claim().cost
-    by = {part.what: part.epsilon for part in split.parts}
-    assert by["singleton"] == Fraction(leaves) / 7
-    assert {e for n, e in by.items() if n != "singleton"} == {(1 - Fraction(leaves)) / 35}
-    assert split.epsilon == Fraction(1, 7)
 
 
 def test_tables_get_no_more_than_enough_where_leaves_matter() -> None:

@@ -26,11 +26,11 @@ few = settings(max_examples=15, deadline=None)
 
 
 def _loss(target: dict[str, Any], split: dict[str, Fraction], facts: DemandFacts) -> float:
-    """The documented loss: weight × error variance over that with all of ε on the feature itself."""
+    """The documented loss: the worst weight × error over that with all of ε on the feature itself."""
     epsilon = sum(split.values(), Fraction(0))
     made = expected_errors(DAG, split, facts)
-    alone = dict(zip(DAG.features, model(DAG, list(split), epsilon, facts).alone(), strict=True))
-    return sum(float(w) * made[n] ** 2 / float(alone[n]) for n, w in target.items())
+    alone = dict(zip(DAG.features, np.sqrt(model(DAG, list(split), epsilon, facts).alone()), strict=True))
+    return max(float(w) * made[n] / float(alone[n]) for n, w in target.items())
 
 
 @few
@@ -38,12 +38,12 @@ def _loss(target: dict[str, Any], split: dict[str, Fraction], facts: DemandFacts
 def test_shares_for_a_target_add_up_exactly(
     target: dict[str, Fraction], epsilon: Fraction, facts: DemandFacts
 ) -> None:
-    """Thousandths of ε that sum to it as fractions, at least a hundredth for each measured feature."""
+    """Thousandths of ε that sum to it as fractions, at least eight for each of six measured features."""
     split = optimal(DAG, LEVELS, epsilon, target, facts)
     assert list(split) == LEVELS
     assert sum(split.values()) == epsilon
     assert all(
-        share >= epsilon / 100 and (1000 * share / epsilon).denominator == 1 for share in split.values()
+        share >= epsilon / 125 and (1000 * share / epsilon).denominator == 1 for share in split.values()
     )
 
 
@@ -52,21 +52,22 @@ def test_shares_for_a_target_add_up_exactly(
 def test_no_other_split_is_better(
     target: dict[str, Fraction], epsilon: Fraction, facts: DemandFacts, seed: int
 ) -> None:
-    """Against random splits, the named ones, and every move of a thousandth, the loss is the least."""
+    """No move of a thousandth makes the worst ratio smaller; nor do random splits or the named ones, but for the last digits."""
     found = optimal(DAG, LEVELS, epsilon, target, facts)
     least = _loss(target, found, facts)
     drawn = np.random.default_rng(seed).dirichlet(np.full(6, 0.5), size=40)
-    tried = [[Fraction(10 + int(940 * p), 1000) for p in row] for row in drawn]
-    splits = [{n: epsilon * p / sum(row) for n, p in zip(LEVELS, row, strict=True)} for row in tried]
+    tried = [[Fraction(8 + int(952 * p), 1000) for p in row] for row in drawn]
+    others = [{n: epsilon * p / sum(row) for n, p in zip(LEVELS, row, strict=True)} for row in tried]
     ready = [shares(DAG, epsilon, budget) for budget in ("leaves", "balanced", "tables")]
-    splits += [
-        split for split in ready if min(split.values()) >= epsilon / 100
+    others += [
+        split for split in ready if min(split.values()) >= epsilon / 125
     ]  # as `optimal` gives at least
-    step = epsilon / 1000
+    assert least <= min(_loss(target, split, facts) for split in others) * 1.002
+    step, near = epsilon / 1000, []
     for a, b in itertools.permutations(LEVELS, 2):
-        if found[a] - step >= epsilon / 100:
-            splits.append({n: s - step * (n == a) + step * (n == b) for n, s in found.items()})
-    assert least <= min(_loss(target, split, facts) for split in splits) * (1 + 1e-6)
+        if found[a] - step >= epsilon / 125:
+            near.append({n: s - step * (n == a) + step * (n == b) for n, s in found.items()})
+    assert least <= min(_loss(target, split, facts) for split in near) * (1 + 1e-6)
 
 
 @few
@@ -87,11 +88,11 @@ def test_what_matters_more_is_known_no_worse(
 def test_features_alike_are_treated_alike(epsilon: Fraction, weight: Fraction, facts: DemandFacts) -> None:
     """Two tables of one size and one weight get the same share, to a thousandth; to swap their weights swaps the shares."""
     even = optimal(DAG, LEVELS, epsilon, {"from": weight, "to": weight, "singleton": 1}, facts)
-    assert abs(even["from"] - even["to"]) <= epsilon / 1000
+    assert abs(even["from"] - even["to"]) <= epsilon / 1250
     one = optimal(DAG, LEVELS, epsilon, {"from": weight, "to": 30}, facts)
     other = optimal(DAG, LEVELS, epsilon, {"to": weight, "from": 30}, facts)
-    assert abs(one["from"] - other["to"]) <= epsilon / 1000
-    assert abs(one["to"] - other["from"]) <= epsilon / 1000
+    assert abs(one["from"] - other["to"]) <= epsilon / 1250
+    assert abs(one["to"] - other["from"]) <= epsilon / 1250
 
 
 @pytest.mark.parametrize("scale", [7, "1/9"])
@@ -105,11 +106,11 @@ def test_only_the_ratio_of_weights_counts(scale: Any) -> None:
 
 
 def test_a_single_wish_gets_all_that_can_be_given() -> None:
-    """Where one feature counts and trips are unknown, all others keep their hundredth."""
+    """Where one feature counts and trips are unknown, all others keep what every feature gets."""
     for name in ("singleton", "zone"):
         split = optimal(DAG, LEVELS, Fraction(2), {name: 1})
-        assert split[name] == 2 * Fraction(95, 100)
-        assert {share for n, share in split.items() if n != name} == {Fraction(2, 100)}
+        assert split[name] == 2 * Fraction(96, 100)
+        assert {share for n, share in split.items() if n != name} == {Fraction(2, 125)}
 
 
 def test_a_mechanism_takes_a_target() -> None:

@@ -36,8 +36,9 @@ def test_verdicts_follow_their_rule(rush):
         assert found.sure_trips == pytest.approx(counts[made["zone"].low > 0].sum() / counts.sum())
     alone = judge(publish(replace(release, intervals={})), "zone")
     assert alone.measured
-    assert (alone.scale, alone.noise) == (pytest.approx(20 / 3), 15)  # a table gets 3/20 of ε
-    assert alone.relative == pytest.approx(np.median(15 / counts[counts > 0]))
+    law = next(m.noise for m in release.measurements if m.feature == "zone")
+    assert (alone.scale, alone.noise) == (float(law.scale), law.half_width(0.9))
+    assert alone.relative == pytest.approx(np.median(alone.noise / counts[counts > 0]))
     empty = replace(release, index=release.index[:0], value=release.value[:0], intervals={})
     assert judge(publish(empty), "zone").verdict == EMPTY
 

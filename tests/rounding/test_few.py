@@ -132,7 +132,7 @@ def _told(kind: str, **asked: str) -> tuple[float, float, float]:
 @pytest.mark.parametrize("budget", ["leaves", "balanced"])
 def test_few_names_fewer_types_that_nobody_used(kind: str, budget: str) -> None:
     """Less than half as many as nearest, for less than a fifth of the true trips that nearest covers; better than the paper."""
-    few, nearest = _told(kind, budget=budget), _told(kind, budget=budget, rounding="nearest")
+    few, nearest = (_told(kind, budget=budget, rounding=rounding) for rounding in ("few", "nearest"))
     paper = _told(kind, preset="paper")
     assert few[0] < 0.5 * nearest[0]
     assert few[1] > 0.8 * nearest[1]

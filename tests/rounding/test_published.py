@@ -24,7 +24,7 @@ def test_which_trips_are_published_is_stated_and_checked() -> None:
         assert release.manifest["rounding"] == {"exact": True, "violations": {}}
         for name in ("time", "zone", "mode", "total"):
             assert np.abs(release.counts(name) - release.estimate.counts(name)).max() < 1  # type: ignore[union-attr]
-    assert ConstraintBased(city.features(), "1").rounding == "few"
+    assert ConstraintBased(city.features(), "1").rounding == "nearest"
     assert ConstraintBased(city.features(), "1", preset="paper").rounding == "nearest"
     with pytest.raises(InputError, match="unknown rounding 'most': there are few, nearest"):
         ConstraintBased(city.features(), "1", rounding="most")

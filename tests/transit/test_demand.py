@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from cbdp import ConstraintBased
 from cbdp.datasets import ann_arbor, ann_arbor_city
 from cbdp.errors import InputError
-from cbdp.transit.demand import arrivals, legs_of, spread, trips_of_release
+from cbdp.transit.demand import arrivals, fleet_counts, legs_of, spread, trips_of_release
 from cbdp.transit.modes import ModeRule
 
 
@@ -16,7 +18,7 @@ def test_riders_of_a_release() -> None:
     """Every published trip becomes one rider, inside its period, between its stops; shared trips share seconds."""
     data = ann_arbor(seed=0, hours=("08:00", "10:00"))
     city = ann_arbor_city()
-    release = ConstraintBased(data.features(), 1).simulate(data.counts(), 0)
+    release = ConstraintBased(data.features(), 1, rounding="few").simulate(data.counts(), 0)
     trips = trips_of_release(release, city)
     assert len(trips) == release.total
     assert (np.diff(trips.second) >= 0).all()
@@ -28,6 +30,30 @@ def test_riders_of_a_release() -> None:
     few = spread(data.universe, release.index, np.maximum(release.value - 1, 0), city)
     rows = set(zip(trips.origin.tolist(), trips.destination.tolist(), trips.second.tolist(), strict=True))
     assert set(zip(few.origin.tolist(), few.destination.tolist(), few.second.tolist(), strict=True)) <= rows
+
+
+@pytest.mark.parametrize(
+    "asked", [{}, {"budget": "leaves"}, {"rounding": "few"}, {"preset": "paper"}], ids=str
+)
+def test_fleets_gather_what_is_published(asked: dict[str, str]) -> None:
+    """Expected values are gathered on fewer types, and no count of a table changes; all other trips stay as published."""
+    data = ann_arbor(seed=0, hours=("08:00", "09:00"))
+    release = ConstraintBased(data.features(), 1, **asked).simulate(data.counts(), 0)
+    index, value = fleet_counts(release)
+    gathered = not {"rounding", "preset"} & set(asked)
+    assert (len(index) < 0.8 * len(release.index)) if gathered else index is release.index
+    for name in ("total", "time", "zone", "mode"):
+        of = release.features.partition(name).element_of(data.universe.unrank_codes(index))
+        assert np.bincount(of, value, release.features.size(name)).tolist() == release.counts(name).tolist()
+    if asked == {}:
+        few = ConstraintBased(data.features(), 1, rounding="few").simulate(data.counts(), 0)
+        assert np.isin(index, few.index).mean() > 0.95  # as if the release had been made for fleets
+
+
+def test_anything_with_trips_has_riders() -> None:
+    """A release of another kind has no estimates to gather: its trips are taken as they are."""
+    plain = SimpleNamespace(features=None, index=np.array([3]), value=np.array([2]))
+    assert fleet_counts(plain) == (plain.index, plain.value)
 
 
 def test_seconds_are_uniform() -> None:

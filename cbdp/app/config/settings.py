@@ -290,6 +290,18 @@ class PrivacySection:
             Named(Exact()), "feature → how much its error matters: ε is shared for that, from public facts"
         ),
     ] = None
+    public: Annotated[
+        str | Mapping[str, Any] | None,
+        Option(
+            Either(
+                (
+                    Text('a file, or a table like { total = 37714, zone = "zones.csv" }'),
+                    Named(Either((Whole(0), Text("a file")))),
+                ),
+            ),
+            "counts that are public already: feature → count or file, or one CSV or Parquet file by a feature's attributes with a column count",
+        ),
+    ] = None
     ledger: Annotated[str, Option(Text(), "the file that keeps account of what this data set has spent")] = (
         "ledger.sqlite"
     )
@@ -359,7 +371,7 @@ class Config:
         str | None,
         Option(
             Text(choices=("odmts", "opal")),
-            "a known set of features: odmts (origin, destination, time) or opal (taps)",
+            "a known set of features: odmts (origin, destination, time) or opal (taps); days and further dimensions get tables of their own",
         ),
     ] = None
     feature: Annotated[

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from cbdp.app.explain.gaps import Gap, gaps
 from cbdp.app.explain.numbers import (
     ExpectedNoise,
     choices,
@@ -39,6 +40,7 @@ class Explanation:
     noise: tuple[ExpectedNoise, ...]
     choices: Mapping[str, Mapping[str, float]]  # budget → feature → expected error of a count, in trips
     unmeasured: tuple[str, ...]
+    gaps: tuple[Gap, ...]  # dimensions and attributes that no measured table covers
     warnings: tuple[str, ...]
     files: tuple[str, ...]
     request: str
@@ -66,6 +68,7 @@ def explain(plan: Plan) -> Explanation:
         noise=measured,
         choices=choices(plan),
         unmeasured=unmeasured(plan),
+        gaps=gaps(plan),
         warnings=tuple(warnings(plan, measured)),
         files=files(plan),
         request=plan.request,

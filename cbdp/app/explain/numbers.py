@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 
 from cbdp.app.plan import Plan
 from cbdp.errors import InputError
@@ -53,9 +54,18 @@ def choices(plan: Plan) -> dict[str, dict[str, float]]:
     return {name: dict(errors) for name, errors in plan.mechanism.expected_errors(facts).items()}
 
 
+def told_by_others(plan: Plan, noise: ExpectedNoise, bound: float) -> bool:
+    """Whether a table's noise is within a part of its counts once all tables agree: finer ones may tell it better than its own share."""
+    if noise.expected is None:
+        return False
+    error = next(iter(plan.mechanism.expected_errors(DemandFacts(plan.unit.sensitivity)).values()), {})
+    wide = NormalDist().inv_cdf((1 + plan.confidence) / 2)
+    return wide * error.get(noise.feature, math.inf) <= bound * noise.expected
+
+
 def unmeasured(plan: Plan) -> tuple[str, ...]:
-    """Tables that are published without a measurement of their own."""
-    known = {a.feature for a in plan.mechanism.answers()}
+    """Tables that are published without a measurement of their own, and were not public before."""
+    known = {*(a.feature for a in plan.mechanism.answers()), *plan.public}
     return tuple(n for n in plan.features.features if n not in known)
 
 

@@ -6,12 +6,14 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from cbdp.app.explain import gaps as told
 from cbdp.app.explain.numbers import (
     ExpectedNoise,
     choices,
     epsilon_for,
     number,
     percent,
+    told_by_others,
     trips_text,
     unmeasured,
 )
@@ -20,6 +22,7 @@ from cbdp.app.plan import Plan
 from cbdp.app.plan.account import missing
 from cbdp.app.printing import aligned
 from cbdp.errors import InputError
+from cbdp.estimate.public import MEANING
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
 from cbdp.privacy.ledger import Amount
 from cbdp.privacy.unit import Person
@@ -43,6 +46,9 @@ def words(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
             "What budgets would do: expected error of a count in trips",
             [*_choice_table(plan), "", *_wrapped(_choice_remarks(plan))],
         )
+    found = told.gaps(plan)
+    if found:
+        yield from _section("What no table tells apart", _wrapped(f"- {gap}" for gap in found))
     yield from _section("Account", _wrapped(_account(plan)))
     yield from _section("What would be written", written)
     yield from _section("Warnings", _wrapped(warned))
@@ -104,6 +110,8 @@ def _protection(plan: Plan) -> list[str]:
         lines.append(
             f"Of a person with more than {unit.max_trips} trips, {unit.max_trips} chosen at random are counted."
         )
+    if plan.public:
+        lines.append(f"Public already: {', '.join(plan.public)}. {MEANING}")
     return lines
 
 
@@ -181,7 +189,7 @@ def warnings(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
         yield f"{plan.mechanism.name} with these settings is {claim}; `cbdp release` refuses it"
     bound = plan.config.output.noise_bound
     for n in measured:
-        if n.relative is not None and n.relative > bound:
+        if n.relative is not None and n.relative > bound and not told_by_others(plan, n, bound):
             yield (
                 f"{n.feature}: expected relative noise {percent(n.relative)} is above the bound of {percent(bound)} "
                 f"(output.noise_bound); {_cure(plan, n.feature, bound)}"
@@ -192,6 +200,13 @@ def warnings(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
         yield (
             f"privacy.cap is not stated: the ledger will be created with a cap of {plan.account.cap}, so that no "
             "second release fits"
+        )
+    for gap in told.missing(told.gaps(plan)):
+        yield str(gap)
+    if plan.public and isinstance(plan.unit, Person):
+        yield (
+            f"privacy.public states {', '.join(plan.public)}, and at most {plan.unit.max_trips} trips of each person are counted: if "
+            "the public counts are of all trips, the release is scaled up to them"
         )
     counts = None if plan.schema is None else unused_counts(plan.schema, plan.columns, plan.unit)
     if counts is not None:

@@ -15,6 +15,7 @@ from cbdp.features import Universe
 from cbdp.features.calendar import clock_text, seconds_of
 from cbdp.release import load
 from cbdp.transit.city import Ints
+from cbdp.transit.demand import fleet_counts
 from cbdp.transit.modes import period_edges
 from cbdp.trips import count
 
@@ -49,13 +50,11 @@ def read(source: str) -> CountedTrips:
 
 
 def published_trips(folder: str) -> CountedTrips:
-    """The trips of a release."""
+    """The trips of a release, as fleets are sized on them."""
     release = load(folder)
     note = "" if release.secure else "simulation, not a release: its noise came from a seeded source"
     name = Path(folder).absolute().name
-    return CountedTrips(
-        name, release.features.universe, release.index, release.value, internal=False, note=note
-    )
+    return CountedTrips(name, release.features.universe, *fleet_counts(release), internal=False, note=note)
 
 
 def real_trips(source: str, universe: Universe) -> CountedTrips:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from cbdp.app.config import Config, FeatureSection
 from cbdp.app.plan.trips import PLACES
-from cbdp.features import Feature, FeatureDag, Universe, odmts, opal
-from cbdp.features.presets import EXTRA, extra_features
+from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag, Universe
+from cbdp.features.presets import EXTRA, extra_features, opal_features, told_apart
+from cbdp.measuring import DENSE
 from cbdp.parts import did_you_mean
 
 
 def features_of(config: Config, universe: Universe) -> FeatureDag:
     given = [_feature(config, universe, n, entry) for n, entry in enumerate(config.feature)]
-    known = _preset(config, universe) if config.preset else []
+    known = _preset(config, universe, given) if config.preset else []
     if config.preset == "odmts":
         named = {f.name for f in (*known, *given)}
         known += extra_features([n for n in config.privacy.target or () if n in EXTRA and n not in named])
+    ends = (TOTAL, SINGLETON) if config.preset else ()
     for n, feature in enumerate(given):
-        if feature.name in [f.name for f in (*known, *given[:n])]:
+        if feature.name in [*ends, *(f.name for f in (*known, *given[:n]))]:
             raise config.source.error(
                 ("feature", n, "name"),
                 f"there is already a feature {feature.name!r}: give this one another name",
@@ -39,8 +41,11 @@ def _feature(config: Config, universe: Universe, n: int, entry: FeatureSection) 
         return Feature(entry.name, entry.by)
 
 
-def _preset(config: Config, universe: Universe) -> list[Feature]:
-    """The features of a preset, as far as the universe has what they group by."""
+def _preset(config: Config, universe: Universe, given: Sequence[Feature]) -> list[Feature]:
+    """The features of a preset, as far as the universe has what they group by, and then tables for what these do not tell apart.
+
+    Those are added unless the configuration has them: tables of its own by the same name, or by the same attributes.
+    """
     needs = {"odmts": (*PLACES, "time"), "opal": ("tap", "time", "location")}[str(config.preset)]
     for name in needs:
         if name not in universe.dimensions:
@@ -48,10 +53,25 @@ def _preset(config: Config, universe: Universe) -> list[Feature]:
                 ("preset",),
                 f"the preset {config.preset!r} needs the dimension {name!r}: add it to the universe",
             )
-    if config.preset == "opal":
-        return list(opal(universe).features.values())
-    zoned = {"origin.zone", "destination.zone"} <= set(universe.attributes)
-    found = list(odmts(universe, level=4 if zoned else 3).features.values())
+    taps = config.preset == "opal"
+    own = opal_features() if taps else _of_odmts(universe)
+    added = told_apart(universe, own, beside=["tap"] if taps else ())
+    if not taps and not _zoned(universe) and universe.size <= DENSE:
+        added += extra_features(
+            PLACES
+        )  # nothing else tells places apart; every trip type is then a cell of its own
+    names, groups = {f.name for f in given}, [set(f.by) for f in given]
+    return [*own, *(f for f in added if f.name not in names and set(f.by) not in groups)]
+
+
+def _zoned(universe: Universe) -> bool:
+    return {"origin.zone", "destination.zone"} <= set(universe.attributes)
+
+
+def _of_odmts(universe: Universe) -> list[Feature]:
+    found = [Feature("time", by="time")]
+    if _zoned(universe):
+        found.append(Feature("zone", by=["origin.zone", "destination.zone", "time"]))
     return [*found, Feature("mode", by=["mode", "time"])] if "mode" in universe.attributes else found
 
 

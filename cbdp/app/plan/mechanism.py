@@ -11,6 +11,7 @@ from cbdp.app.config.choices import budgets, mechanisms
 from cbdp.app.plan.chosen import check_chosen
 from cbdp.app.plan.features import check_features
 from cbdp.app.plan.prior import weights_of
+from cbdp.app.plan.public_counts import public_counts
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
 from cbdp.mechanisms import Mechanism
 from cbdp.parts import Parts, Setting, settings_of
@@ -24,7 +25,7 @@ def mechanism_of(config: Config, features: FeatureDag, unit: Unit) -> Mechanism:
         cls: type[Mechanism] = mechanisms().get(config.mechanism.name)
     settings = (
         _settings(config, cls, features) | _budget(config, cls, features) | _delta(config, cls, features)
-    )
+    ) | _public(config, cls, features)
     privacy = config.privacy
     where: tuple[str, ...] = ("mechanism",)
     if privacy.target is not None:
@@ -94,6 +95,18 @@ def _budget(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[
             "expected_filled": config.data.expected_filled,
         }
     return made
+
+
+def _public(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
+    """Counts that are public already, for a mechanism that can meet them."""
+    if config.privacy.public is None:
+        return {}
+    if not _has(cls, "public"):
+        raise config.source.error(
+            ("privacy", "public"),
+            f"{cls.name} cannot meet public counts: leave public out, or use constraint-based",
+        )
+    return {"public": public_counts(config, features)}
 
 
 def _delta(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from cbdp.app.plan.source import source_hash
 from cbdp.app.plan.stops import stops_of
 from cbdp.app.plan.trips import Given, check_columns, check_names, columns_of, schema_of, unit_of
 from cbdp.app.plan.universe import universe_of
+from cbdp.estimate.public import total_of
 from cbdp.features import FeatureDag, Universe
 from cbdp.features.places import Stops
 from cbdp.mechanisms import Mechanism
@@ -69,7 +70,12 @@ class Plan:
 
     @property
     def expected_trips(self) -> int | None:
-        return self.config.data.expected_trips
+        return self.config.data.expected_trips or total_of(self.public)
+
+    @property
+    def public(self) -> Mapping[str, Sequence[int]]:
+        """Counts that are public already, by feature."""
+        return getattr(self.mechanism, "public", None) or {}
 
 
 def plan(config: Config) -> Plan:

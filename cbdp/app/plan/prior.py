@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.app.config import Config
-from cbdp.app.plan.public_files import code_of
+from cbdp.app.plan.public_files import code_of, table_of
 from cbdp.app.plan.stops import stop_dimensions
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe, places
@@ -67,29 +67,12 @@ def _by_dimensions(
 
 def _rows(path: Path) -> list[places.Row]:
     """The rows of a public table of weights, as text."""
-    rows = (
-        _parquet_rows(path)
-        if path.suffix.lower() == ".parquet"
-        else places.table_rows(places.text_of(path), path)
-    )
+    rows = table_of(path)
     if not rows or "weight" not in rows[0] or len(rows[0]) < 2:
         raise InputError(
             f"{str(path)!r} holds no weights: give a column 'weight', and 'stop' or the dimensions beside it"
         )
     return rows
-
-
-def _parquet_rows(path: Path) -> list[places.Row]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        held = parquet.read_table(path)
-    except FileNotFoundError:
-        raise InputError(f"there is no file {str(path)!r}") from None
-    except (OSError, pa.ArrowException):
-        raise InputError(f"{str(path)!r} cannot be read as Parquet: it is damaged") from None
-    return [{k: str(v) for k, v in row.items()} for row in held.to_pylist()]
 
 
 def _table(rows: Sequence[places.Row], columns: Sequence[str], of: Sequence[Dimension], file: str) -> Floats:

@@ -1,4 +1,4 @@
-"""Rows of public files: values of dimensions, modes of pairs, weights."""
+"""Rows of public files: values of dimensions, modes of pairs, weights, counts."""
 
 from __future__ import annotations
 
@@ -19,6 +19,26 @@ def rows_with(path: Path, columns: Sequence[str]) -> list[places.Row]:
         if rows and column not in rows[0]:
             raise InputError(f"{str(path)!r} has no column {column!r}: there are {', '.join(rows[0])}")
     return rows
+
+
+def table_of(path: Path) -> list[places.Row]:
+    """The rows of a public CSV or Parquet file, as text."""
+    if path.suffix.lower() == ".parquet":
+        return _parquet_rows(path)
+    return places.table_rows(places.text_of(path), path)
+
+
+def _parquet_rows(path: Path) -> list[places.Row]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        held = parquet.read_table(path)
+    except FileNotFoundError:
+        raise InputError(f"there is no file {str(path)!r}") from None
+    except (OSError, pa.ArrowException):
+        raise InputError(f"{str(path)!r} cannot be read as Parquet: it is damaged") from None
+    return [{k: str(v) for k, v in row.items()} for row in held.to_pylist()]
 
 
 def code_of(value: str, name: str, known: Mapping[str, int], row: int, file: str) -> int:

@@ -47,6 +47,8 @@ def asked_of(config: Config, columns: Mapping[str, str], clock: Clock, mechanism
         "spends": [[p.what, str(p.epsilon), str(p.delta)] for p in spends_of(cost)],
         "cost": [str(cost.epsilon), str(cost.delta)],
     }
+    if mechanism.recipe.public:
+        stated["public"] = dict(mechanism.recipe.public)
     text = json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.estimate.compiler import merge
-from cbdp.estimate.posterior.lattice import lattice
+from cbdp.estimate.posterior.lattice import Lattice, lattice
 from cbdp.estimate.posterior.leaves import posterior
 from cbdp.estimate.posterior.margins import margins
 from cbdp.estimate.posterior.rates import expected, total_of
-from cbdp.estimate.posterior.settings import TUNING
+from cbdp.estimate.posterior.shared import measured_sums, moved_tables, without_shared_errors
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.progress import tell
-from cbdp.solvers.problem import bincount
 
 Floats = NDArray[np.float64]
+
+LEVER = 1.1  # by which rates are multiplied to see how expected counts follow them
 
 
 def expected_leaves(
@@ -37,61 +38,38 @@ def expected_leaves(
     leaves = _leaves(features, measurements)
     tables = merge(features, (m for m in measurements if m.feature != SINGLETON and len(m.values)))
     measurements = [*tables.values(), leaves]
-    law = leaves.noise
-    assert law is not None
+    sums = measured_sums(features, measurements)
+    assert leaves.noise is not None
     noisy = leaves.values.astype(float)
-    table = lattice(noisy, law)
-    codes = features.universe.unrank_codes(np.arange(features.universe.size))
-    rate = expected(noisy, codes, margins(features, measurements), total_of(measurements), table, prior, _say)
+    table = lattice(noisy, leaves.noise)
+    rate = _rates(features, measurements, noisy, table, prior, _said(0.0))
     found = posterior(noisy, rate, table)
-    mean = _raked(features, measurements, found.mean, found.variance)
-    return Measurement(SINGLETON, mean, variance=found.variance)
-
-
-def _say(done: float) -> None:
-    tell("expected counts", done)
-
-
-def _raked(
-    features: FeatureDag, measurements: Sequence[Measurement], mean: Floats, variance: Floats
-) -> Floats:
-    """Leaves whose sum misses a well-measured count by more than both claim share an error: take it away.
-
-    The program that reconciles leaves and features takes the leaves' errors for independent, and would believe their sums.
-    Leaves bear it by their variance: those that are known well stay. Coarse features come last, so that theirs hold.
-    """
-    whole = [
-        m for m in measurements if m.feature != SINGLETON and m.variance is not None and m.elements is None
-    ]
-    for m in sorted(whole, key=lambda m: -len(m.values)):
-        inside = features.cells.element_of_cell[m.feature][features.cell_of_leaf]
-        size = len(m.values)
-        held, spread = bincount(inside, mean, size), bincount(inside, variance, size)
-        assert m.variance is not None
-        missed = m.values - held
-        clear = m.variance <= np.minimum((TUNING.clear * held) ** 2, spread)
-        told = clear & (missed**2 > TUNING.raking_sure**2 * (m.variance + spread))
-        if told.any():
-            mean = _shifted(
-                mean, variance, inside, np.where(told, np.maximum(m.values, TUNING.least_left * held), held)
-            )
-    return mean
-
-
-def _shifted(mean: Floats, variance: Floats, inside: NDArray[Any], wanted: Floats) -> Floats:
-    """Leaves moved in proportion to their variance until they add up as wanted; none falls below a part of itself."""
-    shift, moved = np.zeros(len(wanted)), mean
-    for _ in range(TUNING.raking_rounds):
-        moved = mean + shift[inside] * variance
-        free = moved > TUNING.least_left * mean
-        moved = np.where(free, moved, TUNING.least_left * mean)
-        lacking = wanted - bincount(inside, moved, len(wanted))
-        if np.abs(lacking).max() <= TUNING.raking_near * (1.0 + np.abs(wanted).max()):
-            break
-        shift += lacking / np.maximum(
-            bincount(inside, np.where(free, variance, 0.0), len(wanted)), TUNING.certain
+    if sums:
+        more = posterior(noisy, LEVER * rate, table)
+        lever = np.clip((more.mean - found.mean) / math.log(LEVER), 0.0, None)
+        again = posterior(
+            noisy, _rates(features, moved_tables(measurements, sums), noisy, table, prior, _said(0.5)), table
         )
-    return moved
+        cells = features.cell_of_leaf, features.cells.size
+        found = without_shared_errors(sums, *cells, found, lever, again.mean)
+    return Measurement(SINGLETON, found.mean, variance=found.variance)
+
+
+def _rates(
+    features: FeatureDag,
+    measurements: Sequence[Measurement],
+    noisy: Floats,
+    table: Lattice,
+    prior: Floats | None,
+    said: Callable[[float], None],
+) -> Floats:
+    codes = features.universe.unrank_codes(np.arange(features.universe.size))
+    return expected(noisy, codes, margins(features, measurements), total_of(measurements), table, prior, said)
+
+
+def _said(first: float) -> Callable[[float], None]:
+    """Tells of the first or the second half of the work."""
+    return lambda done: tell("expected counts", first + done / 2)
 
 
 def _leaves(features: FeatureDag, measurements: Sequence[Measurement]) -> Measurement:

@@ -82,16 +82,23 @@ class Tuning:
         2.0  # standard errors from which the strata's means are believed to differ from the expected
     )
 
-    # Leaves that share an error (estimate.py)
-    raking_sure: float = (
-        3.0  # standard errors by which a sum must miss what was measured: chance, once in seventy (Laplace)
+    # Errors that leaves share (shared.py)
+    moved: float = 0.5  # deviations of its noise by which a table is moved to see what follows it
+    most_followed: float = 0.95  # of a table's noise that sums of leaves are taken to have followed
+    usually_followed: float = 0.6  # what is taken where it cannot be seen
+    shared_range: tuple[float, float] = (-1.0, 4.0)  # decimal logarithms of excess variances that are weighed
+    shared_steps: int = (
+        41  # so many of them; no excess at all has half of the belief, smaller ones more than large ones
     )
-    clear: float = (
-        0.25  # relative noise up to which a measured count, known better than its leaves' sum, may move them
-    )
-    least_left: float = 0.1  # of a leaf is left, however much its sums are too high
-    raking_rounds: int = 8
-    raking_near: float = 1e-9  # of a sum: what it may still be off
+    shared_group: int = 40  # elements of a feature that are judged together
+    shared_groups: int = 8  # groups at most
+    shared_few: int = 3  # elements up to which a group is judged by a normal law
+    shared_heavy: float = 0.4  # what squares of Laplace noise tell, by what those of normal noise do
+    shared_looked: int = 2**13  # elements of a group that are looked at
+    shared_turns: int = 6  # times that effects are predicted, the later ones at half a step
+    shared_near: float = 1e-3  # change of an effect at which that ends
+    shared_exact: float = 1e-6  # residual of the linear system
+    shared_steps_most: int = 300  # steps that it may take
 
     # Universes too large to list (sparse.py)
     active: tuple[float, ...] = (

@@ -9,7 +9,7 @@ from typing import Any
 from cbdp.errors import BudgetError, InputError
 from cbdp.features import FeatureDag
 from cbdp.parts import Parts, instance_of
-from cbdp.privacy.budget.base import Asked, Budget, DemandFacts
+from cbdp.privacy.budget.base import Asked, Budget, DemandFacts, Standing
 from cbdp.privacy.numbers import Number, positive
 
 BUDGETS: Parts[Budget] = Parts(
@@ -93,6 +93,7 @@ __all__ = [
     "Budget",
     "BudgetLike",
     "DemandFacts",
+    "Standing",
     "measured_levels",
     "shares",
 ]

@@ -21,6 +21,7 @@ class DemandFacts:
     trips: float | None = None
     filled: float | None = None  # share of the trip types that hold any trips
     law: str = "geometric"  # of the noise
+    public: tuple[str, ...] = ()  # features whose counts are public already: nothing is spent on them
 
     def __post_init__(self) -> None:
         if self.trips is not None:
@@ -44,6 +45,30 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """How shares serve a target. A specialist for a feature spends all of ε on it.
+
+    `worst` is the largest weight × error / error of the specialist over the features of the target, with weights as parts of the largest
+    one; `bound` is the least that this could be with any shares that give single trip types as much as `leaves`.
+    """
+
+    target: Mapping[str, Fraction]
+    worst: float
+    bound: float
+    leaves: Fraction = Fraction(0)
+
+    def __str__(self) -> str:
+        serves = ", ".join(f"{name} {weight}" for name, weight in self.target.items())
+        alike = len({*self.target.values()}) == 1
+        weighed = "" if alike else ", times its weight (1 for the largest),"
+        others = f" that give {self.leaves} of ε to single trip types" if self.leaves else ""
+        return (
+            f"Shares are worked out for the target {serves}. The worst error among these{weighed} is {self.worst:.2f} times that of a "
+            f"specialist, who spends all of ε on one table. No shares{others} bring it below {self.bound:.2f}."
+        )
+
+
+@dataclass(frozen=True)
 class Budget(ABC):
     """A named way to share ε. Subclass it, set the class data, implement `split`."""
 
@@ -55,3 +80,7 @@ class Budget(ABC):
     @abstractmethod
     def split(self, asked: Asked) -> dict[str, Fraction]:
         """Shares for the levels, in their order; they add up to ε exactly."""
+
+    def standing(self, asked: Asked) -> Standing | None:  # noqa: ARG002
+        """How well its shares serve what they are for; None for a budget that goes by position alone."""
+        return None

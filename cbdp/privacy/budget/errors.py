@@ -2,16 +2,20 @@
 
 What is worked out rests on sizes, noise laws, the unit's sensitivity, an order of magnitude of trips, and this model.
 
-1. *Noise.* An element of feature i is known from its own measurement, with the exact variance V_i of the noise that ε_i buys, and
-   from every measured feature f that refines it: there n_f/n_i elements add up to it, with variance n_f/n_i · V_f. They
-   combine by inverse variance. What coarser features say of it is left out.
+1. *Noise.* All measurements are reconciled by least squares, weighed by inverse variance, on a balanced design
+   (`cbdp.privacy.budget.strata`): finer features add up to coarser ones, coarser ones correct finer ones, and features that cross help one
+   another through what they have in common. The noise of each measurement has the exact variance that its part of ε buys.
 2. *Signal.* What is known to be small cannot be far off, and most counts are small. Of T trips an element holds μ = T/n_i on
-   average. A share φ of the elements holds any trips, μ/φ each on average, log-normally with σ² = `SPREAD` (two in three within
-   a factor of four of the middle). One that holds x is off by x²·V′/(x² + V′): the risk of an estimate that shrinks each
-   count as is best for its size. V′ is V, or more where few elements are filled: to stand out among empty ones a
-   count must exceed the noise's scale b by a factor ln(1/φ), for the tail of the noise is exp(−x/b); so
-   V′ = V · max(1, ln²(1/φ)/2). The share of trip types that are filled is stated, or what Poisson counts have whose means are
-   twice as uneven as that; an element of k types is filled when one of them is. With unknown T nothing is shrunk.
+   average. A share φ of the elements holds any trips, m = μ/φ each on average: one, and a log-normal number more. The logarithm of these has variance
+   σ² = `SPREAD` for single trip types, and less for coarser features, in proportion to ln n_i: every doubling of the elements adds as much
+   unevenness, and the total has none. An element that holds x is off by x²·V/(x² + V): the risk of an estimate that shrinks each
+   count as is best for its size. Where few elements are filled, a count drowns among the noise of empty ones, and is off by all of x²,
+   unless it exceeds b·ln(1/φ): the tail of noise of scale b = √(V/2) is exp(−x/b). The step is rounded off. The share of trip
+   types that are filled is stated, or what Poisson counts have whose means are twice as uneven as that; an element of k types is filled when one
+   of them is, and as types in use are neighbours, k^0.8 of them have a say. With unknown T nothing is shrunk.
+3. *Sums of shrunk trip types.* Tables are told by trip types that were shrunk already: less noise is added up than was measured, but errors that
+   shrinking makes are shared. In sums a trip type counts with the geometric mean of the two variances. That is no theorem: it lies halfway, and
+   fits simulated releases (docs/accuracy.md).
 """
 
 from __future__ import annotations
@@ -24,15 +28,18 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.features import FeatureDag
+from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.budget.base import DemandFacts
+from cbdp.privacy.budget.strata import TINY, Strata, strata_of
 from cbdp.privacy.laws import LAWS, Law
 
 Floats = NDArray[np.float64]
 
-SPREAD = 2.0  # variance of the logarithm of counts that are not 0
+SPREAD = 2.25  # variance of the logarithm of what trip types hold beyond one trip
+GATHERED = 0.8
 NODES = np.arange(-8.0, 12.0, 0.1)  # standard deviations from the middle; squares weigh the upper tail
 WEIGHTS = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
+CERTAIN = 1e30  # precision of what is public
 LARGEST = 500.0  # ε/Δ of one answer from which there is no noise to speak of
 
 
@@ -43,57 +50,80 @@ class Signal:
     filled: float
     square: Floats  # of the counts that are not 0, at the nodes of their law
 
-    def error(self, variance: float) -> tuple[float, float]:
-        """The error variance that noise of this variance leaves, and its slope."""
-        blur = max(1.0, math.log(self.filled) ** 2 / 2.0)  # V′/V
-        kept = self.square / (self.square + variance * blur)
-        return self.filled * float(WEIGHTS @ kept) * blur * variance, self.filled * float(
-            WEIGHTS @ kept**2
-        ) * blur
+    def error(self, variance: Floats) -> Floats:
+        """The error variance that noise of this variance leaves."""
+        noise = variance[..., None]
+        drowned = noise / 2.0 * math.log(self.filled) ** 2  # the square of what stands out
+        lost = drowned**2 / (drowned**2 + self.square**2)
+        each = self.square * (lost + (1.0 - lost) * noise / (self.square + noise))
+        made: Floats = self.filled * (each @ WEIGHTS)
+        return made
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The error that is to be expected of every feature (columns) when measured features (rows) get parts of ε."""
+    """The error that is to be expected of every feature when measured features get parts of ε."""
 
-    names: tuple[str, ...]
+    strata: Strata
     measured: tuple[str, ...]
-    adds: Floats  # what a measured feature lends to each feature of its precision; 0 where it does not refine it
     rate: float  # ε/Δ
     signals: tuple[Signal | None, ...]  # None: nothing is known
     law: type[Law]
+    public: tuple[str, ...] = ()  # features whose counts are known
 
-    def errors(self, part: Floats) -> tuple[Floats, Floats]:
-        """Error variance of one element of each feature, and how it changes with each measured feature's part."""
-        precision, steeper = self.law.precision(np.minimum(part * self.rate, LARGEST))
-        variance = 1.0 / np.maximum(precision @ self.adds, np.finfo(float).tiny)
-        error, slope = self._shrunk(variance)
-        return error, -slope * variance**2 * self.adds * (steeper * self.rate)[:, None]
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.strata.names
+
+    def precision(self, part: Floats) -> Floats:
+        """Of one measured count, for each of these parts of ε; 0 where nothing is spent."""
+        asked = np.minimum(part * self.rate, LARGEST)
+        spent = asked > 0
+        made = np.zeros(asked.shape)
+        made[spent] = self.law.precision(asked[spent])[0]
+        return made
+
+    def errors(self, precision: Floats) -> Floats:
+        """Error variance of a count of each feature (last axis), given the precision of each measured one (last axis)."""
+        every = np.zeros((*precision.shape[:-1], len(self.names)))
+        every[..., [self.names.index(name) for name in self.measured]] = precision
+        every[..., [self.names.index(name) for name in self.public]] = CERTAIN
+        made = self._shrunk(self.strata.variance(every))
+        leaves = self.names.index(SINGLETON)
+        if self.signals[leaves] is not None:
+            made[..., :leaves] = self._shrunk(self._in_sums(every, made[..., leaves]))[..., :leaves]
+        return made
+
+    def _in_sums(self, precision: Floats, error: Floats) -> Floats:
+        """Variances where leaves add up with less noise than they have: geometric means of that and of what shrinking leaves."""
+        leaves = self.names.index(SINGLETON)
+        sums = precision.copy()
+        sums[..., leaves] = np.sqrt(precision[..., leaves] / np.maximum(error, TINY))
+        return self.strata.variance(sums)
 
     def alone(self) -> Floats:
-        """The error of each feature, had it all of ε to itself."""
-        precision, _ = self.law.precision(np.array(min(self.rate, LARGEST)))
-        return self._shrunk(np.full(len(self.names), 1.0 / precision))[0]
+        """The error variance of each feature, had it all of ε to itself: that of a specialist."""
+        noise = 1.0 / self.precision(np.ones(1))
+        return self._shrunk(np.repeat(noise, len(self.names)))
 
-    def _shrunk(self, variance: Floats) -> tuple[Floats, Floats]:
-        pairs = [
-            (v, 1.0) if s is None else s.error(v)
-            for s, v in zip(self.signals, variance.tolist(), strict=True)
-        ]
-        error, slope = np.array(pairs).T
-        return error, slope
+    def ratios(self, part: Floats) -> Floats:
+        """How many times the specialist's error that of each feature is (last axis), given the measured ones' parts of ε."""
+        made: Floats = np.sqrt(self.errors(self.precision(part)) / self.alone())
+        return made
+
+    def _shrunk(self, variance: Floats) -> Floats:
+        made = variance.copy()
+        for column, signal in enumerate(self.signals):
+            if signal is not None:
+                made[..., column] = signal.error(variance[..., column])
+        return made
 
 
 def model(features: FeatureDag, measured: Sequence[str], epsilon: Fraction, facts: DemandFacts) -> Model:
     """The model of errors for these measured features."""
-    names = tuple(features.features)
-    adds = np.zeros((len(measured), len(names)))
-    for row, fine in enumerate(measured):
-        for column, coarse in enumerate(names):
-            if fine == coarse or features.graph.has_edge(fine, coarse):
-                adds[row, column] = features.size(coarse) / features.size(fine)
     rate = float(epsilon / Fraction(facts.sensitivity))
-    return Model(names, tuple(measured), adds, rate, tuple(_signals(features, facts)), LAWS.get(facts.law))
+    signals = tuple(_signals(features, facts))
+    return Model(strata_of(features), tuple(measured), rate, signals, LAWS.get(facts.law), facts.public)
 
 
 def _signals(features: FeatureDag, facts: DemandFacts) -> Iterator[Signal | None]:
@@ -101,11 +131,14 @@ def _signals(features: FeatureDag, facts: DemandFacts) -> Iterator[Signal | None
         yield from [None] * len(features.features)
         return
     trips, types = float(facts.trips), features.universe.size
-    filled = _filled(trips / types) if facts.filled is None else float(facts.filled)
+    filled = _filled(trips / types) if facts.filled is None else min(float(facts.filled), trips / types)
     for name in features.features:
         size = features.size(name)
-        any_of = 1.0 if filled >= 1 else -math.expm1(types / size * math.log1p(-filled))
-        yield Signal(any_of, _log_normal(trips / size / any_of, SPREAD) ** 2)
+        apart = (types / size) ** GATHERED
+        any_of = 1.0 if filled >= 1 else -math.expm1(apart * math.log1p(-filled))
+        uneven = SPREAD * math.log(size) / max(math.log(types), 1.0)
+        beyond_one = max(trips / size / any_of - 1.0, 0.0)
+        yield Signal(any_of, (1.0 + _log_normal(beyond_one, uneven)) ** 2)
 
 
 def _log_normal(mean: float, spread: float) -> Floats:
@@ -131,5 +164,6 @@ def expected_errors(
     """
     epsilon = sum(given.values(), Fraction(0))
     made = model(features, list(given), epsilon, facts or DemandFacts())
-    errors = np.sqrt(made.errors(np.array([float(share / epsilon) for share in given.values()]))[0])
+    part = np.array([float(share / epsilon) for share in given.values()])
+    errors = np.sqrt(made.errors(made.precision(part)))
     return dict(zip(made.names, errors.tolist(), strict=True))

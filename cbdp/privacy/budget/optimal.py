@@ -1,35 +1,40 @@
-"""The split of ε with the least expected loss for a target: how much the error of each feature matters.
+"""The split of ε that serves a target best: how much the error of each feature matters.
 
-The loss is the sum over the target of weight × error variance / the error variance if all of ε went to that feature. It is
-free of scale: of two features with equal weights neither counts for more because its counts are larger. Errors are those of
+A *specialist* for a feature spends all of ε on it. The errors that a split leaves are so many times the specialists', and what is
+minimised is the worst of weight × ratio over the features of the target (then the second worst, and so on). Twice the weight asks for half
+the ratio. Ratios are free of scale: no feature counts for more because its counts are larger. Errors are those of
 `cbdp.privacy.budget.errors`.
 
-The split is in thousandths of ε, and every measured feature gets at least a hundredth: a table about which nothing was
-asked is published all the same, and helps to tell what to expect of each leaf.
+The split is in thousandths of ε. Every measured feature gets at least a hundredth, or less so that those outside the target cost at most
+4 % together: they are published all the same, and help to tell what to expect of each trip type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
-from cbdp.features import FeatureDag
+from cbdp.features import SINGLETON, FeatureDag
 from cbdp.features.presets import EXTRA
-from cbdp.privacy.budget.base import Asked, Budget, DemandFacts
+from cbdp.privacy.budget.base import Asked, Budget, DemandFacts, Standing
 from cbdp.privacy.budget.errors import Model, model
+from cbdp.privacy.budget.search import least_worst
 from cbdp.privacy.numbers import positive
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Target = Mapping[str, Any]
 
 UNITS = 1000  # parts that ε is dealt out in
-LEAST = 10  # parts that every measured feature gets
-BETTER = 1e-9  # of the loss: what a part must gain to be moved
+LEAST, TOGETHER = 10, 40  # parts that every measured feature gets, but no more than so many in all
+FINE = 10 * UNITS  # parts for what is compared with and not spent
 
 
 @dataclass(frozen=True)
@@ -41,9 +46,16 @@ class Optimal(Budget):
     needs_target: ClassVar[bool] = True
 
     def split(self, asked: Asked) -> dict[str, Fraction]:
+        return optimal(asked.features, asked.levels, asked.epsilon, self.target(asked), asked.facts)
+
+    def standing(self, asked: Asked) -> Standing:
+        return standing(asked.features, self.split(asked), self.target(asked), asked.facts)
+
+    def target(self, asked: Asked) -> dict[str, Fraction]:
+        """What is asked for, checked."""
         if asked.target is None:
             raise InputError("budget 'optimal' without a target: say what matters, like {'singleton': 1}")
-        return optimal(asked.features, asked.levels, asked.epsilon, asked.target, asked.facts)
+        return check_target(asked.target, asked.features)
 
 
 def check_target(target: Any, features: FeatureDag) -> dict[str, Fraction]:
@@ -63,93 +75,73 @@ def optimal(
     features: FeatureDag,
     levels: Sequence[str],
     epsilon: Fraction,
-    target: Mapping[str, Any],
+    target: Target,
     facts: DemandFacts | None = None,
+    leaves: Fraction | None = None,
 ) -> dict[str, Fraction]:
-    """Shares of ε with the least expected loss for a target, in the order of the levels; they add up to ε exactly.
+    """Shares of ε that serve a target best, in the order of the levels; they add up to ε exactly.
+
+    `leaves` is the part of ε that single trip types get at least.
 
     >>> from cbdp.features import Universe
     >>> dag = FeatureDag(Universe(origin=["A", "B", "C"], time=range(8)), [])
-    >>> shares = optimal(dag, ["total", "singleton"], Fraction(1), {"singleton": 1, "total": 1})
+    >>> shares = optimal(dag, ["total", "singleton"], Fraction(1), {"singleton": 3, "total": 1})
     >>> {name: str(e) for name, e in shares.items()}
-    {'total': '489/1000', 'singleton': '511/1000'}
+    {'total': '27/125', 'singleton': '98/125'}
     """
-    loss = _Loss(model(features, levels, epsilon, facts or DemandFacts()), check_target(target, features))
-    units = max(UNITS, 2 * LEAST * len(levels))
-    best = min((_descended(loss, start, LEAST / units) for start in _starts(loss)), key=loss)
-    parts = _polished(loss, _whole(best, units), units)
-    return {name: epsilon * Fraction(int(n), units) for name, n in zip(levels, parts, strict=True)}
+    wanted, facts = check_target(target, features), facts or DemandFacts()
+    known = _KEPT.setdefault(features, {})
+    asked = (tuple(levels), epsilon, tuple(sorted(wanted.items())), facts, leaves)
+    if asked not in known:
+        known[asked] = _split(model(features, levels, epsilon, facts), wanted, leaves)
+    return {name: epsilon * part for name, part in zip(levels, known[asked], strict=True)}
 
 
-class _Loss:
-    """The logarithm of the loss of a split, and its slope."""
+_KEPT: WeakKeyDictionary[FeatureDag, dict[Hashable, list[Fraction]]] = WeakKeyDictionary()
 
-    def __init__(self, of: Model, target: Mapping[str, Fraction]) -> None:
+
+def _split(of: Model, target: Mapping[str, Fraction], leaves: Fraction | None) -> list[Fraction]:
+    levels, many = of.measured, len(of.measured)
+    units = max(UNITS, 2 * many)
+    own = int((leaves or 0) * units)
+    spare = TOGETHER - own if own <= TOGETHER and SINGLETON not in target else TOGETHER
+    least = np.full(many, max(1, min(LEAST, spare // max(1, many - 1))))
+    if SINGLETON in levels:
+        least[levels.index(SINGLETON)] = max(own, least[0])
+    return [Fraction(int(n), units) for n in least_worst(_Judge(of, target, units), units, least)]
+
+
+def standing(
+    features: FeatureDag,
+    given: Mapping[str, Fraction],
+    target: Target,
+    facts: DemandFacts | None = None,
+    leaves: Fraction = Fraction(0),
+) -> Standing:
+    """How shares serve a target, by the model of errors, beside any that give single trip types such a part of ε."""
+    epsilon, wanted = sum(given.values(), Fraction(0)), check_target(target, features)
+    of = model(features, list(given), epsilon, facts or DemandFacts())
+    judge = _Judge(of, wanted, FINE)
+    least = np.array([int(leaves * FINE) if name == SINGLETON else 0 for name in given])
+    best = least_worst(judge, FINE, least)
+    own = of.precision(np.array([float(share / epsilon) for share in given.values()]))
+    worst, bound = (float(np.exp(judge.of_precision(p).max())) for p in (own, judge.bought[best]))
+    return Standing(wanted, worst, min(worst, bound), leaves)
+
+
+class _Judge:
+    """Splits in whole parts → logarithms of weight × ratio to the specialist, for each feature of the target."""
+
+    def __init__(self, of: Model, target: Mapping[str, Fraction], units: int) -> None:
         self.of = of
-        wanted = np.array([float(target.get(name, 0)) for name in of.names])
-        self.weight: Floats = wanted / wanted.sum() / of.alone()
+        self.bought = of.precision(np.arange(units + 1) / units)
+        self.wanted = [of.names.index(name) for name in target]
+        weight = np.array([float(weight) for weight in target.values()])
+        self.base: Floats = np.log(weight / weight.max()) - 0.5 * np.log(of.alone()[self.wanted])
 
-    def __call__(self, part: Floats) -> float:
-        return float(np.log(self.of.errors(part)[0] @ self.weight))
+    def __call__(self, parts: Ints) -> Floats:
+        return self.of_precision(self.bought[parts])
 
-    def slope(self, part: Floats) -> Floats:
-        error, change = self.of.errors(part)
-        made: Floats = change @ self.weight / (error @ self.weight)
+    def of_precision(self, precision: Floats) -> Floats:
+        made: Floats = self.base + 0.5 * np.log(self.of.errors(precision)[..., self.wanted])
         return made
-
-
-def _starts(loss: _Loss) -> list[Floats]:
-    """The loss has several valleys (a table may be bought by itself or with its leaves): begin in each."""
-    many = len(loss.of.measured)
-    even = np.full(many, 1.0 / many)
-    return [even, *(0.5 * even + 0.5 * own for own in np.eye(many))]
-
-
-def _descended(loss: _Loss, start: Floats, least: float) -> Floats:
-    from scipy.optimize import minimize
-
-    found = minimize(
-        loss,
-        start,
-        jac=loss.slope,
-        method="SLSQP",
-        bounds=[(least, 1.0)] * len(start),
-        constraints={"type": "eq", "fun": lambda a: a.sum() - 1.0, "jac": lambda a: np.ones(len(a))},
-        options={"maxiter": 200, "ftol": 1e-12},
-    ).x
-    kept = np.maximum(found, least)
-    made: Floats = least + (kept - least) * (1 - least * len(kept)) / max(
-        (kept - least).sum(), np.finfo(float).tiny
-    )
-    return made if loss(made) < loss(start) else start
-
-
-def _whole(part: Floats, units: int) -> NDArray[np.int64]:
-    """Whole parts nearest to these that add up, none below the least."""
-    exact = part * units
-    down = np.maximum(np.floor(exact + 1e-9), LEAST).astype(np.int64)
-    order = np.argsort(down - exact, kind="stable")
-    for n in order[: max(0, units - int(down.sum()))]:
-        down[n] += 1
-    while down.sum() > units:  # the least was more than some had
-        down[np.argmax(down)] -= 1
-    return down
-
-
-def _polished(loss: _Loss, parts: NDArray[np.int64], units: int) -> NDArray[np.int64]:
-    """One part at a time moved to where it gains most, until none does: the last digits owe nothing to the search."""
-    now = loss(parts / units)
-    for _ in range(units):
-        tried: list[tuple[float, int, NDArray[np.int64]]] = []
-        for giver in np.flatnonzero(parts > LEAST):
-            for taker in range(len(parts)):
-                if taker != giver:
-                    moved = parts.copy()
-                    moved[giver] -= 1
-                    moved[taker] += 1
-                    tried.append((loss(moved / units), len(tried), moved))
-        best = min(tried, key=lambda t: t[:2], default=(now, 0, parts))
-        if best[0] >= now - BETTER:
-            break
-        now, parts = best[0], best[2]
-    return parts

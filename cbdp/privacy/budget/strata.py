@@ -14,23 +14,23 @@ Real zones differ in size, and modes go with distance: measurements then overlap
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.features import SINGLETON, FeatureDag
+from cbdp.features import FeatureDag
 
 Floats = NDArray[np.float64]
 Grouping = frozenset[str]  # all attributes that its elements tell
 
-TINY = float(np.finfo(float).tiny)
+TINY = 1e-100  # precision of what nothing measured tells
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class Strata:
     """The strata of a feature DAG."""
 
     names: tuple[str, ...]  # of the features
@@ -45,12 +45,12 @@ class Design:
         return made
 
 
-def design(features: FeatureDag) -> Design:
+def strata_of(features: FeatureDag) -> Strata:
     """The strata of these features; worked out once.
 
     >>> from cbdp.features import Feature, Universe
     >>> dag = FeatureDag(Universe(origin=range(6), time=range(4)), [Feature("time", by="time"), Feature("from", by="origin")])
-    >>> design(dag).names, design(dag).degrees.tolist()
+    >>> strata_of(dag).names, strata_of(dag).degrees.tolist()
     (('total', 'time', 'from', 'singleton'), [1.0, 3.0, 5.0, 15.0])
     """
     found = _KEPT.get(features)
@@ -59,19 +59,19 @@ def design(features: FeatureDag) -> Design:
     return found
 
 
-_KEPT: WeakKeyDictionary[FeatureDag, Design] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[FeatureDag, Strata] = WeakKeyDictionary()
 
 
-def _worked_out(features: FeatureDag) -> Design:
+def _worked_out(features: FeatureDag) -> Strata:
     tells = {name: _tells(features, name) for name in features.features}
     strata = _strata(features, tells)
     degrees: dict[Grouping, float] = {}
     for grouping, size in strata:  # coarse ones first
         degrees[grouping] = max(0.0, size - sum(d for other, d in degrees.items() if other < grouping))
-    return Design(
+    return Strata(
         tuple(tells),
         np.array([float(features.size(name)) for name in tells]),
-        np.array([*degrees.values()]),
+        np.array([*degrees.values()], dtype=float),
         np.array([[float(grouping <= told) for told in tells.values()] for grouping in degrees]),
     )
 
@@ -85,12 +85,24 @@ def _tells(features: FeatureDag, name: str) -> Grouping:
 def _determines(features: FeatureDag, name: str, attribute: str) -> bool:
     universe, by = features.universe, features.features[name].by
     wanted = universe.attribute(attribute)
-    if attribute in by or set(wanted.of) <= set(by):
+    if attribute in by or set(wanted.of) <= set(by) or len(wanted.labels) == 1:
         return True
-    spanned = {dim for a in by for dim in universe.attribute(a).of}
-    if not set(wanted.of) <= spanned or len(wanted.labels) > features.size(name):
-        return len(wanted.labels) == 1
-    return universe.partition([*by, attribute]).size == features.size(name)
+    near = _connected(features, by, set(wanted.of))
+    if not near:
+        return False
+    alone = universe.partition(near).size
+    return len(wanted.labels) <= alone and universe.partition([*near, attribute]).size == alone
+
+
+def _connected(features: FeatureDag, by: Sequence[str], dims: set[str]) -> list[str]:
+    """Those of some attributes that share dimensions with these, or with one that does: the others tell nothing of these."""
+    reached, of = set(dims), {a: set(features.universe.attribute(a).of) for a in by}
+    while True:
+        near = [a for a in by if of[a] & reached]
+        further = reached.union(*(of[a] for a in near))
+        if further == reached:
+            return near
+        reached = further
 
 
 def _strata(features: FeatureDag, tells: dict[str, Grouping]) -> list[tuple[Grouping, int]]:
@@ -110,6 +122,8 @@ def _size(features: FeatureDag, grouping: Grouping) -> int:
     """The number of elements of a grouping; attributes of dimensions that it tells anyway add none."""
     attributes = features.universe.attributes
     needed = [
-        a for a in sorted(grouping) if a in features.universe.dimensions or not {*attributes[a].of} <= grouping
+        a
+        for a in sorted(grouping)
+        if a in features.universe.dimensions or not {*attributes[a].of} <= grouping
     ]
     return features.universe.partition(needed).size

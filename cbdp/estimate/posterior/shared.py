@@ -1,0 +1,241 @@
+"""Errors that leaves share, and what measured sums say about them.
+
+Expected counts are products of factors. A factor that is off by a per cent moves every leaf that it was applied to, so a
+sum of leaves is off by far more than independent errors would be. The model: every element of every measured feature has an
+effect b of its own on the logarithm of its leaves' rates, and a leaf moves by ℓ·b, where the lever ℓ is the slope of its expected count in that
+logarithm: its variance where counts are Poisson, whatever the noise; its mean where the noise tells nothing of it. So a sum of leaves with independent variances adding up to g and levers adding up to L has the
+variance g + τ²L², τ² being that of the effects.
+
+How large effects are is judged by how far the sums miss what was measured. They were predicted from the same measurements,
+so they miss them by less than their errors: E (c − M)² = (R + H)(1 − f), where c has noise of variance R, M is the leaves' sum,
+f is by how much M follows c (it is told by predicting again from tables that were moved a little), and H is the
+variance at which it is best to weigh M against c. The excess of H over g is averaged over a prior that is spread over all orders of magnitude,
+within groups of elements of about the same g.
+
+Then the effects are estimated from all tables together (best linear prediction, repeated until sums are met as they
+should be), and leaves are moved by them. What is left are independent errors, which the program can weigh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, cg
+
+from cbdp.estimate.posterior.lattice import TINY
+from cbdp.estimate.posterior.leaves import ExpectedLeaves
+from cbdp.estimate.posterior.settings import TUNING
+from cbdp.features import SINGLETON, FeatureDag
+from cbdp.privacy.measurement import Measurement
+from cbdp.solvers.problem import bincount
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_EXCESS = np.concatenate([[0.0], np.logspace(*TUNING.shared_range, TUNING.shared_steps)])
+_BELIEF = np.concatenate([[1.0], _EXCESS[1:] ** -1 / np.sum(_EXCESS[1:] ** -1)]) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """One measured feature, over the cells."""
+
+    name: str
+    element: Any  # of each cell
+    told: Floats
+    noise: Floats  # its variance
+    moved: Floats  # by how many deviations each count is moved to see what follows it
+
+    def of(self, by_cell: Floats) -> Floats:
+        return bincount(self.element, by_cell, len(self.told))
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """How much the leaves of each element of a feature are off together."""
+
+    sums: Sums
+    spread: Floats  # τ², the variance of an effect
+    whole: Floats  # the variance of the leaves' sum, all effects included
+
+
+def measured_sums(features: FeatureDag, measurements: Iterable[Measurement]) -> list[Sums]:
+    """The features that are measured as a whole and with known noise, fine ones first."""
+    whole = [
+        m
+        for m in measurements
+        if m.feature != SINGLETON and m.variance is not None and m.elements is None and len(m.values)
+    ]
+    whole.sort(key=lambda m: (-len(m.values), m.feature))
+    names = [m.feature for m in whole]
+    return [
+        Sums(
+            m.feature,
+            features.cells.element_of_cell[m.feature],
+            m.values.astype(float),
+            np.maximum(m.variance, TUNING.certain),
+            _moves(features, m.feature, names),
+        )
+        for m in whole
+    ]
+
+
+def _moves(features: FeatureDag, name: str, measured: Sequence[str]) -> Floats:
+    """Up or down by one, at random but always the same; what coarser features would see of it is taken out."""
+    rng = np.random.default_rng(features.size(name))
+    made = rng.choice([-1.0, 1.0], features.size(name))
+    for coarser in measured:
+        if coarser != name and features.graph.has_edge(name, coarser):
+            inside = features.map_elements(name, coarser)
+            many = np.bincount(inside, minlength=features.size(coarser))[inside]
+            mean = bincount(inside, made, features.size(coarser))[inside] / many
+            made = np.where(many > 1, made - mean, made)
+    return made
+
+
+def moved_tables(measurements: Iterable[Measurement], sums: Iterable[Sums]) -> list[Measurement]:
+    """The measurements with every table moved a little."""
+    moves = {s.name: TUNING.moved * np.sqrt(s.noise) * s.moved for s in sums}
+    return [replace(m, values=m.values + moves[m.feature]) if m.feature in moves else m for m in measurements]
+
+
+def without_shared_errors(
+    sums: Sequence[Sums], cell: Any, cells: int, found: ExpectedLeaves, lever: Floats, again: Floats
+) -> ExpectedLeaves:
+    """The leaves, moved by the errors that they are found to share.
+
+    `again` are the means that follow from moved tables (`moved_tables`). Leaves may also stand for all other types of a cell together.
+    """
+    first = np.maximum(found.mean, TUNING.certain)
+    now = ExpectedLeaves(first, found.variance)
+
+    def held(by_leaf: Floats) -> Floats:
+        return bincount(cell, by_leaf, cells)
+
+    effects = _effects(sums, held(now.mean), held(now.variance), held(lever), held(again))
+    off, part = np.zeros(cells), lever / first
+    for turn in range(TUNING.shared_turns):
+        slope = lever * _slope(part * off[cell])
+        step = _predicted(effects, held(now.mean), held(now.variance), held(slope), off) - off
+        off = off + (step if turn < TUNING.shared_turns // 2 else step / 2)
+        reach = part * off[cell]
+        now = ExpectedLeaves(first * _bent(reach), np.maximum(found.variance * _slope(reach), TUNING.certain))
+        if np.abs(step).max(initial=0.0) < TUNING.shared_near:
+            break
+    return now
+
+
+def _bent(reach: Floats) -> Floats:
+    """1 + reach, but never below 0: what a leaf is multiplied by."""
+    made: Floats = np.where(reach >= 0, 1.0 + reach, 1.0 / (1.0 - np.minimum(reach, 0.0)))
+    return made
+
+
+def _slope(reach: Floats) -> Floats:
+    made: Floats = np.where(reach >= 0, 1.0, (1.0 - np.minimum(reach, 0.0)) ** -2)
+    return made
+
+
+# How large the effects are
+
+
+def _effects(sums: Sequence[Sums], mean: Floats, own: Floats, lever: Floats, again: Floats) -> list[Effects]:
+    """Of every feature, fine ones first: what finer effects explain is not explained again. All arguments are by cell."""
+    made: list[Effects] = []
+    for s in sums:
+        claimed = reduce(np.add, (_passed_on(e, s, lever) for e in made), s.of(own))
+        group = _groups(claimed)
+        followed = _followed(group, s, s.of(again) - s.of(mean))
+        missed = (s.told - s.of(mean)) ** 2 / (1 - followed)
+        whole = claimed * (1 + _excess(group, missed, claimed, s.noise)[group])
+        held = s.of(lever)
+        spread = np.where(held > TUNING.certain, (whole - claimed) / np.maximum(held, TUNING.certain) ** 2, 0)
+        made.append(Effects(s, spread, whole))
+    return made
+
+
+def _followed(group: Ints, s: Sums, change: Floats) -> Floats:
+    """How much of the noise of a count is in its leaves' sum: the mean of its group, by what changed with moved counts."""
+    size = int(group.max()) + 1
+    along = bincount(group, s.moved * change / (TUNING.moved * np.sqrt(s.noise)), size)
+    part = np.clip(along / np.maximum(bincount(group, s.moved**2, size), TINY), 0.0, TUNING.most_followed)
+    sure = np.bincount(group) / (np.bincount(group) + TUNING.shared_group)  # a few counts tell little
+    return (sure * part + (1 - sure) * TUNING.usually_followed)[group]
+
+
+def _passed_on(effects: Effects, to: Sums, lever: Floats) -> Floats:
+    """The variance that the effects of one feature give the sums of another."""
+    size = len(effects.spread)
+    pair, which = np.unique(to.element.astype(np.int64) * size + effects.sums.element, return_inverse=True)
+    common = bincount(which.reshape(-1), lever, len(pair))
+    return bincount(pair // size, effects.spread[pair % size] * common**2, len(to.told))
+
+
+def _groups(claimed: Floats) -> Ints:
+    """Elements of about the same variance, in groups of some dozens or more."""
+    many = int(np.clip(len(claimed) // TUNING.shared_group, 1, TUNING.shared_groups))
+    group = np.empty(len(claimed), dtype=np.int64)
+    group[np.argsort(claimed, kind="stable")] = np.arange(len(claimed)) * many // len(claimed)
+    return group
+
+
+def _excess(group: Ints, missed: Floats, claimed: Floats, noise: Floats) -> Floats:
+    """By group, by how many times the variance of sums exceeds what is claimed: expected, given by how much they miss."""
+    made = np.zeros(int(group.max()) + 1)
+    for g in range(len(made)):
+        here = np.flatnonzero(group == g)
+        # squares of Laplace noise vary more than those of a normal law, so many of them tell less
+        weight = 1.0 if len(here) <= TUNING.shared_few else TUNING.shared_heavy
+        if len(here) > TUNING.shared_looked:
+            weight *= len(here) / TUNING.shared_looked
+            here = here[:: -(-len(here) // TUNING.shared_looked)]
+        whole = noise[here, None] + claimed[here, None] * (1 + _EXCESS)
+        fit = np.log(_BELIEF) - weight / 2 * np.sum(np.log(whole) + missed[here, None] / whole, axis=0)
+        belief = np.exp(fit - fit.max())
+        made[g] = float(belief @ _EXCESS / belief.sum())
+    return made
+
+
+# What they are
+
+
+def _predicted(effects: Sequence[Effects], mean: Floats, own: Floats, lever: Floats, off: Floats) -> Floats:
+    """By cell, the best linear prediction of the sum of its effects from how far all sums miss what was measured.
+
+    `off` is the prediction that `mean` is bent by already.
+    """
+    ends = np.cumsum([len(e.spread) for e in effects])[:-1]
+
+    def spread(price: Floats) -> tuple[Floats, Floats]:
+        parts = list(zip(effects, np.split(price, ends), strict=True))
+        shift = reduce(np.add, (part[e.sums.element] for e, part in parts), np.zeros(len(own)))
+        moved = (e.spread * e.sums.of(lever * shift) for e in effects)
+        return shift, reduce(
+            np.add, (b[e.sums.element] for e, b in zip(effects, moved, strict=True)), np.zeros(len(own))
+        )
+
+    def covariance(price: Floats) -> Floats:
+        shift, shared = spread(price)
+        held = own * shift + lever * shared
+        return np.concatenate(
+            [e.sums.of(held) + e.sums.noise * p for e, p in zip(effects, np.split(price, ends), strict=True)]
+        )
+
+    if not effects:
+        return off
+    missed = np.concatenate([e.sums.told - e.sums.of(mean - lever * off) for e in effects])
+    scale = np.concatenate([e.whole + e.sums.noise for e in effects])
+    shape = (len(missed), len(missed))
+    price, _ = cg(
+        LinearOperator(shape, matvec=covariance, dtype=float),
+        missed,
+        M=LinearOperator(shape, matvec=lambda r: r / scale, dtype=float),
+        rtol=TUNING.shared_exact,
+        maxiter=TUNING.shared_steps_most,
+    )
+    return spread(price)[1]

@@ -1,0 +1,265 @@
+"""Sets beyond two families brought back into their bounds, one trip after another, without touching the two families.
+
+A set that is out of bounds has too many cells up, or too few. Turning one of its cells over upsets the network by one trip between
+two nodes; a path between them, along sets with room and cells that may turn over, makes up for it. Strictly, a cell may turn
+over if no soft set leaves its bounds by it. Such a cycle lowers the total violation and keeps the network's sets exactly.
+Where there is none, one soft set may take the violation over, and the search goes on from there; who gave a violation away does
+not take one back for some rounds. The total never rises. Paths are found breadth first, at first along cells that cost next to nothing by the flow's
+reduced prices, then along dearer ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cbdp.progress import tell
+from cbdp.rounding.bounds import Bools, Ints
+from cbdp.rounding.network import Network
+from cbdp.rounding.problem import CellProblem
+from cbdp.rounding.simplex import Flow
+
+LIMITS = (
+    0.02,
+    0.1,
+    0.3,
+    1000.0,
+)  # prices of cells that may turn over, one after another: cells' own are within −1 … 1
+ROUNDS = 40  # of handing violations on
+RESTS = 6  # rounds in which a set that gave a violation away takes none
+NO_SET = np.int64(-1)
+WORK = 10_000_000  # arcs looked at for one set before it has to wait: some tenths of a second
+
+
+@dataclass(frozen=True, eq=False)
+class _Mending:
+    """A choice of cells on its way into all bounds; arrays change in place."""
+
+    problem: CellProblem
+    soft: Bools
+    turned: Any
+    count: Ints
+    arrays: tuple[Any, ...]
+
+    def beyond(self) -> Ints:
+        """By how many trips each soft set is out of bounds."""
+        off = np.maximum(self.problem.low - self.count, self.count - self.problem.high)
+        return np.where(self.soft, np.maximum(off, 0), 0)
+
+    def mend(self, s: int, limit: float, closed: Bools | None = None) -> None:
+        """One set, by cells of at most this price; if told which sets are closed, any other may take its violation over."""
+        barred = np.ones(len(self.soft), dtype=bool) if closed is None else closed
+        _mend(s, self.turned, self.count, barred, int(limit * self.problem.unit), WORK, *self.arrays)
+
+
+def repaired(problem: CellProblem, soft: Bools, network: Network, flow: Flow) -> Bools:
+    """The same choice of cells with as few trips out of bounds in the soft sets as such cycles can reach."""
+    member, turned = problem.member, flow.up.astype(np.int8)
+    count = np.bincount(member.ravel(), np.tile(flow.up, len(member)), len(soft)).astype(np.int64)
+    mending = _Mending(problem, soft, turned, count, _arrays(problem, soft, network, flow.reduced))
+    first = int(mending.beyond().sum())
+    for left in _rounds(mending):
+        tell("rounding", 0.5 + 0.5 * (1 - left / first))
+    return turned.astype(bool)
+
+
+def _rounds(mending: _Mending) -> Iterator[int]:
+    """Strictly as long as that helps, cheap cells first, then a round of handing on, and so on; how many trips are out of bounds."""
+    rests_until = np.zeros(len(mending.soft), dtype=np.int64)
+    for now in range(ROUNDS):
+        for limit in LIMITS if now == 0 else LIMITS[-1:]:
+            yield from _strictly(mending, limit)
+        left = mending.beyond()
+        for s in np.flatnonzero(left).tolist():
+            rests_until[s] = now + RESTS
+            mending.mend(s, LIMITS[-1], rests_until > now)
+            yield int(left.sum())
+
+
+def _strictly(mending: _Mending, limit: float) -> Iterator[int]:
+    left, before = int(mending.beyond().sum()), -1
+    while left not in (0, before):
+        for s in np.flatnonzero(mending.beyond()).tolist():
+            mending.mend(s, limit)
+            yield left
+        left, before = int(mending.beyond().sum()), left
+
+
+def _arrays(problem: CellProblem, soft: Bools, network: Network, price: Ints) -> tuple[Any, ...]:
+    """All that the search looks at: bounds, ends of cells, cells by set, tail and head with the cheapest to turn over first."""
+    nodes, rank = len(network.parent), np.argsort(price, kind="stable")
+    order = np.argsort(problem.member[:, rank].ravel(), kind="stable")
+    cells = np.tile(rank, len(problem.member))[order]
+    rising = rank[np.argsort(network.tail[rank], kind="stable")]
+    falling = rank[::-1][np.argsort(network.head[rank[::-1]], kind="stable")]
+    hung = np.flatnonzero(network.parent >= 0)
+    hung = hung[np.argsort(network.parent[hung], kind="stable")]
+    loose = soft[problem.member[:, 0]]
+    return (
+        (problem.member, np.flatnonzero(loose), np.flatnonzero(~loose), problem.low, problem.high),
+        (cells, _starts(problem.member.ravel(), len(soft))),
+        (network.tail, network.head, network.parent, network.second),
+        (rising, _starts(network.tail, nodes), falling, _starts(network.head, nodes), price),
+        (hung, _starts(network.parent[hung], nodes)),
+        tuple(np.zeros(nodes + 1, dtype=np.int64) for _ in range(4)),
+    )  # fmt: skip
+
+
+def _starts(group: Ints, groups: int) -> Ints:
+    return np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))]).astype(np.int64)
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _broken(c: int, but: int, turned: Any, count: Ints, closed: Bools, sets: Any) -> int:
+    """How many soft sets, but one, leave their bounds when a cell turns over; 9 if a closed one does."""
+    member, loose, _, low, high = sets
+    broken = 0
+    for r in loose:
+        t = member[r, c]
+        if t != but and (count[t] <= low[t] if turned[c] else count[t] >= high[t]):
+            if closed[t]:
+                return 9
+            broken += 1
+    return broken
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _turn(c: int, turned: Any, count: Ints, sets: Any) -> int:
+    """Turns a cell over, for soft sets; by how much they are further out of bounds for it."""
+    member, loose, _, low, high = sets
+    step = -1 if turned[c] else 1
+    turned[c] += step
+    worse = 0
+    for r in loose:
+        t = member[r, c]
+        count[t] += step
+        if step > 0:
+            worse += 1 if count[t] > high[t] else (-1 if count[t] <= low[t] else 0)
+        else:
+            worse += 1 if count[t] < low[t] else (-1 if count[t] >= high[t] else 0)
+    return worse
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _settle(c: int, turned: Any, count: Ints, sets: Any) -> None:
+    """Counts a cell that was turned over in the network's sets too."""
+    member, _, held, _, _ = sets
+    for r in held:
+        count[member[r, c]] += 1 if turned[c] else -1
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _reach(
+    x: int, last: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, found: Any
+) -> int:  # fmt: skip
+    """Puts all nodes that one step from x reaches at the end of the queue; where the queue ends then."""
+    _, _, _, low, high = sets
+    tail, head, parent, second = ends
+    rising, rising_at, falling, falling_at, price = by_end
+    hung, hung_at = trees
+    via, origin, queue, _ = found
+    if breaks == 0 and x > 0:
+        p = parent[x]
+        if via[p] == -1 and (count[x - 1] < high[x - 1] if second[x] else count[x - 1] > low[x - 1]):
+            via[p], origin[p], queue[last] = -2, x, p
+            last += 1
+    if breaks == 0:
+        for k in range(hung_at[x], hung_at[x + 1]):
+            y = hung[k]
+            if via[y] == -1 and (count[y - 1] > low[y - 1] if second[y] else count[y - 1] < high[y - 1]):
+                via[y], origin[y], queue[last] = -2, x, y
+                last += 1
+    if not second[x]:
+        for k in range(rising_at[x], rising_at[x + 1]):
+            if price[rising[k]] > limit:
+                break
+            y = head[rising[k]]
+            if via[y] != -1 or turned[rising[k]]:
+                continue
+            if _broken(rising[k], NO_SET, turned, count, closed, sets) <= breaks:
+                via[y], origin[y], queue[last] = rising[k], x, y
+                last += 1
+    if second[x] or x == 0:
+        for k in range(falling_at[x], falling_at[x + 1]):
+            if price[falling[k]] < -limit:
+                break
+            y = tail[falling[k]]
+            if via[y] != -1 or not turned[falling[k]]:
+                continue
+            if _broken(falling[k], NO_SET, turned, count, closed, sets) <= breaks:
+                via[y], origin[y], queue[last] = falling[k], x, y
+                last += 1
+    return last
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _path(
+    start: int, goal: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, found: Any
+) -> int:  # fmt: skip
+    """Fills in how the goal is reached: `via` −1 is unseen, −2 along a set, else a cell. How many arcs were looked at."""
+    _, rising_at, _, falling_at, _ = by_end
+    via, origin, queue, _ = found
+    via[:] = -1
+    via[start], origin[start], queue[0] = -2, start, start
+    first, last, work, again, strict = 0, 1, 0, 0, -1
+    while via[goal] == -1:
+        if first < last:
+            x, allowed = queue[first], 0
+            first += 1
+        else:  # nothing more is reached strictly: one step that breaks a set, from what was
+            strict = last if strict < 0 else strict
+            if breaks == 0 or again == strict:
+                break
+            x, allowed = queue[again], 1
+            again += 1
+        work += rising_at[x + 1] - rising_at[x] + falling_at[x + 1] - falling_at[x]
+        last = _reach(x, last, allowed, limit, turned, count, closed, sets, ends, by_end, trees, found)
+    return work
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _mend(
+    s: int, turned: Any, count: Ints, closed: Bools, limit: int, work: int,
+    sets: Any, by_set: Any, ends: Any, by_end: Any, trees: Any, found: Any,
+) -> None:  # fmt: skip
+    """Turns cells of one set over, with what makes up for it, until it is in bounds or nothing helps."""
+    _, _, _, low, high = sets
+    cells, cells_at = by_set
+    tail, head, _, _ = ends
+    price = by_end[4]
+    via, origin, _, turns = found
+    breaks = 0 if closed.all() else 1
+    over = count[s] > high[s]
+    for at in range(cells_at[s + 1] - cells_at[s]):
+        if work <= 0 or (count[s] <= high[s] if over else count[s] >= low[s]):
+            return
+        c = cells[cells_at[s + 1] - 1 - at] if over else cells[cells_at[s] + at]
+        if price[c] < -limit if over else price[c] > limit:
+            return
+        broken = _broken(c, s, turned, count, closed, sets)
+        if turned[c] != over or broken > breaks:
+            continue
+        worse, many = _turn(c, turned, count, sets), 1
+        turns[0] = c
+        start, goal = (tail[c], head[c]) if over else (head[c], tail[c])
+        work -= _path(
+            start, goal, breaks - broken, limit, turned, count, closed, sets, ends, by_end, trees, found
+        )
+        y = goal
+        while y != start and via[goal] != -1:
+            if via[y] >= 0:
+                turns[many] = via[y]
+                many += 1
+                worse += _turn(via[y], turned, count, sets)
+            y = origin[y]
+        # not if nothing makes up for it, or a soft set was met twice
+        helps = via[goal] != -1 and worse < breaks
+        for k in range(many):
+            if helps:
+                _settle(turns[k], turned, count, sets)
+            else:
+                _turn(turns[k], turned, count, sets)

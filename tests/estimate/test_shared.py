@@ -1,0 +1,113 @@
+"""Errors that leaves share: estimated as a dense computation says, taken away where sums betray them, left alone where not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from posterior_cases import DAG, UNIVERSE, error
+
+from cbdp import Measurement, post_process
+from cbdp.estimate.posterior import shared
+from cbdp.estimate.posterior.leaves import ExpectedLeaves
+from cbdp.features import SINGLETON
+
+MANY = UNIVERSE.size
+CELL, CELLS = DAG.cell_of_leaf, DAG.cells.size
+TIME = DAG.partition("time").of_every_type()
+
+
+def by_cell(values: np.ndarray) -> np.ndarray:
+    return np.bincount(CELL, values, CELLS)
+
+
+def corrected(mean: np.ndarray, variance: np.ndarray, *tables: Measurement) -> ExpectedLeaves:
+    sums = shared.measured_sums(DAG, tables)
+    return shared.without_shared_errors(
+        sums, CELL, CELLS, ExpectedLeaves(mean, variance), np.minimum(mean, variance), mean
+    )
+
+
+def test_effects_are_predicted_as_a_dense_computation_says() -> None:
+    """The best linear prediction with every covariance written out as a matrix."""
+    rng = np.random.default_rng(3)
+    tables = [
+        Measurement("total", [130.0], variance=9.0),
+        Measurement("time", [40, 30, 35, 20], variance=4.0),
+    ]
+    sums = shared.measured_sums(DAG, tables)
+    own, lever, mean, off = (rng.uniform(0.5, 2, CELLS) for _ in range(4))
+    effects = [shared.Effects(s, rng.uniform(0.01, 0.1, len(s.told)), np.ones(len(s.told))) for s in sums]
+    adds = np.vstack([np.eye(len(s.told))[:, s.element] for s in sums])
+    spread = np.diag(np.concatenate([e.spread for e in effects]))
+    noise = np.diag(np.concatenate([s.noise for s in sums]))
+    shares = np.diag(lever) @ adds.T @ spread @ adds @ np.diag(lever)
+    whole = adds @ (np.diag(own) + shares) @ adds.T + noise
+    missed = np.concatenate([s.told for s in sums]) - adds @ (mean - lever * off)
+    wanted = adds.T @ spread @ adds @ np.diag(lever) @ adds.T @ np.linalg.solve(whole, missed)
+    np.testing.assert_allclose(shared._predicted(effects, mean, own, lever, off), wanted, rtol=1e-4)
+
+
+def test_a_variance_is_passed_on_as_the_common_levers_say() -> None:
+    """Effects by time move the total by their squares, added up over what both have in common."""
+    time, total = shared.measured_sums(
+        DAG, [Measurement("time", [1, 1, 1, 1], variance=1.0), Measurement("total", [4], variance=1.0)]
+    )
+    lever = np.arange(1.0, CELLS + 1)
+    effects = shared.Effects(time, np.array([0.1, 0.2, 0.3, 0.4]), np.ones(4))
+    wanted = (effects.spread * time.of(lever) ** 2).sum()
+    assert shared._passed_on(effects, total, lever) == pytest.approx([wanted])
+
+
+def test_what_is_moved_in_a_table_is_nothing_to_coarser_tables() -> None:
+    """So a change of coarser sums is due to their own move."""
+    sums = shared.measured_sums(
+        DAG, [Measurement("time", [1, 2, 3, 4], variance=1.0), Measurement("total", [10], variance=1.0)]
+    )
+    moves = {s.name: s.moved for s in sums}
+    assert moves["time"].sum() == pytest.approx(0)
+    assert abs(moves["total"][0]) == 1
+
+
+def test_the_program_would_believe_their_sums() -> None:
+    """Leaves that are all a fifth too low and claim small errors of their own: tables and leaves are right again."""
+    rng = np.random.default_rng(4)
+    truth = rng.gamma(2.0, 4.0, MANY)
+    mean, variance = 0.8 * truth + rng.normal(0, 0.1, MANY), np.full(MANY, 0.01) * truth
+    tables = [
+        Measurement("total", [truth.sum() + 1.0], variance=2.0),
+        Measurement("time", np.bincount(TIME, truth) + rng.normal(0, 1, 4), variance=1.0),
+    ]
+    found = {}
+    moved = corrected(mean, variance, *tables)
+    for name, leaves in (("believed", ExpectedLeaves(mean, variance)), ("moved", moved)):
+        given = [*tables, Measurement(SINGLETON, leaves.mean, variance=leaves.variance)]
+        found[name] = post_process(DAG, given, estimator="projection", weights="inverse-variance")
+    off = {name: abs(made.counts("total")[0] - truth.sum()) for name, made in found.items()}
+    assert off["moved"] < 4
+    assert off["believed"] > 10 * off["moved"]
+    leaf = {name: error(made.counts(SINGLETON), truth) for name, made in found.items()}
+    assert leaf["moved"] < 0.7 * leaf["believed"]
+
+
+def test_leaves_that_are_right_stay() -> None:
+    """Where sums miss what was measured by no more than chance, leaves move by less than a tenth of their own deviation."""
+    rng = np.random.default_rng(5)
+    truth = rng.gamma(2.0, 4.0, MANY)
+    variance = 0.05 * truth
+    mean = truth + rng.normal(0, 1, MANY) * np.sqrt(variance)
+    tables = [
+        Measurement("total", [truth.sum() + 20.0], variance=400.0),
+        Measurement("time", np.bincount(TIME, truth) + rng.normal(0, 20, 4), variance=400.0),
+    ]
+    moved = corrected(mean, variance, *tables)
+    assert np.sqrt(np.mean((moved.mean - mean) ** 2 / variance)) < 0.1
+
+
+def test_no_leaf_falls_below_nothing() -> None:
+    """However far sums are too high."""
+    mean = np.full(MANY, 5.0)
+    tables = [Measurement("total", [1.0], variance=0.1), Measurement("time", [0, 0, 1, 0], variance=0.1)]
+    moved = corrected(mean, np.full(MANY, 2.0), *tables)
+    assert (moved.mean > 0).all()
+    assert (moved.variance > 0).all()
+    assert moved.mean.sum() < 0.3 * mean.sum()
