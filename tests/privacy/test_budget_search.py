@@ -30,18 +30,18 @@ def test_parts_are_in_proportion_where_each_serves_itself(weights: list[float]) 
     )  # small parts are rounded up
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32))
-def test_no_split_at_all_is_much_better(seed: int) -> None:
-    """Of all splits of 24 parts among four, with values that several of them help as precisions do, none is better by 5 %."""
+def test_no_split_at_all_is_better(seed: int) -> None:
+    """Of all splits in twenty-fourths among four, with values that several of them help as precisions do, none is better."""
     helps = np.random.default_rng(seed).random((4, 4)) ** 3 + np.eye(4)
 
     def judged(parts: np.ndarray) -> np.ndarray:
         return np.asarray(-0.5 * np.log((parts**2.0) @ helps + 1e-9))
 
-    every = np.array([p for p in itertools.product(range(25), repeat=4) if sum(p) == 24])
+    every = 40 * np.array([p for p in itertools.product(range(25), repeat=4) if sum(p) == 24])
     least = judged(every).max(axis=1).min()
-    assert judged(least_worst(judged, 24, _none(4))[None]).max() <= least + np.log(1.05)
+    assert judged(least_worst(judged, 960, _none(4))[None]).max() <= least + np.log(1.005)
 
 
 @pytest.mark.parametrize("least", [[0, 0, 0], [10, 0, 300], [400, 300, 300]])

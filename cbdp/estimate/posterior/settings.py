@@ -90,6 +90,10 @@ class Tuning:
     shared_steps: int = (
         41  # so many of them; no excess at all has half of the belief, smaller ones more than large ones
     )
+    most_spread: float = (
+        1.0  # variance of an effect: rates are known better than to a factor of three, or not at all
+    )
+    most_off: float = 3.0  # the most that rates of a cell are moved, as a logarithm
     shared_group: int = 40  # elements of a feature that are judged together
     shared_groups: int = 8  # groups at most
     shared_few: int = 3  # elements up to which a group is judged by a normal law

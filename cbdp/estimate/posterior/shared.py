@@ -122,7 +122,9 @@ def without_shared_errors(
     for turn in range(TUNING.shared_turns):
         slope = lever * _slope(part * off[cell])
         step = _predicted(effects, held(now.mean), held(now.variance), held(slope), off) - off
-        off = off + (step if turn < TUNING.shared_turns // 2 else step / 2)
+        off = np.clip(
+            off + (step if turn < TUNING.shared_turns // 2 else step / 2), -TUNING.most_off, TUNING.most_off
+        )
         reach = part * off[cell]
         now = ExpectedLeaves(first * _bent(reach), np.maximum(found.variance * _slope(reach), TUNING.certain))
         if np.abs(step).max(initial=0.0) < TUNING.shared_near:
@@ -152,10 +154,10 @@ def _effects(sums: Sequence[Sums], mean: Floats, own: Floats, lever: Floats, aga
         group = _groups(claimed)
         followed = _followed(group, s, s.of(again) - s.of(mean))
         missed = (s.told - s.of(mean)) ** 2 / (1 - followed)
-        whole = claimed * (1 + _excess(group, missed, claimed, s.noise)[group])
-        held = s.of(lever)
-        spread = np.where(held > TUNING.certain, (whole - claimed) / np.maximum(held, TUNING.certain) ** 2, 0)
-        made.append(Effects(s, spread, whole))
+        excess = claimed * _excess(group, missed, claimed, s.noise)[group]
+        held = np.maximum(s.of(lever), TUNING.certain)
+        spread = np.minimum(excess / held**2, TUNING.most_spread)
+        made.append(Effects(s, spread, claimed + spread * held**2))
     return made
 
 

@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 SPREAD = 2.25  # variance of the logarithm of what trip types hold beyond one trip
 GATHERED = 0.8
-NODES = np.arange(-8.0, 12.0, 0.1)  # standard deviations from the middle; squares weigh the upper tail
+NODES = np.arange(-8.0, 12.0, 0.25)  # standard deviations from the middle; squares weigh the upper tail
 WEIGHTS = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
 CERTAIN = 1e30  # precision of what is public
 LARGEST = 500.0  # ε/Δ of one answer from which there is no noise to speak of

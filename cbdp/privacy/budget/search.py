@@ -20,6 +20,7 @@ Judged = Callable[
     [Ints], Floats
 ]  # splits (rows of whole parts) → the logarithms of what is to be small, one column each
 
+FEW = 5  # features of which every selection is tried
 DIGITS = 9  # of a logarithm: less is no difference
 
 
@@ -36,11 +37,13 @@ def least_worst(judged: Judged, units: int, least: Ints) -> Ints:
 
 
 def _starts(units: int, least: Ints) -> Iterator[Ints]:
-    """Even parts, and half of what can be dealt out on each feature in turn."""
+    """What can be dealt out, evenly on any of the features; where these are many, on one of them, all, or all but one."""
     many, spare = len(least), units - int(least.sum())
-    yield least + _even(spare, many)
-    for own in range(many):
-        yield least + _even(spare - spare // 2, many) + (spare // 2) * (np.arange(many) == own)
+    sizes = range(1, many + 1) if many <= FEW else (1, many - 1, many)
+    for chosen in (of for size in sizes for of in combinations(range(many), size)):
+        start = least.copy()
+        start[list(chosen)] += _even(spare, len(chosen))
+        yield start
 
 
 def _without_one(at: Ints, least: Ints) -> Iterator[Ints]:
