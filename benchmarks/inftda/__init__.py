@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     found = tables.Found(trials.read(kept))
     if not found.rows:
         raise InputError(f"no numbers are kept in {kept}: leave out --page")
-    written = page.write(found, "python -m benchmarks inftda", options.out)
+    written = page.write(found, hierarchies(found.data), "python -m benchmarks inftda", options.out)
     print("\n\n".join(table.markdown() for table in (tables.ratios(found, page.MAIN), tables.times(found))))
     print(f"\n{page.worse(tables.compared(found, page.MAIN))}")
     print(f"{written} is written", file=sys.stderr)
@@ -108,6 +108,18 @@ def ordered(rows: Sequence[Row]) -> list[Row]:
         return sets.index(row.data), float(row.epsilon), mechanisms.index(row.mechanism) if known else 9
 
     return sorted(rows, key=place)
+
+
+def hierarchies(data: Sequence[str]) -> dict[str, Demand]:
+    """The hierarchies that these sets lie in, each once."""
+    from benchmarks.inftda.country import empty
+
+    made: dict[str, Demand] = {}
+    for name in data:
+        tree = name.split()[0] if name.split()[0] in ("binary", "random") else name
+        if tree not in made:
+            made[tree] = empty() if name == COUNTRY else named(name)
+    return made
 
 
 def named(name: str) -> Demand:

@@ -51,6 +51,13 @@ def country(of: Country | None = None, seed: int = 0) -> Demand:
     return Demand("country", above, pair // of.places, pair % of.places, 1 + more)
 
 
+def empty(of: Country | None = None, seed: int = 0) -> Demand:
+    """The same places and areas, without trips."""
+    none = np.zeros(0, dtype=np.int64)
+    above, _ = _map(of or Country(), np.random.default_rng(seed))
+    return Demand("country", above, none, none, none)
+
+
 def _map(of: Country, rng: np.random.Generator) -> tuple[list[Ints], Floats]:
     """Areas above each place, and where it lies. Regions are strips of the land; the number of places in a province varies."""
     centre = rng.random((of.provinces, 2)) * [of.width, of.height]

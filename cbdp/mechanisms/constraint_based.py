@@ -224,6 +224,12 @@ class ConstraintBased(Mechanism):
 
     def remarks(self) -> Sequence[str]:
         said = []
+        if self._large:
+            said.append(
+                f"The universe has {self.features.universe.size:,} trip types, too many to list. Tables are as sharp as in a smaller one, "
+                "but counts that no table tells apart, as by stop, are less sharp: up to several times where trips are dense. "
+                f"Releases of up to {DENSE:,} trip types each (fewer days or longer periods) avoid that."
+            )
         if not self._estimator.expects:
             said.append(
                 f"The estimator is {self._estimator.name}, which shrinks less: single trip types come out worse where trips are few."

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks import inftda
-from benchmarks.inftda import country, demand, ours, rival, sets, tables
+from benchmarks.inftda import country, demand, expected, ours, rival, sets, tables
 from benchmarks.inftda.demand import Demand, levels, summed
 from benchmarks.inftda.metrics import Published, at_level, errors
 from benchmarks.inftda.tables import Found, compared
@@ -22,7 +22,7 @@ from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 
 
-@pytest.mark.parametrize("module", [country, demand, ours, rival, sets])
+@pytest.mark.parametrize("module", [country, demand, expected, ours, rival, sets])
 def test_examples(module: object) -> None:
     """The examples in the benchmark's own documentation hold."""
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
@@ -221,6 +221,26 @@ def test_ours_meets_the_public_total(small: Demand) -> None:
     for epsilon in ("0.1", "10"):
         made = ours.mechanism(dag, small.total, epsilon, "levels").simulate(counts, 0)
         assert made.total == small.total
+
+
+def test_expected_ratios_are_those_of_simulated_noise() -> None:
+    """At the coarsest level, where nothing is cut off: the rival's standard error is √½ of its noise, over many runs."""
+    truth = sets.flowing("large", sets.binary(2), 0.0)
+    truth = Demand("large", truth.above, truth.origin, truth.destination, truth.trips + 10_000)
+    half = truth.counts((0, 1))[1][0]
+    off = []
+    for seed in range(2000):
+        made = rival.inftda(truth, 1.0, seed)
+        off.append(made.trips[truth.above[1][made.destination] == 0].sum() - half)
+    noise = math.sqrt(4 / rival.concentrated(1.0))
+    assert np.std(off) == pytest.approx(noise * ours.relative_errors([1, 2])[2], rel=0.08)
+
+
+def test_the_country_without_trips_has_the_same_areas() -> None:
+    """So that what is expected of a hierarchy needs no flows."""
+    of = country.Country(regions=4, provinces=9, places=80, filled=500, trips=5000)
+    for one, other in zip(country.empty(of).above, country.country(of).above, strict=True):
+        assert one.tolist() == other.tolist()
 
 
 # Rows and the page

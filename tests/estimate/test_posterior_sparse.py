@@ -317,3 +317,10 @@ def test_what_a_large_universe_cannot_have_is_refused() -> None:
         post_process(DAG, [answer], estimator="posterior")
     with pytest.raises(InputError, match="a floor and a scale"):
         sparse.expected_above(DAG, tables, Measurement(SINGLETON, np.zeros(DAG.universe.size), scale=2))
+
+
+def test_what_a_large_universe_costs_is_told() -> None:
+    """Only where it is the case."""
+    large = ConstraintBased(DAG, 1, sparse=True).remarks()
+    assert "too many to list" in large[0]
+    assert not any("too many to list" in said for said in ConstraintBased(DAG, 1, sparse=False).remarks())

@@ -15,14 +15,12 @@ from cbdp.estimate.posterior.lattice import Lattice, lattice
 from cbdp.estimate.posterior.leaves import posterior
 from cbdp.estimate.posterior.margins import margins
 from cbdp.estimate.posterior.rates import expected, total_of
-from cbdp.estimate.posterior.shared import measured_sums, moved_tables, without_shared_errors
+from cbdp.estimate.posterior.shared import LEVER, measured_sums, moved_tables, without_shared_errors
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.progress import tell
 
 Floats = NDArray[np.float64]
-
-LEVER = 1.1  # by which rates are multiplied to see how expected counts follow them
 
 
 def expected_leaves(

@@ -122,10 +122,6 @@ class Tuning:
     least_rest: float = (
         0.1  # of what types below floors should have is left, if those above have more than all trips
     )
-    largest: float = (
-        3.0  # scales beyond log n that the largest of n Laplace noises reaches once in twenty times
-    )
-    chance: float = 3.0  # standard errors of a mean square of Laplace noise that are put down to chance
     kept: float = 0.9  # of its mean that a shape must keep within the tables to be tried
     listed: int = 2**17  # types that may be listed whatever is to be expected of them
     faint: float = (

@@ -37,6 +37,7 @@ from cbdp.solvers.problem import bincount
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+LEVER = 1.1  # by which rates are multiplied to see how expected counts follow them
 _EXCESS = np.concatenate([[0.0], np.logspace(*TUNING.shared_range, TUNING.shared_steps)])
 _BELIEF = np.concatenate([[1.0], _EXCESS[1:] ** -1 / np.sum(_EXCESS[1:] ** -1)]) / 2
 

@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.estimate.posterior.lattice import TINY, Lattice, lattice, row_of_means
+from cbdp.estimate.posterior.leaves import ExpectedLeaves
 from cbdp.estimate.posterior.margins import Margin, known_sums, noise_law
 from cbdp.estimate.posterior.rates import total_of
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.shapes import cost, seen
+from cbdp.estimate.posterior.shared import LEVER, Sums, measured_sums, moved_tables, without_shared_errors
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import bincount
@@ -54,15 +56,54 @@ def expected_above(
 ) -> Expected:
     """What to expect of the types of which `leaves` tells those above their floors, given all noisy answers."""
     known, tables = _known_above(features, leaves), _tables(measurements)
+    sums = measured_sums(features, tables)
+    held = _held(features, known, tables)
+    found, more = _expected(known, tables, held), _expected(known, tables, LEVER * held)
+    moved = moved_tables(tables, sums)
+    again = _expected(known, moved, _held(features, known, moved))
+    return _without_faint(_without_shared_errors(sums, found, more, again))
+
+
+def _held(features: FeatureDag, known: _Known, tables: Sequence[Measurement]) -> Floats:
+    """What the tables lead to expect of each cell."""
     margins = _margins(features, [_less(features, m, known) for m in tables])
     total = total_of(tables)
     empty, spread = known.told(_cell_counts(margins, total, known.sizes, 0.0)).best()
     uneven = math.exp(spread**2) / (1 - empty) - 1
-    found = known.told(_cell_counts(margins, total, known.sizes, uneven)).posterior()
-    lacking = (total - float(found.mean.sum())) / max(float(found.rest.sum()), TUNING.certain)
+    return _cell_counts(margins, total, known.sizes, uneven)
+
+
+def _expected(known: _Known, tables: Sequence[Measurement], held: Floats) -> Expected:
+    """Means and variances as if errors were independent."""
+    found = known.told(held).posterior()
+    lacking = (total_of(tables) - float(found.mean.sum())) / max(float(found.rest.sum()), TUNING.certain)
     short = min(max(lacking, TUNING.least_rest), 1 / TUNING.least_rest)
-    found = replace(found, rest=found.rest * short, doubt=found.doubt * max(short, short**2))
-    return _without_faint(replace(found, doubt=_doubted(features, tables, found)))
+    return replace(found, rest=found.rest * short, doubt=found.doubt * max(short, short**2))
+
+
+def _without_shared_errors(
+    sums: Sequence[Sums], found: Expected, more: Expected, again: Expected
+) -> Expected:
+    """Types above their floors, and the others of each cell as one more, moved by the errors that they share.
+
+    `more` is what would be expected at higher rates. What types below their floors have follows their rate.
+    """
+    cells = len(found.rest)
+    cell = np.concatenate([found.cell, np.arange(cells)])
+    whole = ExpectedLeaves(
+        np.concatenate([found.mean, found.rest]), np.concatenate([found.variance, found.doubt])
+    )
+    slope = np.maximum(more.mean - found.mean, 0.0) / math.log(LEVER)
+    lever = np.concatenate([slope, np.minimum(found.rest, found.doubt)])
+    moved = without_shared_errors(sums, cell, cells, whole, lever, np.concatenate([again.mean, again.rest]))
+    many = len(found.index)
+    return replace(
+        found,
+        mean=moved.mean[:many],
+        variance=moved.variance[:many],
+        rest=np.where(found.rest > 0, moved.mean[many:], 0.0),
+        doubt=moved.variance[many:],
+    )
 
 
 def _less(features: FeatureDag, m: Measurement, known: _Known) -> Measurement:
@@ -75,27 +116,6 @@ def _less(features: FeatureDag, m: Measurement, known: _Known) -> Measurement:
         values=m.values - bincount(inside, known.noisy[giant] - known.reach, size),
         variance=m.variance + np.bincount(inside, minlength=size) * known.table.variance,
     )
-
-
-def _doubted(features: FeatureDag, tables: Sequence[Measurement], found: Expected) -> Floats:
-    """The variance of each cell's rest, raised where measured sums are missed by more than they and the types claim.
-
-    Where one sum is missed by more than the largest of all noise, by that; else by as much as all are missed together.
-    Without it, sums that are expected of many types would be believed although they share an error.
-    """
-    doubt = found.doubt
-    for m in sorted(tables, key=lambda m: len(m.values)):
-        inside, size = features.cells.element_of_cell[m.feature], len(m.values)
-        own = inside[found.cell]
-        rest = np.maximum(bincount(inside, found.rest, size), TINY)
-        claimed = m.variance + bincount(inside, doubt, size) + bincount(own, found.variance, size)
-        missed = (m.values - rest - bincount(own, found.mean, size)) ** 2
-        highest = claimed / 2 * (math.log(size) + TUNING.largest) ** 2
-        excess = float(np.sum(np.minimum(missed, highest) - claimed))
-        shared = excess if excess > TUNING.chance * math.sqrt(5.0 * float(np.sum(claimed**2))) else 0.0
-        more = np.where(missed > highest, missed, 0.0) + shared * rest / rest.sum()
-        doubt = doubt + (more / rest)[inside] * found.rest
-    return doubt
 
 
 def _without_faint(found: Expected) -> Expected:
