@@ -20,7 +20,7 @@ MOST_ATOMS = 2**22  # combinations of labels, those of the conditions too, that 
 
 
 @dataclass(frozen=True, eq=False)
-class Condition:
+class Filter:
     """Which combinations of some attributes' labels are wanted: an axis for each attribute."""
 
     attributes: tuple[str, ...]
@@ -34,14 +34,14 @@ class Grouping:
     Without conditions they are the elements of the partition, in their order. The universe is not enumerated.
 
     >>> stops = Universe(origin=["A", "B"], time=["am", "noon", "pm"])
-    >>> early = Condition(("time",), np.array([True, True, False]))
+    >>> early = Filter(("time",), np.array([True, True, False]))
     >>> Grouping(stops, ("origin",), (early,)).types.tolist()
     [2, 2]
     """
 
     universe: Universe
     by: tuple[str, ...]
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Filter, ...] = ()
 
     @cached_property
     def named(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
@@ -63,8 +63,13 @@ class Found:
         }
         return median(own.values()) if own else float("nan")
 
-    def runs(self, mechanism: str) -> int:
-        return max((r.seed + 1 for r in self.rows if r.mechanism == mechanism), default=0)
+    def runs(self, mechanism: str) -> str:
+        """How many releases the means are over."""
+        own = Counter(
+            (r.data, r.epsilon) for r in self.rows if r.mechanism == mechanism and not r.destination
+        )
+        least, most = min(own.values(), default=0), max(own.values(), default=0)
+        return str(most) if least == most else f"{least} to {most}"
 
 
 def called(level: Level) -> str:

@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "inspect": ("cbdp.app.inspecting.command:main", "show the curator how trips are read, what counts and why not; private"),
     "release": ("cbdp.app.commands:release", "publish: count, charge the ledger, measure, solve, round, write"),
     "report": ("cbdp.app.commands:report", "write the report of a release, or one for the curator's eyes only"),
+    "ask": ("cbdp.app.ask:main", "count a release by any attributes, with intervals and shares; spends nothing"),
     "ledger": ("cbdp.app.ledger:main", "create a ledger, or show what was spent and verify it; exit 1 if it is broken"),
     "export": ("cbdp.app.commands:export", "write a release in the format of another program"),
     "fleet": ("cbdp.app.fleet:main", "size shuttle fleets on a release, compare with the real trips"),

@@ -24,6 +24,7 @@ from cbdp.features import SINGLETON, FeatureDag
 from cbdp.features.grouping import MOST_ATOMS, Grouping
 from cbdp.features.partition import MAX_LISTED, Partition
 from cbdp.privacy.measurement import Measurement
+from cbdp.solvers.problem import bincount
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -65,7 +66,7 @@ class Combination:
     @property
     def told(self) -> NDArray[np.bool_]:
         """The groups that any source adds up to."""
-        return (self.weight > 0).any(axis=0)
+        return np.asarray((self.weight > 0).any(axis=0))
 
     @property
     def variance(self) -> Floats:
@@ -92,48 +93,49 @@ class Combination:
 def combined(release: Measured, grouping: Grouping) -> Combination:
     """The best unbiased combination of all whole measurements for each group."""
     answers = [*exact_answers(release.recipe.public), *release.measurements]
-    rows = [row for m in answers if (row := _sums(release, m, grouping)) is not None]
-    if not rows:
-        nothing = np.zeros((0, grouping.size))
-        return Combination(nothing, nothing, nothing, np.zeros(grouping.size))
-    value, noise, fourth, told = (np.array(column) for column in zip(*rows, strict=True))
+    shape = (len(answers), grouping.size)
+    value, noise, fourth = (np.zeros(shape) for _ in range(3))
+    told = np.zeros(shape, dtype=bool)
+    for row, m in enumerate(answers):
+        found = _groups_of(release, m, grouping)
+        if found is not None:
+            inside, told[row] = found
+            value[row], noise[row], fourth[row] = _sums(m, inside, grouping.size)
     known = told & (noise == 0)
     with np.errstate(divide="ignore"):
         weight = np.where(told, 1.0 / noise, 0.0)
     weight = np.where(known.any(axis=0), known, weight)  # nothing is added to what is known
     weight = weight / np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
-    return Combination(
-        weight, np.where(told, noise, 0.0), np.where(told, fourth, 0.0), (weight * value).sum(axis=0)
-    )
+    return Combination(weight, noise, fourth, (weight * value).sum(axis=0))
 
 
-Sums = tuple[Floats, Floats, Floats, NDArray[np.bool_]]
+Told = tuple[
+    Ints, NDArray[np.bool_]
+]  # the group of each element, −1 for none, and which groups are made of whole elements
 
 
-def _sums(release: Measured, m: Measurement, grouping: Grouping) -> Sums | None:
-    """A measurement added up by group: the sums, their variance and fourth cumulant, and where all of a group was measured."""
+def _groups_of(release: Measured, m: Measurement, grouping: Grouping) -> Told | None:
+    """Where a measurement's answers belong; None if it is of no use."""
     dag = release.features if m.exact or release.levels is None else release.levels
     if m.feature not in dag or m.elements is not None or m.variance is None:
         return None
     if len(m.values) != dag.size(m.feature):
         return None
     if m.feature == SINGLETON:
-        inside, told = grouping.of_every_type(), np.ones(grouping.size, dtype=bool)
-    else:
-        found = _inside(dag.partition(m.feature), grouping)
-        if found is None:
-            return None
-        inside, told = found
+        return grouping.of_every_type(), np.ones(grouping.size, dtype=bool)
+    return _inside(dag.partition(m.feature), grouping)
+
+
+def _sums(m: Measurement, inside: Ints, size: int) -> list[Floats]:
+    """The answers added up by group, the variance of the sums and their fourth cumulant."""
     variance = np.zeros(len(m.values)) if m.exact else m.variance
     kurtosis = 0.0 if m.noise is None else m.noise.excess_kurtosis
     here = inside >= 0
     numbers = (m.values, variance, kurtosis * variance**2)
-    value, noise, fourth = (np.bincount(inside[here], n[here], grouping.size) for n in numbers)
-    return value, noise, fourth, told
+    return [bincount(inside[here], n[here].astype(float), size) for n in numbers]
 
 
-def _inside(table: Partition, grouping: Grouping) -> tuple[Ints, NDArray[np.bool_]] | None:
-    """The group that holds each element, −1 outside, and the groups that consist of whole elements; None: cannot be told."""
+def _inside(table: Partition, grouping: Grouping) -> Told | None:
     own = [a.name for a in table.attributes]
     more = [name for name in grouping.named if name not in own]
     if not more:

@@ -9,17 +9,17 @@ rounding. Each run shows by how much its answers miss the counts it was run on. 
    every t whose range holds what was published (Neyman's construction). It covers each true count about as often as
    asked, however they are spread, if errors at a count t are alike in the published data and in the true.
    Where published zeros alone exceed half the risk, no count can be too low, and the upper end gets all the risk.
-2. *The better answer.* Noisy measurements are published too: of the feature itself, or of finer ones, whose answers can
-   be added up. Their errors have the same law whatever the truth, so the stand-in cannot mislead. Where the runs find a
-   measurement nearer to the truth than the published counts (clipping and rounding may spoil sums), the interval is
-   made from it, and widened to the published count. This also tells by itself which measurements are of use.
+2. *The better answer.* Noisy measurements are published too: of the counts themselves, or of finer ones, which can be added up.
+   The error of their best unbiased combination (`cbdp.estimate.combined`) has the same law whatever the truth, so the stand-in
+   cannot mislead. Where the runs find the published counts further from the truth (clipping and rounding may spoil sums), the
+   interval is made from the combination, and widened to the published count.
 3. *Pooling.* A few runs are enough, because errors are shared by elements of similar counts and of similarly many trip
    types: clipped noise of the types adds up with their number.
 
 4. *Expected values.* An estimate by `estimator="posterior"` is drawn towards what is to be expected. So the published trips
    are smoother than the true ones, runs on them look better than they are, and no statistic of them tells by how much. Its
-   intervals are made from measurements alone, of which only the noise is drawn again: they hold whatever the truth is, and
-   take no runs of the estimator. Only where no measurement adds up to a feature the runs have to do.
+   intervals are made from measurements alone: they hold whatever the truth is, and take no runs of the estimator. Only where no
+   measurement adds up to a count the runs have to do.
 
 Ranks are those of exchangeable draws, with no assumption about their law: of n errors, the k-th smallest has k/(n + 1)
 below it. Ends are whole numbers that include at least the confidence, so intervals cover a little more than asked where
@@ -41,10 +41,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
-from cbdp.features import SINGLETON, FeatureDag
-from cbdp.privacy.measurement import Measurement
+from cbdp.estimate.combined import Combination, Measured, combined
+from cbdp.features import SINGLETON
+from cbdp.features.grouping import Grouping
 from cbdp.progress import tell
-from cbdp.solvers.problem import bincount
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -66,26 +66,13 @@ class Interval:
     high: Ints = field(repr=False)
 
 
-@dataclass(frozen=True, eq=False)
-class _Source:
-    """A measurement that can be added up to a feature's counts, and the deviation of the noise in the sums."""
-
-    place: int  # among the release's measurements
-    inside: NDArray[Any] | None  # the element that holds each answer (`singleton`: each cell); None: its own
-    deviation: Floats
-
-
-class ReleaseLike(Protocol):
+class ReleaseLike(Measured, Protocol):
     """What intervals need to know of a release: published values only."""
 
-    @property
-    def features(self) -> FeatureDag: ...
     @property
     def index(self) -> Ints: ...
     @property
     def value(self) -> Ints: ...
-    @property
-    def measurements(self) -> Sequence[Measurement]: ...
     @property
     def tables(self) -> Mapping[str, Ints]: ...
     def counts(self, feature: str) -> Ints: ...
@@ -98,10 +85,6 @@ class Simulator(Protocol):
         """All of it again: measured, estimated, rounded."""
         ...
 
-    def measured(self, seed: int, places: Sequence[int]) -> Mapping[int, Measurement]:
-        """Only the measurements at these places of the release, drawn again."""
-        ...
-
 
 def intervals(
     release: ReleaseLike,
@@ -109,94 +92,97 @@ def intervals(
     confidence: float = 0.9,
     *,
     features: Sequence[str] | None = None,
+    groupings: Mapping[str, Grouping] | None = None,
     runs: int | None = None,
     expects: bool = False,
 ) -> Mapping[str, Interval]:
-    """An interval for every count of the features (all but `singleton`), from the release alone.
+    """An interval for every count of the features (all but `singleton`) or of other groupings by any name, from the release alone.
 
     The same release gives the same intervals: the simulation's seed is a hash of what is published. `expects` says that the
     estimate is made of expected values (4 above). Progress is told as the stage "runs".
     """
-    risk = _risk(confidence)
-    names = [n for n in release.features.features if n != SINGLETON] if features is None else list(features)
-    for name in names:
-        if name not in release.features:
-            raise InputError(f"unknown feature {name!r}: there are {', '.join(release.features.features)}")
+    risk = checked_risk(confidence)
+    asked = _of_features(release, features) if groupings is None else groupings
     many = _runs(runs, risk)
-    truth = {name: _from_trips(release, name) for name in names}
-    _check_tables(release, truth)
-    sources = {name: _sources(release, name) for name in names}
-    errors = {n: np.empty((1 + len(sources[n]), many, len(truth[n])), np.float32) for n in names}
-    alone = expects and all(sources.values())
-    places = sorted({s.place for several in sources.values() for s in several})
-    for run, seed in enumerate(_seeds(release, many)):
-        if alone:
-            drawn = _answers(release.features, truth, again.measured(seed, places), sources)
-        else:
-            made = again.released(seed)
-            counts = {name: made.counts(name) for name in names}
-            drawn = _answers(release.features, counts, dict(enumerate(made.measurements)), sources)
-        for name in names:
-            errors[name][:, run] = drawn[name] - truth[name]
-        tell("runs", (run + 1) / many)
-    published = {name: release.counts(name) for name in names}
-    answers, dag = (
-        _answers(release.features, published, dict(enumerate(release.measurements)), sources),
-        release.features,
-    )
+    _check_tables(release, asked)
+    best = {name: combined(release, grouping) for name, grouping in asked.items()}
+    open_ = {n: g for n, g in asked.items() if not (expects and best[n].told.all())}
+    errors = _simulated(release, again, open_, many)
     return {
-        n: _interval(answers[n], sources[n], truth[n], _types(dag, n), errors[n], risk, alone) for n in names
+        name: _interval(_published(release, name, grouping), best[name], errors.get(name), risk, expects)
+        for name, grouping in asked.items()
     }
 
 
-def _from_trips(release: ReleaseLike, feature: str) -> Ints:
-    """The counts that the published trips add up to."""
+def told_intervals(
+    release: ReleaseLike, grouping: Grouping, confidence: float = 0.9, *, expects: bool
+) -> Interval | None:
+    """The intervals of any counts of the published trips where measurements alone tell them; None: it takes runs."""
+    best = combined(release, grouping)
+    if not (expects and best.told.all()):
+        return None
+    counts = grouping.added(release.index, release.value)
+    return _interval(counts, best, None, checked_risk(confidence), expects)
+
+
+def _of_features(release: ReleaseLike, features: Sequence[str] | None) -> dict[str, Grouping]:
     dag = release.features
-    if feature == SINGLETON:
-        dense = np.zeros(dag.universe.size, dtype=np.int64)
-        dense[release.index] = release.value
-        return dense
-    element = dag.partition(feature).element_of(dag.universe.unrank_codes(release.index))
-    counts = np.zeros(dag.size(feature), dtype=np.int64)
-    np.add.at(counts, element, release.value)
-    return counts
+    names = [n for n in dag.features if n != SINGLETON] if features is None else list(features)
+    for name in names:
+        if name not in dag:
+            raise InputError(f"unknown feature {name!r}: there are {', '.join(dag.features)}")
+    return {name: Grouping(dag.universe, tuple(dag.features[name].by)) for name in names}
 
 
-def _interval(
-    answers: Floats,
-    sources: Sequence[_Source],
-    truth: Ints,
-    types: Ints,
-    errors: NDArray[Any],
-    risk: float,
-    alone: bool,
-) -> Interval:
-    """The intervals of one feature, from the answer that is nearest to the truth in the simulated runs.
+def _published(release: ReleaseLike, name: str, grouping: Grouping) -> Ints:
+    """The counts of a table that was published on its own, or what the trips add up to."""
+    if name in release.tables:
+        return release.counts(name)
+    return grouping.added(release.index, release.value)
 
-    `answers` has a row for the published counts and one for each source, `errors` the same for every run. `truth` are
-    the counts that the runs were made on, and `types` how many trip types each element has. With `alone` the published counts say nothing of their errors.
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Errors of the published counts in simulated runs (run × group), what these were run on, and how many types each group has."""
+
+    truth: Ints
+    types: Ints
+    errors: NDArray[Any]
+
+
+def _simulated(
+    release: ReleaseLike, again: Simulator, asked: Mapping[str, Grouping], many: int
+) -> dict[str, _Runs]:
+    truth = {name: grouping.added(release.index, release.value) for name, grouping in asked.items()}
+    errors = {name: np.empty((many, grouping.size), np.float32) for name, grouping in asked.items()}
+    for run, seed in enumerate(_seeds(release, many) if asked else ()):
+        made = again.released(seed)
+        for name, grouping in asked.items():
+            errors[name][run] = _published(made, name, grouping) - truth[name]
+        tell("runs", (run + 1) / many)
+    return {n: _Runs(truth[n], asked[n].types, errors[n]) for n in asked}
+
+
+def _interval(published: Ints, best: Combination, runs: _Runs | None, risk: float, expects: bool) -> Interval:
+    """From the combination of measurements, or from the published counts where the runs find those nearer to the truth.
+
+    Expected values were not made again unless there is no combination.
     """
-    first = int(alone)  # the published counts were not made again
-    best = first + int(np.argmin([np.mean(np.square(e, dtype=float)) for e in errors[first:]]))
-    if best == 0:
-        low, high = _inverted(answers[0], truth, types, errors[0], risk)
-    else:
-        low, high = _measured(answers[best], sources[best - 1].deviation, errors[best], errors[0], risk)
-    low = np.clip(np.ceil(low - NEARLY), 0, answers[0])
-    high = np.maximum(np.floor(high + NEARLY), answers[0])
+    half, use = best.half_width(risk), best.told
+    low, high = best.value - half, best.value + half
+    if runs is not None and not (expects and use.all()):
+        known = best.variance == 0
+        if not expects and use.any() and _mean_square(runs.errors[:, use]) < np.mean(best.variance[use]):
+            use = known
+        seen = _inverted(published.astype(float), runs.truth, runs.types, runs.errors, risk)
+        low, high = (np.where(use, a, b) for a, b in zip((low, high), seen, strict=True))
+    low = np.clip(np.ceil(low - NEARLY), 0, published)
+    high = np.maximum(np.floor(high + NEARLY), published)
     return Interval(low.astype(np.int64), high.astype(np.int64))
 
 
-def _measured(
-    values: Floats, deviation: Floats, errors: NDArray[Any], published: NDArray[Any], risk: float
-) -> tuple[Floats, Floats]:
-    """The measurement's noise has one law, up to its size: the same range for all elements.
-
-    When the published count is off the other way, the widening to it covers the truth anyway: such an error is none.
-    """
-    missed = np.where(errors * np.sign(published) < 0, 0.0, errors / deviation)
-    low, high = _range(_thinned(missed), risk)
-    return values - high * deviation, values - low * deviation
+def _mean_square(errors: NDArray[Any]) -> float:
+    return float(np.mean(np.square(errors, dtype=float)))
 
 
 def _inverted(
@@ -284,59 +270,6 @@ def _crossing(values: Floats, nodes: Ints, bound: Floats, side: int) -> Floats:
     return beyond
 
 
-def _sources(release: ReleaseLike, feature: str) -> list[_Source]:
-    """The whole measurements of the feature itself and of finer ones."""
-    dag, found = release.features, []
-    for place, m in enumerate(release.measurements):
-        if not _whole(dag, m) or m.variance is None:
-            continue
-        if m.feature == feature:
-            found.append(_Source(place, None, np.sqrt(m.variance)))
-        elif dag.graph.has_edge(m.feature, feature):
-            leaves = m.feature == SINGLETON
-            inside = dag.cells.element_of_cell[feature] if leaves else dag.map_elements(m.feature, feature)
-            variance = _by_cell(dag, m.variance) if leaves else m.variance
-            found.append(_Source(place, inside, np.sqrt(bincount(inside, variance, dag.size(feature)))))
-    return found
-
-
-def _answers(
-    dag: FeatureDag,
-    counts: Mapping[str, Ints],
-    measured: Mapping[int, Measurement],
-    sources: Mapping[str, Sequence[_Source]],
-) -> dict[str, Floats]:
-    """For each feature the published counts, and below them what each source says."""
-    used = {s.place for several in sources.values() for s in several if s.inside is not None}
-    by_cell = {p: _by_cell(dag, measured[p].values) for p in used if measured[p].feature == SINGLETON}
-    made = {}
-    for name, several in sources.items():
-        sums = [
-            measured[s.place].values
-            if s.inside is None
-            else bincount(s.inside, by_cell.get(s.place, measured[s.place].values), dag.size(name))
-            for s in several
-        ]
-        made[name] = np.array([counts[name], *sums], dtype=float)
-    return made
-
-
-def _whole(dag: FeatureDag, m: Measurement) -> bool:
-    return m.feature in dag and m.elements is None and len(m.values) == dag.size(m.feature)
-
-
-def _by_cell(dag: FeatureDag, leaves: NDArray[Any]) -> Floats:
-    """Leaves are added up once for all features: what tells elements apart tells cells apart."""
-    return bincount(dag.cell_of_leaf, leaves, dag.cells.size)
-
-
-def _types(dag: FeatureDag, feature: str) -> Ints:
-    """The number of trip types in each element."""
-    if feature == SINGLETON:
-        return np.ones(dag.size(feature), dtype=np.int64)
-    return dag.partition(feature).sizes
-
-
 def _seeds(release: ReleaseLike, runs: int) -> list[int]:
     """Seeds that depend on what is published and on nothing else."""
     published = hashlib.sha256()
@@ -349,7 +282,8 @@ def _seeds(release: ReleaseLike, runs: int) -> list[int]:
     ]
 
 
-def _risk(confidence: float) -> float:
+def checked_risk(confidence: float) -> float:
+    """The risk that a confidence leaves, if it is one."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
         raise InputError(f"confidence is {confidence!r}, it must be a number between 0 and 1, such as 0.9")
     return 1.0 - confidence
@@ -371,10 +305,12 @@ def _runs(runs: int | None, risk: float) -> int:
     return runs
 
 
-def _check_tables(release: ReleaseLike, truth: Mapping[str, Ints]) -> None:
+def _check_tables(release: ReleaseLike, asked: Mapping[str, Grouping]) -> None:
     """Tables published on their own, and suppressed on their own, say more than the trips: those cannot stand in."""
-    for name, counts in truth.items():
-        if name in release.tables and not np.array_equal(release.tables[name], counts):
+    for name, grouping in asked.items():
+        if name not in release.tables:
+            continue
+        if not np.array_equal(release.tables[name], grouping.added(release.index, release.value)):
             raise InputError(
                 f"the published trips do not add up to the published table {name!r}, so they cannot be simulated from: "
                 "leave it out of features"

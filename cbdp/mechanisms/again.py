@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.measuring.samplers import sampler_of
-from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.measurement import Measurement
 from cbdp.release import Release
 from cbdp.trips import Counts
 
@@ -21,10 +18,15 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 
+KEPT = 2**25  # trip types, of all runs together, up to which runs are kept for the next question
+
+# the runs of a release by their seeds, as long as somebody holds the release
+_runs: WeakKeyDictionary[Release, dict[int, Release]] = WeakKeyDictionary()
+
 
 @dataclass(frozen=True)
 class Again:
-    """Runs from seeds: everything again, or only some measurements."""
+    """Runs from seeds. Each is made once for a release, however many questions are asked."""
 
     mechanism: Mechanism
     release: Release
@@ -34,25 +36,12 @@ class Again:
         published = self.release
         return Counts(published.features.universe, published.index, published.value, self.mechanism.unit)
 
-    @cached_property
-    def _exact(self) -> dict[int, Ints]:
-        return {}
-
     def released(self, seed: int) -> Release:
-        return self.mechanism.simulate(self.trips, seed)
-
-    def measured(self, seed: int, places: Sequence[int]) -> dict[int, Measurement]:
-        entropy, drawn = InsecureSeededEntropy(seed), {}
-        for place in places:
-            m = self.release.measurements[place]
-            law = m.noise
-            assert law is not None
-            noise = sampler_of(law).sample(len(m.values), entropy)
-            drawn[place] = replace(m, values=self._truth(place) + noise, variance=m.variance)
-        return drawn
-
-    def _truth(self, place: int) -> Ints:
-        if place not in self._exact:
-            feature = self.release.measurements[place].feature
-            self._exact[place] = self.trips.of(self.release.features, feature)
-        return self._exact[place]
+        kept = _runs.setdefault(self.release, {})
+        if seed in kept:
+            return kept[seed]
+        made = self.mechanism.simulate(self.trips, seed)
+        made = replace(made, measurements=(), estimate=None)  # only the published counts are compared
+        if sum(len(run.index) for run in kept.values()) + len(made.index) <= KEPT:
+            kept[seed] = made
+        return made

@@ -15,6 +15,7 @@ from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS
 from cbdp.estimate.intervals import Interval, intervals
 from cbdp.features import FeatureDag
+from cbdp.features.grouping import Grouping
 from cbdp.mechanisms.again import Again
 from cbdp.privacy.budget import DemandFacts
 from cbdp.privacy.claim import Claim
@@ -156,14 +157,16 @@ class Mechanism(ABC):
         confidence: float = 0.9,
         *,
         features: Sequence[str] | None = None,
+        groupings: Mapping[str, Grouping] | None = None,
         runs: int | None = None,
     ) -> Mapping[str, Interval]:
-        """An interval for every count of the features (all but `singleton`), by simulation; no privacy is spent."""
+        """An interval for every count of the features (all but `singleton`) or of other groupings; no privacy is spent."""
         self._check_made(release)
         estimator = release.recipe.estimator
         expects = estimator is not None and ESTIMATORS.get(estimator).expects
         again = Again(self, release)
-        return intervals(release, again, confidence, features=features, runs=runs, expects=expects)
+        given: Any = {"features": features, "groupings": groupings, "runs": runs}
+        return intervals(release, again, confidence, **given, expects=expects)
 
     def _check_made(self, release: Release) -> None:
         own, made = self.claim(), release.claim

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 
 from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS, TOLERANCE, Estimator, check_prior, post_process
-from cbdp.estimate.intervals import Interval
 from cbdp.estimate.public import exact_answers, read_public, total_of
 from cbdp.features import SINGLETON
 from cbdp.measuring import DENSE, measure
@@ -276,11 +275,3 @@ class ConstraintBased(Mechanism):
             violations=whole.violation,
             prior=self.prior,
         )
-
-    def intervals(self, release: Release, confidence: float = 0.9, **options: Any) -> Mapping[str, Interval]:
-        """As of every mechanism; public counts are known."""
-        made = super().intervals(release, confidence, **options)
-        return {
-            n: Interval(release.counts(n), release.counts(n)) if n in (self.public or ()) else i
-            for n, i in made.items()
-        }

@@ -22,7 +22,9 @@ from cbdp.release.recipe import Recipe
 from cbdp.release.stated import simulated
 
 if TYPE_CHECKING:  # loaded when it is asked for
+    from cbdp.release.ask import Columns
     from cbdp.release.saving import Saved
+    from cbdp.release.where import Where
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -100,6 +102,23 @@ class Release:
         counts = np.zeros(partition.size, dtype=np.int64)
         np.add.at(counts, element, self.value)
         return counts
+
+    def ask(
+        self,
+        by: str | Sequence[str] = (),
+        where: Where | None = None,
+        confidence: float = 0.9,
+        share_of: str | Sequence[str] | None = None,
+    ) -> Columns:
+        """Counts by any attributes, of any trip types, with confidence intervals: columns for any data frame; no privacy is spent.
+
+        `where` holds conditions such as "time<10:00", ["origin=A,B", "day=saturday"] or `{("origin", "destination"): [("A", "B")]}`.
+        With `share_of`, some of the attributes in `by` (() for all trips that meet the conditions), the answer also tells which share
+        of the trips with the same values of those each group has.
+        """
+        from cbdp.release.ask import ask
+
+        return ask(self, by, where, confidence, share_of)
 
     @property
     def total(self) -> int:

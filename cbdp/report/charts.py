@@ -74,7 +74,7 @@ def demand(published: Published, parts: Roles) -> Chart | None:
         return None
     dimension = published.dag.universe.dimension(parts.time)
     whole = published.grouped(parts.time)
-    split = None if whole.exact else _split(published, parts.time)
+    split = None if whole.tabled else _split(published, parts.time)
     chart: Chart = {
         "by": split,
         "time": parts.time,

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import SINGLETON, Feature, FeatureDag
+from cbdp.features.grouping import Grouping
 from cbdp.features.places import Stops
 from cbdp.privacy.composition import Parallel, Sequential, Spend
 from cbdp.privacy.laws import Law
+from cbdp.release.ask import told_interval
 from cbdp.release.release import Release
 
 if TYPE_CHECKING:  # intervals are handed in
@@ -28,8 +30,8 @@ LISTED = 4_000_000  # elements up to which a table is grouped again
 class Grouped:
     """Counts by some attributes: an axis for each, in the order of its labels.
 
-    `low` and `high` are the intervals' ends. They are `exact` when these very counts have intervals; otherwise they
-    are the added ends of a finer table's.
+    `low` and `high` are the intervals' ends. They are `exact` when these very counts have intervals, published with a table or told by
+    the measurements; otherwise they are the added ends of a finer table's.
     """
 
     by: tuple[str, ...]
@@ -40,6 +42,7 @@ class Grouped:
     possible: NDArray[np.bool_] | None = field(
         default=None, repr=False
     )  # False: cannot occur. None: not known
+    tabled: bool = False  # a published table has these very counts and their intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +79,20 @@ class Published:
         interval = self.intervals.get(feature.name)
         if interval is None:
             return Grouped(by, counts, possible=possible)
-        low, high = (_added(shape, places, ends) for ends in (interval.low, interval.high))
-        return Grouped(by, counts, low, high, set(feature.by) == set(by), possible)
+        tabled = set(feature.by) == set(by)
+        told = None if tabled else self._told(by)
+        low, high = told or (_added(shape, places, ends) for ends in (interval.low, interval.high))
+        return Grouped(by, counts, low, high, tabled or told is not None, possible, tabled)
+
+    def _told(self, by: tuple[str, ...]) -> tuple[Ints, Ints] | None:
+        """The ends of intervals that the measurements alone tell, as `Release.ask` gives them."""
+        grouping = Grouping(self.dag.universe, by)
+        told = None if self.release.tables else told_interval(self.release, grouping, self.confidence)
+        if told is None:
+            return None
+        shape, places = tuple(self.many(name) for name in by), tuple(grouping.atoms.label_codes())
+        low, high = (_added(shape, places, ends) for ends in (told.low, told.high))
+        return low, high
 
     def _source(self, by: tuple[str, ...]) -> Feature | None:
         """The feature that groups by just these attributes, or the smallest one with intervals that can be added up.

@@ -34,6 +34,7 @@ def test_demo_runs_the_whole_job(tmp_path: Path, capsys: Captured) -> None:
     assert "<svg" in report.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_quick_demo_is_the_same_job_on_two_hours(
     tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,6 +133,7 @@ def test_ratio_bound_raises_no_false_alarm(delta: float) -> None:
         assert chance[proven > epsilon].sum() <= level
 
 
+@pytest.mark.slow
 def test_no_false_alarm_when_trials_hang_together() -> None:
     """One noise for all parts of a run, a private use of it: the bound holds, though parts are anything but independent."""
     law = GeometricSampler(Fraction(1))

@@ -99,6 +99,7 @@ def causes(folder: Path) -> tuple[Cause, ...]:
     return causes_of(reading, look(reading))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MISREAD)
 def test_inspect_names_the_cause_and_release_stops_before_the_charge(
     name: str, tmp_path: Path, capsys: Captured
@@ -153,6 +154,7 @@ def test_what_was_misread_can_be_released_all_the_same(tmp_path: Path, capsys: C
         assert ledger.spent.epsilon == 1
 
 
+@pytest.mark.slow
 def test_a_stop_says_nothing_of_any_single_row(tmp_path: Path, capsys: Captured) -> None:
     """What a release says may end up in logs: no cell is quoted there, only by `inspect`."""
     write_trips(tmp_path, written("%d/%m/%Y %H:%M"))
@@ -168,6 +170,7 @@ def test_a_stop_says_nothing_of_any_single_row(tmp_path: Path, capsys: Captured)
 # Day first or month first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M"])
 def test_which_of_day_and_month_stands_first_is_told_by_the_days_above_12(form: str, tmp_path: Path) -> None:
     """All of March tells them apart."""
@@ -175,6 +178,7 @@ def test_which_of_day_and_month_stands_first_is_told_by_the_days_above_12(form: 
     assert f'write time_format = "{form}": 2,000 of 2,000 rows then count' in causes(tmp_path)[0].cure
 
 
+@pytest.mark.slow
 def test_days_up_to_12_may_be_months_and_both_ways_are_told(tmp_path: Path) -> None:
     """With the dates that each way would mean: the curator knows which is right."""
     write_trips(tmp_path, lambda t: t.replace(day=t.day % 12 + 1).strftime("%d/%m/%Y %H:%M"))
@@ -192,6 +196,7 @@ def test_a_declared_format_with_day_and_month_swapped_is_replaced(tmp_path: Path
     assert 'write time_format = "%d/%m/%Y %H:%M": 2,000 of 2,000 rows then count' in causes(tmp_path)[0].cure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stamp", "cure"),
     [
@@ -224,6 +229,7 @@ def test_hours_up_to_24_are_told(tmp_path: Path) -> None:
 # Stops
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stop", "what"),
     [
@@ -378,6 +384,7 @@ def test_a_table_of_counts_is_released_with_four_lines(tmp_path: Path, capsys: C
     assert abs(cbdp.load(tmp_path / "release").total - total) < 60
 
 
+@pytest.mark.slow
 def test_counts_that_mostly_do_not_count_stop_by_rows_and_by_trips(tmp_path: Path, capsys: Captured) -> None:
     """Few rows of great weight outside, or many of none."""
     write_counts(tmp_path, "")

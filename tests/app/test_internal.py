@@ -23,6 +23,7 @@ def rush():
     return rush_hour()
 
 
+@pytest.mark.slow
 def test_internal_report_measures_the_errors(rush, tmp_path, monkeypatch):
     """Errors, coverage and misses are those against the truth; it bears its banner, and writes no file."""
     city, release, _ = rush

@@ -215,6 +215,7 @@ def stubborn(*_: object, **__: object) -> None:
             continue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", [busy, stubborn])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_whoever_does_not_stop_is_stopped(folder: Path, work: Callable[..., None], number: int) -> None:
@@ -224,6 +225,7 @@ def test_whoever_does_not_stop_is_stopped(folder: Path, work: Callable[..., None
     assert ended.seconds > 1
 
 
+@pytest.mark.slow
 def test_temporary_folders_are_removed_when_the_process_is_ended(folder: Path) -> None:
     """A rehearsal that hangs leaves nothing beside the output, and no engine's folder either."""
     from cbdp.trips import spill
@@ -262,6 +264,7 @@ def test_an_engine_may_answer_an_interruption_with_any_error(folder: Path) -> No
     assert ended.seconds < 1.4
 
 
+@pytest.mark.slow
 def test_after_the_charge_every_signal_waits(folder: Path) -> None:
     """However many come: each is answered with what is left to do, and the release is complete."""
 

@@ -58,6 +58,7 @@ def test_every_finding_is_shown(browser, tmp_path, width, scheme):
         assert INTERNAL not in words
 
 
+@pytest.mark.slow
 def test_the_verdict_on_top_is_the_gravest(browser, tmp_path):
     """Contradiction, weakness or nothing: the sign and the words follow the findings, and empty sections are left out."""
     done = made()

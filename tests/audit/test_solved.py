@@ -80,6 +80,7 @@ MADE: dict[str, Callable[[cbdp.FeatureDag], cbdp.ConstraintBased]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_an_estimate_is_audited_with_the_estimator_that_made_it(name: str, tmp_path: Path) -> None:
     """Made again it agrees, and so do the trips; with a noisy count changed it does not."""

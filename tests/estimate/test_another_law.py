@@ -55,6 +55,7 @@ def test_claims_are_right_for_the_right_law_only() -> None:
     assert np.mean(told["geometric"]) < 0.8 * np.mean(told[LAW])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [Fraction(1, 3), 3, 200])
 def test_the_whole_way(scale: Any) -> None:
     """Expected values are finite, consistent and certified, and nearer to the truth than the noisy counts."""

@@ -80,6 +80,7 @@ def test_steps_keep_means(step: int) -> None:
     np.testing.assert_allclose(law @ (step * np.arange(law.shape[1])), means, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAWS)
 def test_a_coarse_lattice_is_near_the_fine_one(monkeypatch: pytest.MonkeyPatch, kind: type[Law]) -> None:
     """With noise far wider than a step, expected counts in steps are those in single trips to a five-thousandth of it."""

@@ -151,6 +151,7 @@ def test_without_noise_the_truth() -> None:
         np.testing.assert_array_equal(release.counts(SINGLETON), truth)
 
 
+@pytest.mark.slow
 def test_almost_all_noise() -> None:
     """At tiny ε the estimate is near even within what the features tell, and adds up to the total that was measured."""
     truth = demand(6, 4.0)

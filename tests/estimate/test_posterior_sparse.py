@@ -143,6 +143,7 @@ def taken(dag: FeatureDag, index: np.ndarray) -> sparse.Expected:
     return sparse.Expected(index, cell, none, none, np.zeros(dag.cells.size), np.zeros(dag.cells.size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stops", [12, 40, 200_000])
 def test_dealt_trips_are_other_types_of_the_same_cell(stops: int) -> None:
     """Mass stays in its cell, no type is dealt to twice or was known before, and the same seed deals the same."""
@@ -207,6 +208,7 @@ def test_estimate_is_a_function_of_what_is_published() -> None:
     assert np.array_equal(made[0].solution.leaves, made[1].solution.leaves)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [10, 1, Fraction(1, 10), Fraction(1, 100)])
 def test_release_is_certified_and_adds_up(epsilon: Fraction) -> None:
     """The certificate holds, every table is the sum of the trips, and rounding keeps every count or says how many it did not."""

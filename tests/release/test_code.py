@@ -14,6 +14,7 @@ import cbdp
 from cbdp.errors import InputError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["mechanism", "rounding", "estimator", "law"])
 def test_a_manifest_that_names_code_is_refused(where: str, tmp_path: Path, monkeypatch: Any) -> None:
     """Neither verified nor unverified is the module imported; one that is loaded already was somebody's own choice."""

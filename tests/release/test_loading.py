@@ -63,6 +63,7 @@ def test_places_come_back(tmp_path: Path) -> None:
     same_release(release, load(tmp_path / "out"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["constraint-based", "prior", "target", "paper", "sparse posterior"])
 def test_an_estimate_is_audited_with_the_estimator_that_made_it(name: str, tmp_path: Path) -> None:
     """Made again it agrees, and so do the trips; with a noisy count changed it does not."""

@@ -32,6 +32,7 @@ def _damages(manifest: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
             yield from _damages(value, (*at, place))
 
 
+@pytest.mark.slow
 def test_a_manifest_without_any_one_of_its_keys_is_refused(tmp_path: Path) -> None:
     """Each key taken out, or a stranger put in: the schema finds it; a file that is no manifest is said to be none."""
     saved = release_of("constraint-based").save(tmp_path / "out")

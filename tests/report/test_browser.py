@@ -43,6 +43,7 @@ def shown(page, selector: str) -> list[int]:
     return page.eval_on_selector_all(selector, "marks => marks.map(m => Number(m.dataset.count))")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_charts_are_drawn(browser, rush, tmp_path, width, scheme):
@@ -277,6 +278,7 @@ def test_words_can_be_read(browser, rush, tmp_path, scheme):
             assert (max(front, back) + 0.05) / (min(front, back) + 0.05) >= 4.5, words
 
 
+@pytest.mark.slow
 def test_taps_and_nothing_at_all(browser, tmp_path):
     """Other dimensions draw curves, a matrix and a table; a release without trips draws without an error."""
     dag = opal(

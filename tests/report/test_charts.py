@@ -71,29 +71,46 @@ def test_stops_lie_where_the_places_say(rush):
         assert (lat, lon) == pytest.approx(own_stops.mean(axis=0), abs=1e-5)
 
 
-def test_intervals_are_the_published_ones_and_sums_say_they_are_ranges(rush):
-    """Counts of a table have its intervals; sums over periods have added ends and do not claim to be intervals."""
+def test_intervals_are_the_published_ones_and_sums_have_their_own(rush):
+    """Counts of a table have its intervals; sums over periods have those that `ask` gives, narrower than added ends."""
     _, release, stops = rush
     page = Page(build(release, places=stops))
     data, dag = page.data, release.features
     assert data["demand"]["exact"]
     assert data["demand"]["series"][0]["low"] == release.intervals["time"].low.tolist()
     assert data["demand"]["series"][0]["high"] == release.intervals["time"].high.tolist()
-    keys = dag.partition("mode").keys()
-    low, high = Counter(), Counter()
-    for mode, a, b in zip(
-        keys["mode"], release.intervals["mode"].low, release.intervals["mode"].high, strict=True
-    ):
-        low[mode] += int(a)
-        high[mode] += int(b)
+    added = Counter()
+    ends = release.intervals["mode"]
+    for mode, width in zip(dag.partition("mode").keys()["mode"], ends.high - ends.low, strict=True):
+        added[mode] += int(width)
     share = data["shares"][0]
     assert share["exact_each"]
-    assert not share["exact"]
-    assert share["bars"][0]["low"] == [low[m] for m in share["labels"]]
-    assert share["bars"][0]["high"] == [high[m] for m in share["labels"]]
+    assert share["exact"]
+    asked = release.ask("mode")
+    assert share["labels"] == asked["mode"]
+    told = list(zip(share["bars"][0]["low"], share["bars"][0]["high"], strict=True))
+    for label, count, (low, high) in zip(share["labels"], share["bars"][0]["count"], told, strict=True):
+        assert low <= count <= high
+        assert high - low < 0.8 * added[label]
+    # `ask` also holds the estimate before it was made whole, which may be a trip further
+    assert np.abs(np.array(told) - np.array([asked["low"], asked["high"]]).T).max() <= 1
     best = max(range(4), key=lambda t: data["demand"]["series"][0]["count"][t])
     i = release.intervals["time"]
     assert f"(90 % interval {i.low[best]:,}–{i.high[best]:,})" in page.text
+
+
+def test_sums_that_measurements_do_not_tell_say_they_are_ranges(rush):
+    """Where intervals took simulated runs, sums over periods have added ends and do not claim to be intervals."""
+    city, *_ = rush
+    made = cbdp.ConstraintBased(rush[1].features, 1, preset="paper").simulate(city.trips, 5)
+    release = made.with_intervals(runs=19)
+    share = Page(build(release)).data["shares"][0]
+    keys, ends = release.features.partition("mode").keys()["mode"], release.intervals["mode"]
+    low = Counter()
+    for mode, least in zip(keys, ends.low, strict=True):
+        low[mode] += int(least)
+    assert not share["exact"]
+    assert share["bars"][0]["low"] == [low[m] for m in share["labels"]]
 
 
 def _cases():

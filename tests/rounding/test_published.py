@@ -14,6 +14,7 @@ from cbdp.errors import InputError
 from cbdp.mechanisms import ConstraintBased
 
 
+@pytest.mark.slow
 def test_which_trips_are_published_is_stated_and_checked() -> None:
     """The manifest says how trips were rounded; tables are their estimates rounded either way; a wrong word is refused."""
     city = ann_arbor(seed=0, hours=("08:00", "09:00"))

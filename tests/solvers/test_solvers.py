@@ -89,6 +89,7 @@ def built(name, settings):
     return solver
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact", [False, True], ids=["noisy", "exact-total"])
 @pytest.mark.parametrize(
     ("name", "settings", "tolerance"), ROWS, ids=lambda v: v if isinstance(v, str) else None

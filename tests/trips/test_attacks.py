@@ -225,6 +225,7 @@ def test_bytes_that_are_no_text_are_a_value_like_any_other(place: str, unit: str
         assert as_dict(counts, STOPS) == {("A",): 2, ("B",): 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("zone", [None, "UTC", "America/Los_Angeles"])
 @pytest.mark.parametrize("clock", [Clock(), Clock("Europe/Berlin"), Clock("+14:00")])

@@ -144,6 +144,7 @@ PERSONS: dict[str, tuple[list[Any], Any, list[bytes | None]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["memory", "parquet", "database"])
 @pytest.mark.parametrize("kind", PERSONS)
 @pytest.mark.parametrize("most", [1, 3, 10**6])
@@ -189,6 +190,7 @@ def test_the_choice_is_even(size: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_half_of_one_persons_trips_are_kept_wherever_they_stand() -> None:
     """Of 700 trips 350 are kept, and those with the first types as often as those with the last."""
     universe = cbdp.Universe(stop=range(700))

@@ -22,6 +22,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trips.making import as_dict
@@ -342,6 +343,7 @@ def _rows_of(case: Case) -> list[dict[str, Any]]:
     return [{c: held(v) for c, v in row.items()} for row in case.rows]
 
 
+@pytest.mark.slow
 @given(cases())
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_count_is_that_of_a_plain_loop(case: Case) -> None:

@@ -76,6 +76,7 @@ taps = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(taps, st.sampled_from(["csv", "parquet"]), st.randoms())
 def test_taps_are_linked_as_by_a_plain_loop(
@@ -94,6 +95,7 @@ def test_taps_are_linked_as_by_a_plain_loop(
     assert found.counted == sum(wanted.values())
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(taps, st.sampled_from(["x", "y"]))
 def test_a_person_changes_that_persons_trips_alone(
@@ -107,6 +109,7 @@ def test_a_person_changes_that_persons_trips_alone(
     assert everybody == others + own
 
 
+@pytest.mark.slow
 def test_one_tap_changes_at_most_one_trip_into_another(tmp_path: Path) -> None:
     """So that `replace` protects a tap: the sum of changes is at most 2."""
     rng = np.random.default_rng(0)

@@ -31,6 +31,7 @@ KINDS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("clock", [Clock(), Clock("Australia/Lord_Howe")])
 def test_both_counts_agree(kind: str, clock: Clock, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ def _read(path: Path, places: list[int], limit: int = rows.LIMIT) -> tuple[list[
 FIELDS = st.text(st.sampled_from('ab,;"\n\r é\t'), max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(st.tuples(FIELDS, FIELDS, FIELDS), max_size=12),

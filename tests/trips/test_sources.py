@@ -85,6 +85,7 @@ KINDS: dict[str, Callable[[pa.Table, Path], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::DeprecationWarning:ibis"
 )  # Ibis 12 calls what DuckDB 2 and pandas 3 retire

@@ -38,6 +38,7 @@ class _Watch(threading.Thread):
                 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [3, 10**6])
 def test_what_does_not_fit_is_spilled_and_removed(
     most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -42,6 +42,7 @@ def test_a_table_is_the_standard_librarys(name: str) -> None:
         assert found == wanted.total_seconds(), (name, instant)
 
 
+@pytest.mark.slow
 def test_no_zone_changes_twice_in_a_day() -> None:
     """A table has room for one change in a UTC day: a sample of zones, hour by hour, around each of their changes."""
     for name in sorted(available_timezones())[::40]:

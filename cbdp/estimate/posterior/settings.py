@@ -101,8 +101,8 @@ class Tuning:
     shared_looked: int = 2**13  # elements of a group that are looked at
     shared_turns: int = 6  # times that effects are predicted, the later ones at half a step
     shared_near: float = 1e-3  # change of an effect at which that ends
-    shared_exact: float = 1e-6  # residual of the linear system
-    shared_steps_most: int = 300  # steps that it may take
+    shared_exact: float = 1e-4  # residual of the linear system
+    shared_steps_most: int = 100  # steps that it may take
 
     # Universes too large to list (sparse.py)
     active: tuple[float, ...] = (

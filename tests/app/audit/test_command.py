@@ -15,6 +15,7 @@ import cbdp
 from cbdp.app import cli
 
 
+@pytest.mark.slow
 def test_bad_input_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2 and one line for what is no release, no ledger, no trips, or no place for a page."""
     nothing = folder / "nothing"

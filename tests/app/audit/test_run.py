@@ -100,6 +100,7 @@ OLD: dict[str, Callable[[cbdp.FeatureDag], cbdp.mechanisms.Mechanism]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OLD)
 def test_a_release_of_version_1_is_audited_like_one_of_today(name: str, tmp_path: Path) -> None:
     """The same checks come to the same verdicts, and what was changed is found."""
@@ -121,6 +122,7 @@ def test_a_release_of_version_1_is_audited_like_one_of_today(name: str, tmp_path
 # Made again
 
 
+@pytest.mark.slow
 def test_tables_that_are_published_as_measured_tell_the_trips(tmp_path: Path) -> None:
     """Trips that are not those of the table of all types are found, and so is noise that the recipe does not give."""
     dag, counts = small()

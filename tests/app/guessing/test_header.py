@@ -25,6 +25,7 @@ def test_names_and_values_are_told_apart() -> None:
     assert [value for value in VALUES if not looks_like_a_value(value)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [*VALUES, "Central"])
 def test_any_value_in_the_first_line_refuses_it_and_nothing_is_repeated(
     value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -100,6 +100,7 @@ WRONG = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changes", "line", "said"), WRONG, ids=[w[2][:40] for w in WRONG])
 def test_what_is_wrong_is_one_line_and_nothing_is_written(
     city: Path, changes: list[tuple[str, str]], line: int, said: str

@@ -38,6 +38,7 @@ def test_identical_requests_have_one_hash(city: Path) -> None:
     assert paper != request
 
 
+@pytest.mark.slow
 def test_requests_that_differ_have_other_hashes(city: Path) -> None:
     """Whatever changes what is released changes the hash."""
     for name, last in (("even", 1), ("uneven", 2)):

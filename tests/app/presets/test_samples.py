@@ -47,6 +47,7 @@ def truth(file: Path) -> Any:
     return look(reading_of(read(file)))
 
 
+@pytest.mark.slow
 def test_tides(tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     """Taps are linked, in the agency's own time, and tokens are protected; what is not linked is shown and dropped."""
     whole, feed = samples.tides(tmp_path), samples.gtfs(tmp_path)

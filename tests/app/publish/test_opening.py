@@ -45,6 +45,7 @@ def test_without_a_ledger_nothing_is_released(folder: Path, capsys: Captured) ->
         publish(planned(folder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"\0" * 8192, b"SQLite format 3\0 and no more"])
 def test_an_emptied_or_cut_file_is_no_new_ledger(folder: Path, capsys: Captured, content: bytes) -> None:
     """After a release, its ledger's content is gone: refused, with the release beside it and without."""

@@ -167,6 +167,7 @@ def test_what_fails_after_the_charge_says_what_it_cost(
     assert events(folder) == ["opened", "reserved", "reserved"]
 
 
+@pytest.mark.slow
 def test_a_terminal_that_is_gone_does_not_end_a_release(folder: Path) -> None:
     """Nobody reads what is said: the release is made all the same."""
     command = [sys.executable, "-m", "cbdp", "release", str(folder / "cbdp.toml"), "--create-ledger"]

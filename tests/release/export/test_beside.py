@@ -76,6 +76,7 @@ def test_every_format_is_looked_at() -> None:
     assert set(READERS) == set(FORMATS.table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", READERS)
 def test_every_export_has_the_publisher_s_words(form: str, tmp_path: Path) -> None:
     """All of them, unchanged but for two hyphens in XML, where they would end the comment; and no word of a simulation."""

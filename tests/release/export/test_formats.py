@@ -89,6 +89,7 @@ def test_wrong_wishes_are_one_clear_error(tmp_path: Path) -> None:
     export(taps, tmp_path / "out", "sumo", origin="tap", destination="location")
 
 
+@pytest.mark.slow
 def test_a_missing_library_is_named_with_its_extra(tmp_path: Path) -> None:
     """Without h5py or xarray the other formats work, and these say what to install."""
     script = (
