@@ -85,7 +85,8 @@ def test_the_program_would_believe_their_sums() -> None:
     assert off["moved"] < 4
     assert off["believed"] > 10 * off["moved"]
     leaf = {name: error(made.counts(SINGLETON), truth) for name, made in found.items()}
-    assert leaf["moved"] < 0.7 * leaf["believed"]
+    assert leaf["moved"] < 1.1 * 0.1 / 0.8  # what is left is their own error, scaled up with them
+    assert leaf["moved"] < 0.9 * leaf["believed"]
 
 
 def test_leaves_that_are_right_stay() -> None:
