@@ -54,33 +54,60 @@ class Grouping:
         return self.universe.partition(self.named)
 
     @cached_property
-    def _listed(self) -> tuple[Ints, Ints]:
-        """The group of each atom, −1 outside, and an atom of each group."""
-        if not self.conditions:
-            every = np.arange(self.atoms.size)
-            return every, every
-        self._check_atoms()
-        codes = dict(zip(self.named, self.atoms.label_codes(), strict=True))
-        inside = np.ones(self.atoms.size, dtype=bool)
+    def _inside(self) -> tuple[Ints, Ints, Ints]:
+        """The atoms that meet all conditions, ascending, the group of each, and an atom of each group."""
+        atom = self._candidates()
+        codes = self._label_codes(atom)
+        kept = np.ones(len(atom), dtype=bool)
         for c in self.conditions:
-            inside &= c.wanted[tuple(codes[a] for a in c.attributes)]
-        number = np.zeros(self.atoms.size, dtype=np.int64)
+            kept &= c.wanted[tuple(codes[a] for a in c.attributes)]
+        atom = atom[kept]
+        number = np.zeros(len(atom), dtype=np.int64)
         for name in self.by:
-            number = number * len(self.universe.attribute(name).labels) + codes[name]
-        here = np.flatnonzero(inside)
-        _, first, place = np.unique(number[here], return_index=True, return_inverse=True)
-        group = np.full(self.atoms.size, -1, dtype=np.int64)
-        group[here] = place
-        return group, here[first]
+            _, code = np.unique(codes[name][kept], return_inverse=True)
+            number = np.unique(number * (len(code) + 1) + code, return_inverse=True)[1].astype(np.int64)
+        _, first, group = np.unique(number, return_index=True, return_inverse=True)
+        return atom, group.astype(np.int64), atom[first]
 
-    def _check_atoms(self) -> None:
-        # radixes must not overflow either: as many labels as this have no more combinations that occur
-        labels = math.prod(len(self.universe.attribute(a).labels) for a in self.by)
-        if self.atoms.size > MOST_ATOMS or labels >= 2**62:
-            names = ", ".join(self.named)
-            raise InputError(
-                f"{names} have {self.atoms.size:,} combinations, at most {MOST_ATOMS:,} can be looked at: ask by fewer attributes"
-            )
+    def _candidates(self) -> Ints:
+        """The atoms that meet the conditions on attributes that hang together: others are not looked at."""
+        atoms = self.atoms
+        number: Ints = np.zeros(1, dtype=np.int64)
+        for place, part in enumerate(atoms.parts):
+            own = self._wanted_of_part(place)
+            if len(number) * len(own) > MOST_ATOMS:
+                raise InputError(
+                    f"{', '.join(self.named)} have {atoms.size:,} combinations, at most {MOST_ATOMS:,} can be looked at: ask by fewer "
+                    "attributes, or filter more"
+                )
+            number = (number[:, None] * len(part.joint) + own).reshape(-1)
+        return number
+
+    def _wanted_of_part(self, place: int) -> Ints:
+        part = self.atoms.parts[place]
+        codes, rest = {}, part.joint
+        for a, radix in zip(reversed(part.attributes), reversed(part.radix), strict=True):
+            rest, codes[self.atoms.attributes[a].name] = np.divmod(rest, radix)
+        kept = np.ones(len(part.joint), dtype=bool)
+        for c in self.conditions:
+            if set(c.attributes) <= set(codes):
+                kept &= c.wanted[tuple(codes[a] for a in c.attributes)]
+        return np.flatnonzero(kept)
+
+    def _label_codes(self, atom: Ints) -> dict[str, Ints]:
+        """The code of each attribute's label at some atoms."""
+        place = dict(zip(self.universe.dimensions, self._types(atom), strict=True))
+        attributes = (self.universe.attribute(name) for name in self.named)
+        return {a.name: a.codes[tuple(place[dim] for dim in a.of)] for a in attributes}
+
+    def _types(self, atom: Ints) -> list[Ints]:
+        """A trip type of each of some atoms, as its dimensions' codes."""
+        return self.universe.unrank_codes(self.atoms.type_at(atom, np.zeros(len(atom), dtype=np.int64)))
+
+    @property
+    def _first(self) -> Ints:
+        """An atom of each group."""
+        return self._inside[2] if self.conditions else np.arange(self.atoms.size)
 
     def check_listed(self) -> None:
         """Refuse a question with more groups than are worth listing."""
@@ -92,7 +119,7 @@ class Grouping:
 
     @property
     def size(self) -> int:
-        return self.atoms.size if not self.conditions else len(self._listed[1])
+        return self.atoms.size if not self.conditions else len(self._inside[2])
 
     def group_of(self, codes: Sequence[Ints]) -> Ints:
         """The group of each trip type given by its dimensions' codes; −1 where it does not meet the conditions."""
@@ -103,31 +130,44 @@ class Grouping:
         return self._group(self.atoms.of_every_type())
 
     def _group(self, atom: Ints) -> Ints:
-        return self._listed[0][atom] if self.conditions else atom
+        if not self.conditions:
+            return atom
+        here, group, _ = self._inside
+        if not len(here):
+            return np.full(np.shape(atom), -1)
+        place = np.minimum(np.searchsorted(here, atom), len(here) - 1)
+        return np.where(here[place] == atom, group[place], -1)
 
     @property
     def types(self) -> Ints:
         """The number of trip types in each group."""
-        sizes = self.atoms.sizes
-        return sizes if not self.conditions else summed(self._listed[0], sizes, self.size)
+        if not self.conditions:
+            return self.atoms.sizes
+        here, group, _ = self._inside
+        blocks, parts = self.universe.blocks, self.atoms.parts
+        used = {b for part in parts for b in part.blocks}
+        many = np.full(len(here), math.prod(block.size for b, block in enumerate(blocks) if b not in used))
+        for part in reversed(parts):
+            here, own = np.divmod(here, len(part.joint))
+            many = many * part.sizes[own]
+        return summed(group, many, self.size)
 
     def keys(self) -> dict[str, list[Hashable]]:
         """For each attribute it groups by, its label at every group."""
-        codes = dict(zip(self.named, self.atoms.label_codes(), strict=True))
+        codes = self._label_codes(self._first)
         attributes = {name: self.universe.attribute(name) for name in self.by}
-        return {n: [a.labels[c] for c in codes[n][self._listed[1]]] for n, a in attributes.items()}
+        return {n: [a.labels[c] for c in codes[n]] for n, a in attributes.items()}
 
-    def added(self, index: Ints, value: NDArray[np.int64]) -> Ints:
+    def added(self, index: Ints, value: Ints) -> Ints:
         """Whole counts of trip types, given by their index, added up by group."""
         return summed(self.group_of(self.universe.unrank_codes(index)), value, self.size)
 
     def inside(self, coarse: Grouping) -> Ints:
         """The group of a coarser grouping, with the same conditions, that holds each group."""
-        atom = self.atoms.representatives()
-        return coarse.group_of([codes[self._listed[1]] for codes in atom])
+        return coarse.group_of(self._types(self._first))
 
 
-def summed(group: Ints, numbers: NDArray[np.int64], size: int) -> Ints:
+def summed(group: Ints, numbers: Ints, size: int) -> Ints:
     """Whole numbers added up by group, without those of group −1."""
     total = np.zeros(size + 1, dtype=np.int64)
     np.add.at(total, group, numbers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,16 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     from cbdp.app.new_file import check_new, write_new
     from cbdp.mechanisms import load
+    from cbdp.progress import in_quarters, watched
 
     path = Path(options.csv) if options.csv else None
     if path is not None:
         check_new(path, internal=False)
-    answer = load(options.release).ask(
-        _names(options.by), options.where, options.confidence, _wholes(options.share_of)
-    )
+    quarter = in_quarters(_say)
+    with watched(lambda stage, done: quarter(stage, done) if stage == "runs" else None):
+        answer = load(options.release).ask(
+            _names(options.by), options.where, options.confidence, _wholes(options.share_of)
+        )
     if path is None:
         print("\n".join(_lines(answer)))
     else:
@@ -56,6 +60,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--confidence", type=float, default=0.9, help="of the intervals (default: 0.9)")
     parser.add_argument("--csv", metavar="FILE", help="write the table to a new file")
     return parser
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _names(given: str) -> tuple[str, ...]:

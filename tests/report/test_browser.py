@@ -145,7 +145,9 @@ def test_intervals_shown_are_the_releases(browser, rush, tmp_path):
         for label, n, low, high in zip(labels, counts, interval.low, interval.high, strict=True):
             assert label.endswith(f"{n:,} trips, 90 % interval: {low:,} to {high:,}")
         page.hover("#chart-demand .mark >> nth=2")
-        assert page.inner_text("#tip").replace("\n", ", ") == labels[2]
+        page.wait_for_function(
+            "said => document.querySelector('#tip').innerText.replaceAll('\\n', ', ') === said", arg=labels[2]
+        )
         page.click("#numbers-demand summary")
         cells = page.eval_on_selector_all(
             "#numbers-demand tbody tr", "rows => rows.map(r => [...r.cells].slice(1).map(c => c.textContent))"

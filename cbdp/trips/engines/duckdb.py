@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from cbdp.trips.engines import duckdb_open, sql, sql_inspect
 from cbdp.trips.engines.base import Engine, Facts, Source, Statuses
-from cbdp.trips.engines.duckdb_dialect import DuckDialect
+from cbdp.trips.engines.duckdb_dialect import DuckDialect, literal
 from cbdp.trips.engines.duckdb_open import Opened, Relation, reading
 from cbdp.trips.files import are_files
 from cbdp.trips.plan import CountingPlan
@@ -141,20 +142,26 @@ class DuckSource(Source):
         assert plan.bound is not None
         steps = sql.steps_inside(plan, say, source.text, str)
         persons = say.persons(plan.bound, plan.fields[plan.bound.person].kind, sql.SECRET)
-        last = "SELECT person, flats, own FROM persons"
-        if turns == 1:
-            self._make("kept", sql.query([*steps, *persons], last))
-            return
-        dealt = f"CAST(hash(person) % {turns} AS USMALLINT) AS turn"
-        self._make("rows_inside", sql.query(steps, f"SELECT person, flat, {dealt} FROM inside"))
-        for turn in range(turns):
-            own = f"SELECT person, flat FROM rows_inside WHERE turn = {turn}"
-            made = sql.query([sql.Step("inside", own), *persons], last)
-            if turn == 0:
-                self._make("kept", made)
-            else:
-                self._engine.execute(f"INSERT INTO kept {made}")
-        self._engine.execute("DROP TABLE rows_inside")
+        with spill_folder() as folder:
+            dealt = self._dealt(steps, turns, folder) if turns > 1 else []
+            for n, inside in enumerate(dealt or [steps]):  # without a file there is nobody to bound
+                made = sql.query([*inside, *persons], "SELECT person, flats, own FROM persons")
+                if n == 0:
+                    self._make("kept", made)
+                else:
+                    self._engine.execute(f"INSERT INTO kept {made}")
+
+    def _dealt(self, steps: Sequence[sql.Step], turns: int, folder: Path) -> list[list[sql.Step]]:
+        """Rows inside, dealt by person to files of a private folder; what reads each of them.
+
+        A turn then reads its own rows only, and not those of all.
+        """
+        rows = sql.query(steps, f"SELECT person, flat, hash(person) % {turns} AS turn FROM inside")
+        into = folder / "turns"
+        self._engine.execute(f"COPY ({rows}) TO {literal(str(into))} (FORMAT parquet, PARTITION_BY (turn))")
+        files = [literal(f"{part}/*") for part in sorted(into.iterdir())] if into.exists() else []
+        reads = [f"SELECT person, flat FROM read_parquet({f}, hive_partitioning = false)" for f in files]
+        return [[sql.Step("inside", read)] for read in reads]
 
     def _make(self, table: str, query: str) -> None:
         self._engine.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS {query}")
