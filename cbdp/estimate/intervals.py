@@ -17,10 +17,9 @@ rounding. Each run shows by how much its answers miss the counts it was run on. 
    types: clipped noise of the types adds up with their number.
 
 4. *Expected values.* An estimate by `estimator="posterior"` is drawn towards what is to be expected. So the published trips
-   are smoother than the true ones, runs on them look better than they are, and no statistic of them tells exactly by how much. Its
+   are smoother than the true ones, runs on them look better than they are, and no statistic of them tells by how much. Its
    intervals are made from measurements alone: they hold whatever the truth is, and take no runs of the estimator. Only where no
-   measurement adds up to a count the runs have to do. Each is then run on once more, and errors are enlarged by what is lost from
-   the first to the second (an iterated bootstrap). This makes up for most of the smoothness, not for all (docs/ask.md).
+   measurement adds up to a count the runs have to do. They hold the truth less often than they say (docs/ask.md).
 
 Ranks are those of exchangeable draws, with no assumption about their law: of n errors, the k-th smallest has k/(n + 1)
 below it. Ends are whole numbers that include at least the confidence, so intervals cover a little more than asked where
@@ -56,7 +55,6 @@ POOL = 400  # errors that a range is read off: its ends are then off by about 1 
 STRATUM = 3  # so many pools are wanted of elements with similarly many trip types
 NODES = 400  # true counts at which the range is worked out; between them it is interpolated
 NEARLY = 1e-6  # of a trip: what interpolation and sums of measurements may be off
-MOST_LOST = 2.0  # times by which errors of expected values may be larger than their runs show
 MOST = 40_000  # errors looked at for one range: more say nothing new
 
 
@@ -87,10 +85,6 @@ class Simulator(Protocol):
         """All of it again: measured, estimated, rounded."""
         ...
 
-    def released_twice(self, seed: int) -> ReleaseLike:
-        """The same once more, on the trips of `released(seed)`."""
-        ...
-
 
 def intervals(
     release: ReleaseLike,
@@ -113,7 +107,7 @@ def intervals(
     _check_tables(release, asked)
     best = {name: combined(release, grouping) for name, grouping in asked.items()}
     open_ = {n: g for n, g in asked.items() if not (expects and best[n].told.all())}
-    errors = _simulated(release, again, open_, many, twice=expects)
+    errors = _simulated(release, again, open_, many)
     return {
         name: _interval(_published(release, name, grouping), best[name], errors.get(name), risk, expects)
         for name, grouping in asked.items()
@@ -157,29 +151,16 @@ class _Runs:
 
 
 def _simulated(
-    release: ReleaseLike, again: Simulator, asked: Mapping[str, Grouping], many: int, *, twice: bool
+    release: ReleaseLike, again: Simulator, asked: Mapping[str, Grouping], many: int
 ) -> dict[str, _Runs]:
     truth = {name: grouping.added(release.index, release.value) for name, grouping in asked.items()}
     errors = {name: np.empty((many, grouping.size), np.float32) for name, grouping in asked.items()}
-    second = dict.fromkeys(asked, 0.0)
     for run, seed in enumerate(_seeds(release, many) if asked else ()):
-        made, more = again.released(seed), again.released_twice(seed) if twice else None
+        made = again.released(seed)
         for name, grouping in asked.items():
-            counts = _published(made, name, grouping)
-            errors[name][run] = counts - truth[name]
-            if more is not None:
-                second[name] += _mean_square(_published(more, name, grouping) - counts) / many
+            errors[name][run] = _published(made, name, grouping) - truth[name]
         tell("runs", (run + 1) / many)
-    lost = {n: _lost(_mean_square(errors[n]), second[n]) if twice else 1.0 for n in asked}
-    return {n: _Runs(truth[n], asked[n].types, errors[n] * np.float32(lost[n])) for n in asked}
-
-
-def _lost(first: float, second: float) -> float:
-    """By how much errors are larger on trips than on what is estimated from them, by their mean squares.
-
-    What the second run loses to the first is taken to be what the first loses to the truth.
-    """
-    return float(np.clip(np.sqrt(first / second), 1.0, MOST_LOST)) if second > 0 else 1.0
+    return {n: _Runs(truth[n], asked[n].types, errors[n]) for n in asked}
 
 
 def _interval(published: Ints, best: Combination, runs: _Runs | None, risk: float, expects: bool) -> Interval:

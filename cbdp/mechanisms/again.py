@@ -20,8 +20,8 @@ Ints = NDArray[np.int64]
 
 KEPT = 2**25  # trip types, of all runs together, up to which runs are kept for the next question
 
-# the runs of a release by seed and turn, as long as somebody holds the release
-_runs: WeakKeyDictionary[Release, dict[tuple[int, int], Release]] = WeakKeyDictionary()
+# the runs of a release by their seeds, as long as somebody holds the release
+_runs: WeakKeyDictionary[Release, dict[int, Release]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -37,19 +37,11 @@ class Again:
         return Counts(published.features.universe, published.index, published.value, self.mechanism.unit)
 
     def released(self, seed: int) -> Release:
-        return self._made(seed, 1)
-
-    def released_twice(self, seed: int) -> Release:
-        """A run on the trips that another run published."""
-        return self._made(seed, 2)
-
-    def _made(self, seed: int, turn: int) -> Release:
         kept = _runs.setdefault(self.release, {})
-        if (seed, turn) in kept:
-            return kept[seed, turn]
-        trips = self.trips if turn == 1 else Again(self.mechanism, self.released(seed)).trips
-        made = self.mechanism.simulate(trips, seed + turn - 1)
+        if seed in kept:
+            return kept[seed]
+        made = self.mechanism.simulate(self.trips, seed)
         made = replace(made, measurements=(), estimate=None)  # only the published counts are compared
         if sum(len(run.index) for run in kept.values()) + len(made.index) <= KEPT:
-            kept[seed, turn] = made
+            kept[seed] = made
         return made

@@ -237,14 +237,6 @@ def test_ranges_keep_their_promise_for_any_law() -> None:
         assert abs(np.mean(held) - 0.9) < 5.5 * np.sqrt(0.09 / 20_000)
 
 
-def test_what_a_second_run_loses_is_what_the_first_has_lost() -> None:
-    """Errors are enlarged by the ratio of their deviations, within bounds, and never made smaller."""
-    assert module._lost(1.44, 1.0) == pytest.approx(1.2)
-    assert module._lost(0.5, 1.0) == 1.0
-    assert module._lost(100.0, 1.0) == module.MOST_LOST
-    assert module._lost(0.0, 0.0) == 1.0
-
-
 def test_inversion_of_known_noise() -> None:
     """Counts with noise cut off at zero, truth known: each true count is covered as often as asked."""
     truth = np.repeat(np.arange(0, 60, 3), 40)
