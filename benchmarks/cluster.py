@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import resource
+import os
 import subprocess
 import sys
 import tempfile
@@ -97,7 +97,7 @@ def count(name: str, trips: Any, unit: Any, spark: Any = None, killer: loopback.
             if killer.killed
             else "NOTHING"
         )
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    own = _peak_mb(os.getpid())  # not what getrusage tells: that holds what the parent had before
     jvm = _peak_mb(spark.sparkContext._gateway.proc.pid) if spark is not None else 0.0
     same = hashlib.sha256(counts.index.tobytes() + counts.value.tobytes()).hexdigest()
     return Run(name, seconds, own, jvm, len(counts.index), int(counts.value.sum()), same, lost)

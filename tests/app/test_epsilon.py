@@ -236,7 +236,8 @@ def test_parts_are_mixed_by_coin() -> None:
 def test_files_show_what_the_release_holds() -> None:
     """What is read from the files by part is what the release in memory says, hidden counts included."""
     parts = TrialParts(50, {"stop": ["A", "B"]})
-    mechanism = ConstraintBased(parts.features, 1, measured=parts.measured, sparse=True)
+    hiding = {"part": "0.6", "singleton": "0.4"}
+    mechanism = ConstraintBased(parts.features, 1, measured=parts.measured, budget=hiding, sparse=True)
     data = parts.mix({"stop": ["A", "A", "A"]}, {"stop": ["B"]}, np.arange(50) % 3 == 0)
     release = mechanism.simulate(data, seed=1)
     there, stored = numbers(release, parts), numbers(ThroughFiles(mechanism).simulate(data, seed=1), parts)

@@ -82,7 +82,10 @@ def test_a_measurement_has_no_trace_of_where_its_counts_come_from() -> None:
 
 # (the path itself is attacked with the other honest mechanisms, in test_audit_epsilon)
 PARTS = TrialParts(4000, {"stop": ["A", "B"]})
-SPARSE = ConstraintBased(PARTS.features, 1, measured=PARTS.measured, sparse=True, estimator="projection")
+SHARES = {"part": Fraction(3, 5), "singleton": Fraction(2, 5)}  # with these, floors hide some of the counts
+SPARSE = ConstraintBased(
+    PARTS.features, 1, measured=PARTS.measured, budget=SHARES, sparse=True, estimator="projection"
+)
 
 
 @pytest.mark.slow
