@@ -11,13 +11,29 @@ import pytest
 pytest.register_assert_rewrite("browsing")
 
 HERE = Path(__file__).parent
-SLOW = (HERE / "benchmarks", HERE / "trips" / "engines")  # runs of whole benchmarks; servers and clusters
+SLOW = [  # whole folders and modules that are slow: servers and clusters, browsers, benchmarks, attacks, many releases
+    HERE / name
+    for name in (
+        "app/audit",
+        "app/presets",
+        "app/test_inspect.py",
+        "audit",
+        "benchmarks",
+        "mechanisms/test_public.py",
+        "mechanisms/test_recipes.py",
+        "privacy/test_optimal.py",
+        "report/test_browser.py",
+        "report/test_support.py",
+        "transit",
+        "trips/engines",
+    )
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests of some folders are slow."""
+    """Mark them."""
     for item in items:
-        if any(folder in item.path.parents for folder in SLOW):
+        if any(place in (item.path, *item.path.parents) for place in SLOW):
             item.add_marker("slow")
 
 
