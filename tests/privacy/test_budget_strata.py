@@ -57,7 +57,8 @@ def test_the_closed_form_is_least_squares_where_the_design_is_balanced(
     """For any precisions, on features that nest and cross evenly, to rounding."""
     dag = EVEN[name]
     precision = np.array([data.draw(PRECISION) for _ in dag.features])
-    np.testing.assert_allclose(strata_of(dag).variance(precision), dense_variance(dag, precision), rtol=1e-7)
+    # precisions are up to six decades apart: what the dense inversion loses to rounding
+    np.testing.assert_allclose(strata_of(dag).variance(precision), dense_variance(dag, precision), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", EVEN)
