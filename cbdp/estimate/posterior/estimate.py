@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.estimate.compiler import merge
-from cbdp.estimate.posterior.lattice import Lattice, lattice
+from cbdp.estimate.posterior.lattice import lattice
 from cbdp.estimate.posterior.leaves import posterior
 from cbdp.estimate.posterior.margins import margins
 from cbdp.estimate.posterior.rates import expected, total_of
@@ -40,29 +40,20 @@ def expected_leaves(
     assert leaves.noise is not None
     noisy = leaves.values.astype(float)
     table = lattice(noisy, leaves.noise)
-    rate = _rates(features, measurements, noisy, table, prior, _said(0.0))
+    codes = features.universe.unrank_codes(np.arange(features.universe.size))
+
+    def rates(told: Sequence[Measurement], said: Callable[[float], None]) -> Floats:
+        return expected(noisy, codes, margins(features, told), total_of(told), table, prior, said)
+
+    rate = rates(measurements, _said(0.0))
     found = posterior(noisy, rate, table)
     if sums:
         more = posterior(noisy, LEVER * rate, table)
         lever = np.clip((more.mean - found.mean) / math.log(LEVER), 0.0, None)
-        again = posterior(
-            noisy, _rates(features, moved_tables(measurements, sums), noisy, table, prior, _said(0.5)), table
-        )
+        again = posterior(noisy, rates(moved_tables(measurements, sums), _said(0.5)), table)
         cells = features.cell_of_leaf, features.cells.size
         found = without_shared_errors(sums, *cells, found, lever, again.mean)
     return Measurement(SINGLETON, found.mean, variance=found.variance)
-
-
-def _rates(
-    features: FeatureDag,
-    measurements: Sequence[Measurement],
-    noisy: Floats,
-    table: Lattice,
-    prior: Floats | None,
-    said: Callable[[float], None],
-) -> Floats:
-    codes = features.universe.unrank_codes(np.arange(features.universe.size))
-    return expected(noisy, codes, margins(features, measurements), total_of(measurements), table, prior, said)
 
 
 def _said(first: float) -> Callable[[float], None]:

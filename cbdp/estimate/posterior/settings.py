@@ -97,7 +97,6 @@ class Tuning:
     shared_group: int = 40  # elements of a feature that are judged together
     shared_groups: int = 8  # groups at most
     shared_few: int = 3  # elements up to which a group is judged by a normal law
-    shared_heavy: float = 0.4  # what squares of Laplace noise tell, by what those of normal noise do
     shared_looked: int = 2**13  # elements of a group that are looked at
     shared_turns: int = 6  # times that effects are predicted, the later ones at half a step
     shared_near: float = 1e-3  # change of an effect at which that ends

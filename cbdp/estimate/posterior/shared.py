@@ -2,15 +2,16 @@
 
 Expected counts are products of factors. A factor that is off by a per cent moves every leaf that it was applied to, so a
 sum of leaves is off by far more than independent errors would be. The model: every element of every measured feature has an
-effect b of its own on the logarithm of its leaves' rates, and a leaf moves by ℓ·b, where the lever ℓ is the slope of its expected count in that
-logarithm: its variance where counts are Poisson, whatever the noise; its mean where the noise tells nothing of it. So a sum of leaves with independent variances adding up to g and levers adding up to L has the
-variance g + τ²L², τ² being that of the effects.
+effect b of its own on the logarithm of its leaves' rates, and a leaf moves by ℓ·b, where the lever ℓ is the slope of its
+expected count in that logarithm: its variance where counts are Poisson, whatever the noise; its mean where the noise tells
+nothing of it. So a sum of leaves with independent variances adding up to g and levers adding up to L has the variance
+g + τ²L², τ² being that of the effects.
 
 How large effects are is judged by how far the sums miss what was measured. They were predicted from the same measurements,
 so they miss them by less than their errors: E (c − M)² = (R + H)(1 − f), where c has noise of variance R, M is the leaves' sum,
 f is by how much M follows c (it is told by predicting again from tables that were moved a little), and H is the
-variance at which it is best to weigh M against c. The excess of H over g is averaged over a prior that is spread over all orders of magnitude,
-within groups of elements of about the same g.
+variance at which it is best to weigh M against c. The excess of H over g is averaged over a prior that is spread over all
+orders of magnitude, within groups of elements of about the same g.
 
 Then the effects are estimated from all tables together (best linear prediction, repeated until sums are met as they
 should be), and leaves are moved by them. What is left are independent errors, which the program can weigh.
@@ -29,6 +30,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from cbdp.estimate.posterior.lattice import TINY
 from cbdp.estimate.posterior.leaves import ExpectedLeaves
+from cbdp.estimate.posterior.margins import LAPLACE
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
@@ -50,6 +52,7 @@ class Sums:
     element: Any  # of each cell
     told: Floats
     noise: Floats  # its variance
+    tails: float  # its excess kurtosis
     moved: Floats  # by how many deviations each count is moved to see what follows it
 
     def of(self, by_cell: Floats) -> Floats:
@@ -80,6 +83,7 @@ def measured_sums(features: FeatureDag, measurements: Iterable[Measurement]) -> 
             features.cells.element_of_cell[m.feature],
             m.values.astype(float),
             np.maximum(m.variance, TUNING.certain),
+            LAPLACE if m.noise is None else m.noise.excess_kurtosis,
             _moves(features, m.feature, names),
         )
         for m in whole
@@ -155,7 +159,7 @@ def _effects(sums: Sequence[Sums], mean: Floats, own: Floats, lever: Floats, aga
         group = _groups(claimed)
         followed = _followed(group, s, s.of(again) - s.of(mean))
         missed = (s.told - s.of(mean)) ** 2 / (1 - followed)
-        excess = claimed * _excess(group, missed, claimed, s.noise)[group]
+        excess = claimed * _excess(group, missed, claimed, s)[group]
         held = np.maximum(s.of(lever), TUNING.certain)
         spread = np.minimum(excess / held**2, TUNING.most_spread)
         made.append(Effects(s, spread, claimed + spread * held**2))
@@ -187,17 +191,17 @@ def _groups(claimed: Floats) -> Ints:
     return group
 
 
-def _excess(group: Ints, missed: Floats, claimed: Floats, noise: Floats) -> Floats:
+def _excess(group: Ints, missed: Floats, claimed: Floats, s: Sums) -> Floats:
     """By group, by how many times the variance of sums exceeds what is claimed: expected, given by how much they miss."""
     made = np.zeros(int(group.max()) + 1)
     for g in range(len(made)):
         here = np.flatnonzero(group == g)
-        # squares of Laplace noise vary more than those of a normal law, so many of them tell less
-        weight = 1.0 if len(here) <= TUNING.shared_few else TUNING.shared_heavy
+        # squares of noise with heavy tails vary more than those of a normal law, so many of them tell less
+        weight = 1.0 if len(here) <= TUNING.shared_few else 2.0 / (2.0 + s.tails)
         if len(here) > TUNING.shared_looked:
             weight *= len(here) / TUNING.shared_looked
             here = here[:: -(-len(here) // TUNING.shared_looked)]
-        whole = noise[here, None] + claimed[here, None] * (1 + _EXCESS)
+        whole = s.noise[here, None] + claimed[here, None] * (1 + _EXCESS)
         fit = np.log(_BELIEF) - weight / 2 * np.sum(np.log(whole) + missed[here, None] / whole, axis=0)
         belief = np.exp(fit - fit.max())
         made[g] = float(belief @ _EXCESS / belief.sum())
