@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.harness import command
 from benchmarks.inftda.demand import Demand
 from benchmarks.inftda.trials import Row
 from cbdp.errors import InputError
@@ -42,12 +43,7 @@ def options_of(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(argv: list[str]) -> int:
-    options = options_of(argv)
-    try:
-        return run(options)
-    except InputError as wrong:
-        print(f"benchmarks inftda: {wrong}", file=sys.stderr)
-        return 2
+    return command.answered("inftda", run, options_of(argv))
 
 
 def run(options: argparse.Namespace) -> int:
