@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cbdp.app.config.choices import budgets, formats
+from cbdp.app.config.choices import UNKNOWN, budgets, formats
 from cbdp.app.guessing import Guess, StopsGuess, check_header, guess
 from cbdp.app.guessing.stops import guess_stops
 from cbdp.app.new_file import write_new
@@ -212,9 +212,9 @@ def _data(start: Start) -> list[str]:
 
 
 def _columns(guessed: Mapping[str, str]) -> str:
-    roles = {role: guessed.get(role, "?") for role in ("origin", "destination", "time")}
+    roles = {role: guessed.get(role, UNKNOWN) for role in ("origin", "destination", "time")}
     roles |= {role: guessed[role] for role in ("day", "person", "count") if role in guessed}
-    missing = [role for role, column in roles.items() if column == "?"]
+    missing = [role for role, column in roles.items() if column == UNKNOWN]
     said = "guessed by their names"
     if "count" in roles:
         said += "; count: a row stands for that many trips"

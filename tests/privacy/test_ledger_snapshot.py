@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -127,10 +128,11 @@ def test_views_are_whole_while_others_write(tmp_path: Path) -> None:
     process = start(WORK, file, tmp_path / "draws")
     process.stdout.readline()  # type: ignore[union-attr]
     heads: list[str] = []
-    for _ in range(30):
+    until = time.monotonic() + 100
+    while (len(heads) < 30 or len(set(heads)) < 3) and time.monotonic() < until:
         with Ledger.view(file) as view:
             view.verify()
-            assert all(view.contains(head) for head in heads)
+            assert all(view.contains(head) for head in dict.fromkeys(heads))
             heads.append(view.head)
     kill(process)
-    assert len(set(heads)) > 1
+    assert len(set(heads)) > 2

@@ -6,6 +6,8 @@ from typing import Any
 
 from cbdp.parts import Parts
 
+UNKNOWN = "?"  # what `cbdp init` writes where it cannot guess a column
+
 
 def mechanisms() -> Parts[Any]:
     from cbdp.mechanisms import MECHANISMS

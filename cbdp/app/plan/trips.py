@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cbdp.app.config import Config, UnitSection
+from cbdp.app.config.choices import UNKNOWN
 from cbdp.app.presets import PRESETS, Settled, settled
 from cbdp.features import Universe
 from cbdp.parts import did_you_mean
@@ -134,7 +135,12 @@ def check_names(config: Config, universe: Universe, trips: TripSchema) -> None:
     """Whether what is written in data.columns makes sense."""
     roles = [] if config.data.preset is None else list(PRESETS.get(config.data.preset).columns)
     known = list(dict.fromkeys([*universe.dimensions, planning.PERSON, planning.COUNT, *roles]))
-    for name in config.data.columns:
+    for name, column in config.data.columns.items():
+        if column == UNKNOWN:
+            raise config.source.error(
+                ("data", "columns", name),
+                f"the column of {name!r} is still {UNKNOWN!r}: write the name of the column in the trips that holds it",
+            )
         if name not in known and name != "day":  # a date is no mistake where no day is counted
             cure = "state universe.time" if name == "time" else did_you_mean(name, known)
             raise config.source.error(

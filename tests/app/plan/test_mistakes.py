@@ -28,6 +28,8 @@ WRONG = [
     ([('stops = "stops.csv"', 'stops = "stops.csv"\nstop_columns = { id = "key" }')], 6, "has no column 'key'"),
     ([('stops = "stops.csv"\n', "")], 11, "universe.zones needs stops"),
     ([('"from_stop"', '"form_stop"')], 7, "the trips have no column 'form_stop': there are from_stop"),
+    ([('"from_stop"', '"?"')], 7, "the column of 'origin' is still '?': write the name of the column"),
+    ([('"left_at"', '"?"')], 7, "the column of 'time' is still '?'"),
     ([('"to_stop"', '"from_stop"')], 7, "origin and destination are the same column"),
     ([("columns = { origin", "columns = { orign")], 7, "names 'orign', which is not a dimension: did you mean 'origin'?"),
     ([('"from_stop"', '"left_at"')], 7, "column 'left_at' holds timestamp[us] values, the dimension text"),
