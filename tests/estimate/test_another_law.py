@@ -116,13 +116,13 @@ def test_margins_know_the_tails_of_the_noise() -> None:
     inside = {"zone": DAG.partition("zone").of_every_type()}
     for law, tails in (("geometric", 1.0), (LAW, 0.5)):
         m = Measurement("zone", np.ones(DAG.size("zone")), scale=2, law=law)
-        alone, same = known_sums(inside["zone"], DAG.size("zone"), [m], inside)[2:]
-        np.testing.assert_allclose(alone, 1.0)
-        np.testing.assert_allclose(same, tails)
+        told = known_sums(inside["zone"], DAG.size("zone"), [m], inside)
+        np.testing.assert_allclose(told.alone, 1.0)
+        np.testing.assert_allclose(told.tails, tails)
         whole = known_sums(np.zeros(UNIVERSE.size, dtype=int), 1, [m], inside)
-        assert whole[3] == pytest.approx(tails / DAG.size("zone"))
+        assert whole.tails == pytest.approx(tails / DAG.size("zone"))
     unknown = Measurement("zone", np.ones(DAG.size("zone")), variance=4.0)
-    assert known_sums(inside["zone"], DAG.size("zone"), [unknown], inside)[3].tolist() == [1.0] * 36
+    assert known_sums(inside["zone"], DAG.size("zone"), [unknown], inside).tails.tolist() == [1.0] * 36
     power, _ = noise_law(np.array([0.0, 0.5, 1.0]))
     assert power[0] == pytest.approx(2.0)
     assert power[2] == pytest.approx(1.0)

@@ -54,21 +54,21 @@ def test_posterior_of_leaves_is_bayes_rule(monkeypatch: pytest.MonkeyPatch, kind
     noise, rate, shape = kind(1.5), 0.8, np.array([[0.6, 0.9]])
     noisy = np.tile(NOISY, 8).astype(float)
     table = lattice.lattice(noisy, noise)
-    mixed = table.mixtures(np.array([rate]), shape)[0, 0]
     monkeypatch.setattr(
-        leaves,
-        "evidence",
-        lambda t, mean, found: (np.zeros((len(found), 1)), np.tile(mixed, (len(found), 1, 1))),
+        leaves, "_calibrated", lambda noisy, rate, group, _: np.full(group.max() + 1, rate[0])
     )
-    monkeypatch.setattr(leaves, "cost", lambda: np.zeros(1))
-    made = leaves.posterior(noisy, np.full(len(noisy), rate), table)
-    law = mixed @ table.counts[:, table.zero :]
+    made = leaves.posterior(noisy, np.full(len(noisy), rate), table, shape)
+    law, more = (
+        mixed @ table.counts[:, table.zero :]
+        for mixed in table.mixtures(rate * np.array([1.0, leaves.LEVER]), shape)[:, 0]
+    )
     n = np.arange(len(law))
     for u, y in enumerate(noisy):
-        joint = noised(noise, law, int(y))
-        mean = joint @ n / joint.sum()
+        joint, higher = noised(noise, law, int(y)), noised(noise, more, int(y))
+        mean, up = joint @ n / joint.sum(), higher @ n / higher.sum()
         assert made.mean[u] == pytest.approx(mean, rel=1e-9)
         assert made.variance[u] == pytest.approx(joint @ n**2 / joint.sum() - mean**2, rel=1e-9)
+        assert made.lever[u] == pytest.approx((up - mean) / np.log(leaves.LEVER), rel=1e-6)
 
 
 @pytest.mark.parametrize("step", [2, 7, 40])

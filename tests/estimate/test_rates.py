@@ -53,10 +53,10 @@ def test_a_leaf_never_enters_its_own_rate(wild: int, monkeypatch: pytest.MonkeyP
     }
     for name, decision in played.items():
         monkeypatch.setattr(rates, name, decision)
-    before = rates.expected(noisy, codes, found, 1500.0, tables[0])
+    before = rates.expected(noisy, codes, found, (1500.0, 1500.0), tables[0]).rate
     for decision in played.values():
         decision.play()
-    after = rates.expected(changed, codes, found, 1500.0, tables[1])
+    after = rates.expected(changed, codes, found, (1500.0, 1500.0), tables[1]).rate
     assert after[u] == before[u]
     fold = np.sum(codes, axis=0) % TUNING.folds
     np.testing.assert_array_equal(after[fold == fold[u]], before[fold == fold[u]])
@@ -77,7 +77,8 @@ def test_a_wild_noisy_count_raises_its_neighbours_and_hardly_itself() -> None:
         ]
         noisy = given[-1].values.astype(float)
         table = lattice.lattice(noisy, given[-1].noise)
-        made.append(rates.expected(noisy, codes, margins(DAG, given), rates.total_of(given), table))
+        total = rates.total_of(given)
+        made.append(rates.expected(noisy, codes, margins(DAG, given), (total, total), table).rate)
     fold = np.sum(codes, axis=0) % TUNING.folds
     change = np.log(made[1] / made[0])
     moved = np.abs(change - np.median(change))  # the total and the shape are decided once, for all leaves

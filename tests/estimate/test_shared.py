@@ -23,7 +23,9 @@ def by_cell(values: np.ndarray) -> np.ndarray:
 def corrected(mean: np.ndarray, variance: np.ndarray, *tables: Measurement) -> ExpectedLeaves:
     """Leaves that follow their rates."""
     sums = shared.measured_sums(DAG, tables)
-    return shared.without_shared_errors(sums, CELL, CELLS, ExpectedLeaves(mean, variance), mean, mean)
+    return shared.without_shared_errors(
+        sums, CELL, CELLS, ExpectedLeaves(mean, variance, mean), np.zeros(len(mean))
+    )
 
 
 def test_effects_are_predicted_as_a_dense_computation_says() -> None:
@@ -78,7 +80,7 @@ def test_the_program_would_believe_their_sums() -> None:
     ]
     found = {}
     moved = corrected(mean, variance, *tables)
-    for name, leaves in (("believed", ExpectedLeaves(mean, variance)), ("moved", moved)):
+    for name, leaves in (("believed", ExpectedLeaves(mean, variance, mean)), ("moved", moved)):
         given = [*tables, Measurement(SINGLETON, leaves.mean, variance=leaves.variance)]
         found[name] = post_process(DAG, given, estimator="projection", weights="inverse-variance")
     off = {name: abs(made.counts("total")[0] - truth.sum()) for name, made in found.items()}

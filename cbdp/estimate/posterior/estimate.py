@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +14,7 @@ from cbdp.estimate.posterior.lattice import lattice
 from cbdp.estimate.posterior.leaves import posterior
 from cbdp.estimate.posterior.margins import margins
 from cbdp.estimate.posterior.rates import expected, total_of
-from cbdp.estimate.posterior.shared import LEVER, measured_sums, moved_tables, without_shared_errors
+from cbdp.estimate.posterior.shared import measured_sums, moved_tables, moves_of, without_shared_errors
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.progress import tell
@@ -41,24 +40,20 @@ def expected_leaves(
     noisy = leaves.values.astype(float)
     table = lattice(noisy, leaves.noise)
     codes = features.universe.unrank_codes(np.arange(features.universe.size))
-
-    def rates(told: Sequence[Measurement], said: Callable[[float], None]) -> Floats:
-        return expected(noisy, codes, margins(features, told), total_of(told), table, prior, said)
-
-    rate = rates(measurements, _said(0.0))
-    found = posterior(noisy, rate, table)
+    found = expected(
+        noisy,
+        codes,
+        margins(features, measurements, moves_of(sums)),
+        (total_of(measurements), total_of(moved_tables(measurements, sums))),
+        table,
+        prior,
+        lambda done: tell("expected counts", done),
+    )
+    told = posterior(noisy, found.rate, table)
     if sums:
-        more = posterior(noisy, LEVER * rate, table)
-        lever = np.clip((more.mean - found.mean) / math.log(LEVER), 0.0, None)
-        again = posterior(noisy, rates(moved_tables(measurements, sums), _said(0.5)), table)
         cells = features.cell_of_leaf, features.cells.size
-        found = without_shared_errors(sums, *cells, found, lever, again.mean)
-    return Measurement(SINGLETON, found.mean, variance=found.variance)
-
-
-def _said(first: float) -> Callable[[float], None]:
-    """Tells of the first or the second half of the work."""
-    return lambda done: tell("expected counts", first + done / 2)
+        told = without_shared_errors(sums, *cells, told, told.lever * found.follows)
+    return Measurement(SINGLETON, told.mean, variance=told.variance)
 
 
 def _leaves(features: FeatureDag, measurements: Sequence[Measurement]) -> Measurement:

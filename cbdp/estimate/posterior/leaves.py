@@ -2,52 +2,60 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.estimate.posterior.lattice import TINY, Lattice
+from cbdp.estimate.posterior.lattice import SHAPES, TINY, Lattice
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.shapes import cost, evidence, seen, strata
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+LEVER = 1.1  # by which rates are multiplied to see how expected counts follow them
+
 
 @dataclass(frozen=True, eq=False)
 class ExpectedLeaves:
-    """Posterior mean and variance of each leaf."""
+    """Posterior mean and variance of each leaf, and its lever: the slope of the mean in the logarithm of its rate."""
 
     mean: Floats
     variance: Floats
+    lever: Floats
 
 
-def posterior(noisy: Floats, rate: Floats, table: Lattice) -> ExpectedLeaves:
+def posterior(noisy: Floats, rate: Floats, table: Lattice, shapes: Floats = SHAPES) -> ExpectedLeaves:
     """Within strata of the expected count, a prior of the shape that the noisy counts there, and elsewhere, speak for."""
     group = strata(rate, TUNING.leaf_strata)
-    columns = table.counts.shape[1]
-    found = seen(table.column, group, columns)
-    fit, mixed = evidence(table, _calibrated(noisy, rate, group, table.variance), found)
-    pooled, priced = fit.sum(axis=0), cost()
-    first, second = table.moments
-    mean, variance = np.empty(len(noisy)), np.empty(len(noisy))
-    lookup = np.zeros(columns, dtype=np.int64)
-    members = np.split(np.argsort(group.astype(np.int16), kind="stable"), np.cumsum(np.bincount(group))[:-1])
+    found = seen(table.column, group, table.counts.shape[1])
+    expected = _calibrated(noisy, rate, group, table.variance)
+    fit, mixed = evidence(table, expected, found, shapes)
+    more = table.mixtures(LEVER * expected, shapes)
+    pooled, priced = fit.sum(axis=0), cost(shapes)
     near = np.exp(-np.abs(np.subtract.outer(np.arange(len(found)), np.arange(len(found)))))
+    answers = np.zeros((len(found), table.counts.shape[1], 3))  # strata × columns
     for s, (place, _) in enumerate(found):
         told = near[s] @ fit + TUNING.pooled * (pooled - fit[s]) + priced
         told -= told.max()
         weight = np.where(told > -TUNING.near, np.exp(told), 0.0)
-        prior = weight / weight.sum() @ mixed[s]
-        likely = np.maximum(prior @ table.likelihood[:, place], TINY)
-        m1, m2 = prior @ first[:, place] / likely, prior @ second[:, place] / likely
-        lookup[place] = np.arange(len(place))
-        at = lookup[table.column[members[s]]]
-        mean[members[s]], variance[members[s]] = m1[at], (m2 - m1**2)[at]
+        weight /= weight.sum()
+        mean, variance = _moments(table, weight @ mixed[s], place)
+        lever = (_moments(table, weight @ more[s], place)[0] - mean) / math.log(LEVER)
+        answers[s, place] = np.stack([mean, variance, np.maximum(lever, 0.0)], axis=1)
+    mean, variance, lever = (answers[:, :, i][group, table.column] for i in range(3))
     np.copyto(mean, noisy, where=table.capped)
     np.copyto(variance, table.variance, where=table.capped)
-    return ExpectedLeaves(mean, np.maximum(variance, TUNING.certain))
+    return ExpectedLeaves(mean, np.maximum(variance, TUNING.certain), lever)
+
+
+def _moments(table: Lattice, prior: Floats, place: Ints) -> tuple[Floats, Floats]:
+    """The mean and the variance of a count, given the noisy counts of these columns."""
+    likely = np.maximum(prior @ table.likelihood[:, place], TINY)
+    first, second = (prior @ moment[:, place] / likely for moment in table.moments)
+    return first, second - first**2
 
 
 def _calibrated(noisy: Floats, rate: Floats, group: Ints, variance: float) -> Floats:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numba import njit
@@ -34,25 +35,33 @@ class Margin:
     precision: Floats  # of these; 0 where nothing was measured
     power: Floats  # the noise's law is exp(−(|z|/width)^power): 1 is Laplace's, 2 the normal one of many added up
     width: Floats  # for a variance of 1
+    moves: Floats  # by how much the known sums change when tables are moved
     asked: bool  # is it one of the measured features, and not only a sum over finer ones
 
 
-def margins(features: FeatureDag, measurements: Sequence[Measurement]) -> list[Margin]:
-    """Every margin that could say something about a leaf, coarse ones first."""
+def margins(
+    features: FeatureDag,
+    measurements: Sequence[Measurement],
+    moves: Mapping[str, Floats] = MappingProxyType({}),
+) -> list[Margin]:
+    """Every margin that could say something about a leaf, coarse ones first.
+
+    `moves` say by how much tables are moved, to see what follows them.
+    """
     universe = features.universe
-    codes = universe.unrank_codes(np.arange(universe.size))
     measured = [m for m in measurements if m.feature != SINGLETON and m.variance is not None]
-    inside = {m.feature: features.partition(m.feature).element_of(codes) for m in measured}
+    inside = {m.feature: features.partition(m.feature).of_every_type() for m in measured}
     partitions = [(by, universe.partition(by)) for by in _groupings(universe)]
     useful = [(by, p) for by, p in partitions if p.size > 1 and p.size * TUNING.fewest_types <= universe.size]
 
     def margin(found: tuple[tuple[str, ...], Partition]) -> Margin:
         by, partition = found
-        element = partition.element_of(codes)
-        known, precision, alone, tails = known_sums(element, partition.size, measured, inside)
-        asked = bool((alone > 0.5).all())
+        element = partition.of_every_type()
+        told = known_sums(element, partition.size, measured, inside, moves)
+        asked = bool((told.alone > 0.5).all())
+        law = noise_law(told.tails)
         return Margin(
-            by, partition.size, element.astype(np.int32), known, precision, *noise_law(tails), asked
+            by, partition.size, element.astype(np.int32), told.value, told.precision, *law, told.moves, asked
         )
 
     return each(margin, sorted(useful, key=lambda found: found[1].size)[: TUNING.most_margins], universe.size)
@@ -76,15 +85,26 @@ def _groupings(universe: Universe) -> list[tuple[str, ...]]:
     return made
 
 
-def known_sums(
-    element: Ints, size: int, measured: Sequence[Measurement], inside: dict[str, Ints]
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Sums of the measured features that refine the margin, combined by inverse variance: value, precision, share, tails.
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What measured features say about the sums of a margin."""
 
-    The share is how much of the variance is that of a single noise: 1 is all of it, near 0 there are very many. The tails are
-    the excess kurtosis of the noise in the sums, in that of Laplace noise, which stands in for laws that are not known.
-    """
-    total, precision, fourth, tails = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
+    value: Floats
+    precision: Floats
+    alone: Floats  # how much of the variance is that of a single noise: 1 is all of it, near 0 there are very many
+    tails: Floats  # excess kurtosis of the noise, in that of Laplace noise, which stands in for laws that are not known
+    moves: Floats  # by how much the value changes when tables are moved
+
+
+def known_sums(
+    element: Ints,
+    size: int,
+    measured: Sequence[Measurement],
+    inside: Mapping[str, Ints],
+    moves: Mapping[str, Floats] = MappingProxyType({}),
+) -> Known:
+    """Sums of the measured features that refine the margin, combined by inverse variance."""
+    total, precision, fourth, tails, moved = np.zeros((5, size))
     for m in measured:
         held = np.full(len(m.values), -1, dtype=np.int64)
         if m.elements is not None or not _refines(inside[m.feature], element, held):
@@ -92,12 +112,15 @@ def known_sums(
         assert m.variance is not None
         variance = bincount(held, m.variance, size)
         total += bincount(held, m.values.astype(float), size) / variance
+        if m.feature in moves:
+            moved += bincount(held, moves[m.feature], size) / variance
         precision += 1.0 / variance
         one = bincount(held, m.variance**2, size) / variance**2 / variance**2
         fourth += one
         tails += one if m.noise is None else m.noise.excess_kurtosis / LAPLACE * one
     sure, square = np.maximum(precision, 1e-300), np.maximum(precision**2, 1e-300)
-    return total / sure, precision, np.minimum(fourth / square, 1.0), np.minimum(tails / square, 1.0)
+    alone, tails = (np.minimum(part / square, 1.0) for part in (fourth, tails))
+    return Known(total / sure, precision, alone, tails, moved / sure)
 
 
 @njit(cache=True, nogil=True)

@@ -15,12 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
+from cbdp.estimate.posterior import factors
 from cbdp.estimate.posterior.lattice import TINY, Lattice
 from cbdp.estimate.posterior.margins import Margin
 from cbdp.estimate.posterior.settings import TUNING
@@ -31,9 +33,13 @@ from cbdp.privacy.measurement import Measurement
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Made = TypeVar("Made")
 
 KNOTS = np.arange(TUNING.lowest_log, TUNING.highest_log + TUNING.knot_step / 2, TUNING.knot_step)
 STRIDE = int(TUNING.knot_step / TUNING.cell)  # cells between two knots
+assert STRIDE == 2  # as factors.added has it
+assert len(KNOTS) <= factors.WIDE
+HELD, SHIFT = 4, 6  # rows of `_told`
 UNDER = int(-TUNING.lowest_log / TUNING.cell)  # cells below the factor 1
 SPREADS = np.array(TUNING.spreads)
 TRIED = np.array([(s, b) for s in TUNING.signal for b in TUNING.bunched])
@@ -41,12 +47,14 @@ TRIED = np.array([(s, b) for s in TUNING.signal for b in TUNING.bunched])
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Logarithms of factors at which they are weighed; likelihoods are interpolated from the knots by cubic splines."""
+    """Factors that are weighed, evenly in their logarithms; likelihoods are interpolated from the knots by cubic splines."""
 
-    log: Floats
+    factor: Floats
     one: int  # the place of the factor 1
-    spline: Floats  # knots × grid
+    spline: NDArray[np.float32]  # knots × grid
     priors: Floats  # spreads × grid: log-normal factors of mean 1
+    law: NDArray[np.float32]  # the same
+    parts: int  # of a unit of the logarithm
 
 
 def _grid(parts: int) -> Grid:
@@ -54,51 +62,85 @@ def _grid(parts: int) -> Grid:
     log = np.linspace(low, high, int((high - low) * parts) + 1)
     spline = np.ascontiguousarray(CubicSpline(KNOTS, np.eye(len(KNOTS)), axis=0)(log).T)
     law = np.exp(-0.5 * ((log + SPREADS[:, None] ** 2 / 2) / SPREADS[:, None]) ** 2)
-    return Grid(log, int(-low * parts), spline, law / law.sum(axis=1, keepdims=True))
+    priors = law / law.sum(axis=1, keepdims=True)
+    single = spline.astype(np.float32), priors.astype(np.float32)
+    return Grid(np.exp(log), int(-low * parts), single[0], priors, single[1], parts)
 
 
 ROUGH, SHARP = _grid(TUNING.rough), _grid(TUNING.sharp)
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """The expected count of each leaf, and by how much its logarithm follows when tables are moved (`Margin.moves`)."""
+
+    rate: Floats
+    follows: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Models:
+    """One for each fold, which has not seen it; and the first of them as moved tables would have it."""
+
+    fold: NDArray[np.int8]  # of each leaf
+    rate: Floats  # folds × leaves
+    log: Floats
+    moved: Floats  # the rates of the first, from moved tables
+
+    @property
+    def own(self) -> Floats:
+        """Of each leaf, what the model says that has not seen it."""
+        found: Floats = self.rate[self.fold, np.arange(len(self.fold))]
+        return found
+
+    def each(self, work: Callable[[int], Made]) -> list[Made]:
+        """The work on each fold's model, in their order."""
+        return each(work, range(TUNING.folds), len(self.fold))
 
 
 def expected(
     noisy: Floats,
     codes: Sequence[Ints],
     margins: Sequence[Margin],
-    total: float,
+    total: tuple[float, float],
     table: Lattice,
     start: Floats | None = None,
     progress: Callable[[float], None] | None = None,
-) -> Floats:
-    """The expected count of each leaf; `start` are public weights, which say how a total is spread before data is seen."""
-    fold: Ints = np.sum(codes, axis=0) % TUNING.folds
+) -> Rates:
+    """The expected count of each leaf.
+
+    `total` is the number of trips as told by the tables, and by moved ones; `start` are public weights, which say how it is
+    spread before data is seen.
+    """
     even = np.ones(len(noisy)) if start is None else start / start.max()
     even /= even.sum()
-    rate = np.tile(np.maximum(total * even, TINY), (TUNING.folds, 1))
-    log = np.log(rate)
+    rate, moved = (np.maximum(t * even, TINY) for t in total)
+    many = (TUNING.folds, 1)
+    models = Models(_folds(codes), np.tile(rate, many), np.tile(np.log(rate), many), moved)
+    column = table.column.astype(np.int32)
     shape: tuple[float, float] | None = None
     likely: Floats | None = None
     for done, margin in enumerate(margins):
         if done % TUNING.often == 0:
-            best = best_shape(table, _own(rate, fold))
+            best = best_shape(table, models.own)
             if best != shape or likely is None:
                 shape, likely = best, _likelihoods(table, best)
         assert shape is not None
         assert likely is not None
-        _by_likelihood(margin, rate, log, fold, table, likely, shape)
+        _by_likelihood(margin, models, column, likely, shape)
         if progress is not None:
             progress((done + 1) / (2 * len(margins)))
-    bunched = _bunched(noisy, _own(rate, fold), table.noise)
+    bunched = _bunched(noisy, models.own, table.noise)
     for done, margin in enumerate(margins):
-        _by_sums(margin, rate, fold, noisy, table.variance, bunched)
+        _by_sums(margin, models, noisy, table.variance, bunched)
         if progress is not None:
             progress(0.5 + (done + 1) / (2 * len(margins)))
-    return _own(rate, fold)
+    return Rates(models.own, np.log(models.moved / models.rate[0]))
 
 
-def _own(by_fold: Floats, fold: Ints) -> Floats:
-    """Of each leaf, what the model says that has not seen it."""
-    own: Floats = by_fold[fold, np.arange(len(fold))]
-    return own
+def _folds(codes: Sequence[Ints]) -> NDArray[np.int8]:
+    made: NDArray[np.int8] = (np.sum(codes, axis=0) % TUNING.folds).astype(np.int8)
+    return made
 
 
 # Factors by likelihood
@@ -108,59 +150,68 @@ def _likelihoods(table: Lattice, shape: tuple[float, float]) -> Floats:
     """Columns × logarithms of the expected count: the log-likelihood of each noisy count.
 
     The logarithms are dealt in turn to as many rows as lie between two knots, so that what a leaf adds to the knots
-    lies side by side.
+    lies side by side; the last is repeated, for knots that only fill lanes.
     """
     mixed = table.mixtures(
         np.exp(TUNING.first_log + TUNING.cell * np.arange(TUNING.columns)), np.array([shape])
     )[:, 0]
     by_column = np.log(np.maximum(mixed @ table.likelihood, TINY)).T
-    return np.ascontiguousarray(by_column.reshape(len(by_column), -1, STRIDE).transpose(0, 2, 1))
+    dealt = by_column.reshape(len(by_column), -1, STRIDE).transpose(0, 2, 1)
+    return np.concatenate([dealt, np.repeat(dealt[:, :, -1:], factors.WIDE - len(KNOTS), axis=2)], axis=2)
 
 
 def _by_likelihood(
-    margin: Margin,
-    rate: Floats,
-    log: Floats,
-    fold: Ints,
-    table: Lattice,
-    likely: Floats,
-    shape: tuple[float, float],
+    margin: Margin, models: Models, column: NDArray[np.int32], likely: Floats, shape: tuple[float, float]
 ) -> None:
-    """Multiply the expected counts of each fold's model by the margin's factors, if they vary."""
+    """Multiply the expected counts of each model by the margin's factors, if they vary."""
     uneven = math.exp(shape[1] ** 2) / (1 - shape[0]) - 1
-
-    told = (margin.known, margin.precision, margin.power, margin.width)
     grid = SHARP if margin.asked else ROUGH
-    knots = (len(KNOTS), TUNING.first_log, TUNING.cell, UNDER)
+    last = TUNING.columns - 2 - STRIDE * (len(KNOTS) - 1)
+    knots = (TUNING.first_log, TUNING.cell, UNDER, last)
+    flat, per = likely.reshape(-1), likely.shape[2]
+    every = TUNING.folds if margin.size > TUNING.judged else 1
 
-    def weigh(k: int) -> tuple[Floats, Floats, Floats, Floats]:
-        sums = _added(margin.element, log[k], fold, k, table.column, likely, margin.size, *knots)
-        held, squares = _held(margin.element, rate[k], margin.size)
-        squares *= uneven
-        return (
-            sums,
-            held,
-            squares,
-            _gains(sums, grid.spline, grid.log, grid.one, grid.priors, *told, held, squares, TUNING.depth),
+    def weigh(k: int) -> tuple[Floats, Floats, Floats]:
+        sums = factors.added(
+            margin.element, models.log[k], models.fold, k, column, flat, per, margin.size, *knots
         )
+        told = _told(margin, margin.known, models.rate[k], uneven)
+        gain = factors.gains(
+            sums, every, k % every, grid.spline, grid.factor, grid.one, grid.law, told, TUNING.depth
+        )
+        return sums, told, gain
 
-    weighed = each(weigh, range(TUNING.folds), len(fold))
-    gains = np.mean([gain for *_, gain in weighed], axis=0)
-    believed = _believed(gains, margin.asked)
+    weighed = models.each(weigh)
+    believed = _believed(
+        np.sum([gain for *_, gain in weighed], axis=0) * (every / TUNING.folds), margin.asked
+    )
     if believed is None:
         return
     prior = believed[1:] @ grid.priors
     prior[grid.one] += believed[0]
 
-    def multiply(k: int) -> None:
-        sums, held, squares, _ = weighed[k]
-        factor = _factors(
-            sums, grid.spline, grid.log, prior, *told, held, squares, TUNING.depth, TUNING.least_factor
-        )
-        factor *= held.sum() / (factor @ held)
-        _multiply(margin.element, factor, np.log(factor), rate[k], log[k])
+    def factor(sums: Floats, told: Floats) -> Floats:
+        least = TUNING.least_factor
+        made: Floats = factors.factors(sums, grid.spline, grid.factor, prior, told, TUNING.depth, least)
+        made *= told[HELD].sum() / (made @ told[HELD])
+        return made
 
-    each(multiply, range(TUNING.folds), len(fold))
+    def multiply(k: int) -> None:
+        found = factor(*weighed[k][:2])
+        factors.multiply_both(margin.element, found, np.log(found), models.rate[k], models.log[k])
+
+    first, told = weighed[0][:2]
+    moved = _told(margin, margin.known + margin.moves, models.moved, uneven)
+    moved[SHIFT] = grid.parts * np.log(moved[HELD] / np.maximum(told[HELD], TINY))
+    models.each(multiply)
+    factors.multiply(margin.element, factor(first, moved), models.moved)
+
+
+def _told(margin: Margin, known: Floats, rate: Floats, uneven: float) -> Floats:
+    """What factors.py is to know of each element."""
+    held, squares = factors.held(margin.element, rate, margin.size)
+    rows = [known, margin.precision, margin.power, margin.width, held, uneven * squares]
+    return np.stack([*rows, np.zeros(margin.size)])
 
 
 def _believed(gains: Floats, asked: bool) -> Floats | None:
@@ -170,108 +221,6 @@ def _believed(gains: Floats, asked: bool) -> Floats | None:
     )
     believed /= believed.sum()
     return None if believed[0] > TUNING.dropped or (gains.max() < TUNING.gain and not asked) else believed
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _gains(sums, spline, log, one, priors, known, precision, power, width, held, squares, depth):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """By spread of the factors, how many nats they gain on having none."""
-    gains = np.zeros(len(priors))
-    for j in range(len(sums)):
-        fit = _fit(
-            sums[j], spline, log, known[j], precision[j], power[j], width[j], held[j], squares[j], depth
-        )
-        without = math.log(fit[one] + TINY)
-        for s in range(len(priors)):
-            total = 0.0
-            for f in range(len(fit)):
-                total += fit[f] * priors[s, f]
-            gains[s] += math.log(total + TINY) - without
-    return gains
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _factors(sums, spline, log, prior, known, precision, power, width, held, squares, depth, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """The expected factor of each element."""
-    factor = np.empty(len(sums))
-    for j in range(len(sums)):
-        fit = _fit(
-            sums[j], spline, log, known[j], precision[j], power[j], width[j], held[j], squares[j], depth
-        )
-        total, mean = TINY, 0.0
-        for f in range(len(fit)):
-            total += fit[f] * prior[f]
-            mean += fit[f] * prior[f] * math.exp(log[f])
-        factor[j] = max(mean / total, least)
-    return factor
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _fit(sums, spline, log, known, precision, power, width, held, squares, depth):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """The likelihood of one element's factors, largest 1: of its leaves, and of what measured features say of its sum.
-
-    A measured sum has its noise, and counts vary about their rate. The law's tails matter: under a normal one, large Laplace
-    noise would pass for a large factor.
-    """
-    fit = np.zeros(spline.shape[1])
-    best = sums.max()
-    for k in range(len(sums)):
-        far = max(sums[k] - best, -depth)
-        for f in range(len(fit)):
-            fit[f] += far * spline[k, f]
-    if precision > 0:
-        for f in range(len(fit)):
-            factor = math.exp(log[f])
-            variance = 1.0 / precision + factor * held + factor * factor * squares
-            deviation = math.sqrt(variance)
-            fit[f] -= (abs(known - factor * held) / (width * deviation)) ** power + math.log(deviation)
-    most = fit.max()
-    for f in range(len(fit)):
-        fit[f] = math.exp(fit[f] - most)
-    return fit
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _added(element, log, fold, left_out, column, likely, size, knots, first, cell, under):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Elements × knots: the log-likelihood of an element's leaves if their expected counts are multiplied by a knot."""
-    stride = likely.shape[1]
-    sums = np.zeros((size, knots))
-    last = stride * likely.shape[2] - 2 - stride * (knots - 1)
-    for u in range(len(column)):
-        if fold[u] == left_out:
-            continue
-        place = (log[u] - first) / cell
-        whole = math.floor(place)
-        part = place - whole
-        at = whole - under
-        if at < 0:
-            at, part = 0, 0.0
-        elif at > last:
-            at, part = last, 1.0
-        begin, end = at // stride, (at + 1) // stride
-        low = likely[column[u], at % stride, begin : begin + knots]
-        high = likely[column[u], (at + 1) % stride, end : end + knots]
-        into = sums[element[u]]
-        for g in range(knots):
-            into[g] += low[g] + part * (high[g] - low[g])
-    return sums
-
-
-@njit(cache=True, nogil=True)
-def _multiply(element, factor, added, rate, log):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Expected counts and their logarithms, times their elements' factors."""
-    for u in range(len(rate)):
-        rate[u] *= factor[element[u]]
-        log[u] += added[element[u]]
-
-
-@njit(cache=True, nogil=True)
-def _held(element, rate, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """By element, the sums of the expected counts and of their squares."""
-    sums, squares = np.zeros(size), np.zeros(size)
-    for u in range(len(rate)):
-        sums[element[u]] += rate[u]
-        squares[element[u]] += rate[u] * rate[u]
-    return sums, squares
 
 
 # Factors by sums
@@ -286,33 +235,34 @@ def _bunched(noisy: Floats, rate: Floats, law: Law) -> float:
     return max(1.0, extra / total) if extra > TUNING.bunched_sure * chance else 1.0
 
 
-def _by_sums(
-    margin: Margin, rate: Floats, fold: Ints, noisy: Floats, variance: float, bunched: float
-) -> None:
+def _by_sums(margin: Margin, models: Models, noisy: Floats, variance: float, bunched: float) -> None:
     """Correct the models so that the margin's sums are met, as far as that predicts left-out leaves better."""
-    noisy_sums, leaves = _by_fold(margin.element, fold, noisy, margin.size, TUNING.folds)
+    noisy_sums, leaves = _by_fold(margin.element, models.fold, noisy, margin.size, TUNING.folds)
 
-    def factors(k: int) -> tuple[NDArray[np.float32], Floats, Floats]:
-        inside, held = _inside(margin.element, rate[k], fold, k, margin.size)
+    def seen(k: int, rate: Floats, known: Floats) -> tuple[Floats, Floats, Floats]:
+        inside, held = _inside(margin.element, rate, models.fold, k, margin.size)
         others, many = noisy_sums.sum(axis=0) - noisy_sums[k], leaves.sum(axis=0) - leaves[k]
         spread = np.maximum(many * variance, TINY)
         precision = inside**2 / spread + held**2 * margin.precision
-        told = others * inside / spread + margin.known * held * margin.precision
-        ratio = np.divide(told, precision, out=np.ones(margin.size), where=precision > TINY)
-        made = _shrunk(ratio, precision, held, TRIED, TUNING.least_corrected)
-        score, square = _scores(margin.element, rate[k], fold, k, noisy, made, variance, bunched)
-        return made, score, square
+        told = others * inside / spread + known * held * margin.precision
+        return np.divide(told, precision, out=np.ones(margin.size), where=precision > TINY), precision, held
 
-    made = each(factors, range(TUNING.folds), len(fold))
-    score, square = (np.sum([m[i] for m in made], axis=0) for i in (1, 2))
-    best = _chosen(score, square)
+    def scored(k: int) -> tuple[tuple[Floats, Floats, Floats], Floats, Floats]:
+        found = seen(k, models.rate[k], margin.known)
+        made = _shrunk(*found, TRIED, TUNING.least_corrected)
+        return found, *_scores(margin.element, models.rate[k], models.fold, k, noisy, made, variance, bunched)
+
+    tried = models.each(scored)
+    best = _chosen(*(np.sum([t[i] for t in tried], axis=0) for i in (1, 2)))
     if best is None:
         return
 
-    def multiply(k: int) -> None:
-        rate[k] *= made[k][0][:, best][margin.element]
+    def multiply(found: tuple[Floats, Floats, Floats], rate: Floats) -> None:
+        factor = _shrunk(*found, TRIED[best : best + 1], TUNING.least_corrected)[:, 0]
+        factors.multiply(margin.element, factor, rate)
 
-    each(multiply, range(TUNING.folds), len(fold))
+    models.each(lambda k: multiply(tried[k][0], models.rate[k]))
+    multiply(seen(0, models.moved, margin.known + margin.moves), models.moved)
 
 
 def _chosen(score: Floats, square: Floats) -> int | None:

@@ -47,6 +47,7 @@ class Tuning:
     dropped: float = 0.99  # belief from which a margin is dropped
     least_factor: float = 1e-3
     often: int = 5  # margins after which the shape is judged anew
+    judged: int = 1000  # elements above which each fold's model judges its share of them
     orders: int = 2000  # numbers of trips that are weighed, spread over all orders of magnitude
 
     # The same by likelihoods, between knots (rates.py)

@@ -25,6 +25,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from numba import njit, vectorize
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
@@ -39,7 +40,6 @@ from cbdp.solvers.problem import bincount
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LEVER = 1.1  # by which rates are multiplied to see how expected counts follow them
 _EXCESS = np.concatenate([[0.0], np.logspace(*TUNING.shared_range, TUNING.shared_steps)])
 _BELIEF = np.concatenate([[1.0], _EXCESS[1:] ** -1 / np.sum(_EXCESS[1:] ** -1)]) / 2
 
@@ -103,61 +103,80 @@ def _moves(features: FeatureDag, name: str, measured: Sequence[str]) -> Floats:
     return made
 
 
+def moves_of(sums: Iterable[Sums]) -> dict[str, Floats]:
+    """By how much each table is moved, to see what follows it."""
+    return {s.name: TUNING.moved * np.sqrt(s.noise) * s.moved for s in sums}
+
+
 def moved_tables(measurements: Iterable[Measurement], sums: Iterable[Sums]) -> list[Measurement]:
     """The measurements with every table moved a little."""
-    moves = {s.name: TUNING.moved * np.sqrt(s.noise) * s.moved for s in sums}
+    moves = moves_of(sums)
     return [replace(m, values=m.values + moves[m.feature]) if m.feature in moves else m for m in measurements]
 
 
 def without_shared_errors(
-    sums: Sequence[Sums], cell: Any, cells: int, found: ExpectedLeaves, lever: Floats, again: Floats
+    sums: Sequence[Sums], cell: Any, cells: int, found: ExpectedLeaves, follows: Floats
 ) -> ExpectedLeaves:
     """The leaves, moved by the errors that they are found to share.
 
-    `again` are the means that follow from moved tables (`moved_tables`). Leaves may also stand for all other types of a cell together.
+    `follows` is by how much means change with moved tables (`moves_of`). Leaves may also stand for all other types of a cell together.
     """
     first = np.maximum(found.mean, TUNING.certain)
-    now = ExpectedLeaves(first, found.variance)
-
-    def held(by_leaf: Floats) -> Floats:
-        return bincount(cell, by_leaf, cells)
-
-    effects = _effects(sums, held(now.mean), held(now.variance), held(lever), held(again))
-    off, part = np.zeros(cells), lever / first
+    leaves = cell, first, found.variance, found.lever
+    off = np.zeros(cells)
+    mean, own, lever = _moved(*leaves, off, TUNING.certain)
+    effects = _effects(sums, mean, own, lever, bincount(cell, follows, cells))
     for turn in range(TUNING.shared_turns):
-        slope = lever * _slope(part * off[cell])
-        step = _predicted(effects, held(now.mean), held(now.variance), held(slope), off) - off
+        step = _predicted(effects, mean, own, lever, off) - off
         off = np.clip(
             off + (step if turn < TUNING.shared_turns // 2 else step / 2), -TUNING.most_off, TUNING.most_off
         )
-        reach = part * off[cell]
-        now = ExpectedLeaves(first * _bent(reach), np.maximum(found.variance * _slope(reach), TUNING.certain))
         if np.abs(step).max(initial=0.0) < TUNING.shared_near:
             break
-    return now
+        mean, own, lever = _moved(*leaves, off, TUNING.certain)
+    reach = found.lever / first * off[cell]
+    variance = np.maximum(found.variance * _slope(reach), TUNING.certain)
+    return replace(found, mean=first * _bent(reach), variance=variance)
 
 
-def _bent(reach: Floats) -> Floats:
+@njit(cache=True, nogil=True)
+def _moved(cell, first, variance, lever, off, certain):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """By cell, the sums of the leaves' means, variances and levers, if they are off by so much."""
+    mean, own, held = np.zeros(len(off)), np.zeros(len(off)), np.zeros(len(off))
+    for u in range(len(cell)):
+        k = cell[u]
+        reach = lever[u] / first[u] * off[k]
+        slope = _slope(reach)
+        mean[k] += first[u] * _bent(reach)
+        own[k] += max(variance[u] * slope, certain)
+        held[k] += lever[u] * slope
+    return mean, own, held
+
+
+@vectorize(cache=True)
+def _bent(reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """1 + reach, but never below 0: what a leaf is multiplied by."""
-    made: Floats = np.where(reach >= 0, 1.0 + reach, 1.0 / (1.0 - np.minimum(reach, 0.0)))
-    return made
+    return 1.0 + reach if reach >= 0 else 1.0 / (1.0 - reach)
 
 
-def _slope(reach: Floats) -> Floats:
-    made: Floats = np.where(reach >= 0, 1.0, (1.0 - np.minimum(reach, 0.0)) ** -2)
-    return made
+@vectorize(cache=True)
+def _slope(reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Its slope."""
+    return 1.0 if reach >= 0 else (1.0 - reach) ** -2
 
 
 # How large the effects are
 
 
-def _effects(sums: Sequence[Sums], mean: Floats, own: Floats, lever: Floats, again: Floats) -> list[Effects]:
+def _effects(
+    sums: Sequence[Sums], mean: Floats, own: Floats, lever: Floats, follows: Floats
+) -> list[Effects]:
     """Of every feature, fine ones first: what finer effects explain is not explained again. All arguments are by cell."""
     made: list[Effects] = []
     for s in sums:
         claimed = reduce(np.add, (_passed_on(e, s, lever) for e in made), s.of(own))
         group = _groups(claimed)
-        followed = _followed(group, s, s.of(again) - s.of(mean))
+        followed = _followed(group, s, s.of(follows))
         missed = (s.told - s.of(mean)) ** 2 / (1 - followed)
         excess = claimed * _excess(group, missed, claimed, s)[group]
         held = np.maximum(s.of(lever), TUNING.certain)

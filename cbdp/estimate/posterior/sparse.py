@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.estimate.posterior.lattice import TINY, Lattice, lattice, row_of_means
-from cbdp.estimate.posterior.leaves import ExpectedLeaves
+from cbdp.estimate.posterior.leaves import LEVER, ExpectedLeaves
 from cbdp.estimate.posterior.margins import Margin, known_sums, noise_law
 from cbdp.estimate.posterior.rates import total_of
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.shapes import cost, seen
-from cbdp.estimate.posterior.shared import LEVER, Sums, measured_sums, moved_tables, without_shared_errors
+from cbdp.estimate.posterior.shared import Sums, measured_sums, moved_tables, without_shared_errors
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import bincount
@@ -90,12 +90,14 @@ def _without_shared_errors(
     """
     cells = len(found.rest)
     cell = np.concatenate([found.cell, np.arange(cells)])
-    whole = ExpectedLeaves(
-        np.concatenate([found.mean, found.rest]), np.concatenate([found.variance, found.doubt])
-    )
     slope = np.maximum(more.mean - found.mean, 0.0) / math.log(LEVER)
-    lever = np.concatenate([slope, np.minimum(found.rest, found.doubt)])
-    moved = without_shared_errors(sums, cell, cells, whole, lever, np.concatenate([again.mean, again.rest]))
+    whole = ExpectedLeaves(
+        np.concatenate([found.mean, found.rest]),
+        np.concatenate([found.variance, found.doubt]),
+        np.concatenate([slope, np.minimum(found.rest, found.doubt)]),
+    )
+    follows = np.concatenate([again.mean - found.mean, again.rest - found.rest])
+    moved = without_shared_errors(sums, cell, cells, whole, follows)
     many = len(found.index)
     return replace(
         found,
@@ -170,10 +172,12 @@ def _margins(features: FeatureDag, measured: Sequence[Measurement]) -> list[Marg
             joint = joint * (int(codes[name].max()) + 1) + codes[name]
         element: Ints = np.unique(joint, return_inverse=True)[1]
         size = int(element.max()) + 1
-        known, precision, alone, tails = known_sums(element, size, measured, inside)
-        power, width = noise_law(tails)
-        asked = bool((alone > 0.5).all())
-        made.append(Margin(by, size, element.astype(np.int32), known, precision, power, width, asked))
+        told = known_sums(element, size, measured, inside)
+        law = noise_law(told.tails)
+        asked = bool((told.alone > 0.5).all())
+        made.append(
+            Margin(by, size, element.astype(np.int32), told.value, told.precision, *law, told.moves, asked)
+        )
     return sorted((m for m in made if m.size > 1), key=lambda m: (m.size, m.by))
 
 

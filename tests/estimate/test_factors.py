@@ -1,0 +1,124 @@
+"""The compiled passes for factors against the same formulas written plainly, in double precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from posterior_cases import DAG, UNIVERSE, demand, measure_demand
+
+from cbdp.estimate.posterior import factors, lattice, rates
+from cbdp.estimate.posterior.margins import margins
+from cbdp.estimate.posterior.settings import TUNING
+from cbdp.estimate.posterior.shared import measured_sums, moved_tables, moves_of
+from cbdp.features import SINGLETON
+
+RNG = np.random.default_rng(5)
+KNOTS = len(rates.KNOTS)
+
+
+def test_polynomials_for_exponentials_and_logarithms() -> None:
+    """To single precision over all numbers that are met, and clipped beyond."""
+    x = np.linspace(-79.9, 79.9, 20_001).astype(np.float32)
+    made = x.copy()
+    factors._exponential(made, np.empty(len(x), dtype=np.int32))
+    np.testing.assert_allclose(made, np.exp(x.astype(float)), rtol=5e-7)
+    far = np.array([-1e9, 1e9], dtype=np.float32)
+    factors._exponential(far, np.empty(2, dtype=np.int32))
+    np.testing.assert_allclose(far, np.exp([-80.0, 80.0]), rtol=1e-5)
+    y = np.exp(np.linspace(-60, 60, 20_001)).astype(np.float32)
+    made = y.copy()
+    factors._logarithm(made)
+    np.testing.assert_allclose(made, np.log(y.astype(float)), rtol=2e-7, atol=2e-7)
+
+
+def test_likelihoods_of_leaves_are_added_by_element() -> None:
+    """Linear between cells of the logarithm; leaves of the left-out fold are not seen."""
+    leaves, columns, size = 400, 7, 11
+    element, fold = RNG.integers(0, size, leaves).astype(np.int32), RNG.integers(0, 4, leaves).astype(np.int8)
+    column, log = RNG.integers(0, columns, leaves).astype(np.int32), RNG.normal(-2, 6, leaves)
+    plain = RNG.normal(size=(columns, TUNING.columns))  # at every cell
+    dealt = plain.reshape(columns, -1, 2).transpose(0, 2, 1)
+    likely = np.concatenate([dealt, np.repeat(dealt[:, :, -1:], factors.WIDE - KNOTS, axis=2)], axis=2)
+    last = TUNING.columns - 2 - 2 * (KNOTS - 1)
+    knots = (TUNING.first_log, TUNING.cell, rates.UNDER, last)
+    made = factors.added(element, log, fold, 2, column, likely.reshape(-1), likely.shape[2], size, *knots)[
+        :, :KNOTS
+    ]
+    first = np.clip((log - TUNING.first_log) / TUNING.cell - rates.UNDER, 0, last + 1)
+    wanted = np.zeros((size, KNOTS))
+    for u in np.flatnonzero(fold != 2):
+        wanted[element[u]] += np.interp(
+            first[u] + 2 * np.arange(KNOTS), np.arange(TUNING.columns), plain[column[u]]
+        )
+    np.testing.assert_allclose(made, wanted, rtol=1e-9, atol=1e-9)
+
+
+def plain_fit(sums: np.ndarray, told: np.ndarray, grid: rates.Grid) -> np.ndarray:
+    """Elements × factors: their likelihood, largest 1."""
+    fit = np.maximum(sums - sums.max(axis=1, keepdims=True), -TUNING.depth) @ grid.spline.astype(float)
+    known, precision, power, width, held, squares, _ = told[:, :, None]
+    variance = 1 / precision + grid.factor * held + grid.factor**2 * squares
+    against = (np.abs(known - grid.factor * held) / (width * np.sqrt(variance))) ** power + np.log(
+        variance
+    ) / 2
+    fit = np.where(precision > 0, fit - against, fit)
+    return np.exp(fit - fit.max(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("grid", [rates.ROUGH, rates.SHARP], ids=["rough", "sharp"])
+def test_gains_and_factors(grid: rates.Grid) -> None:
+    """Against double precision; a part of the elements is judged where it is asked for."""
+    many = 50
+    sums = np.zeros((many, factors.WIDE))
+    peak = RNG.normal(0, 0.7, (many, 1))
+    sums[:, :KNOTS] = -RNG.lognormal(2, 1, (many, 1)) * (rates.KNOTS - peak) ** 2
+    held = RNG.lognormal(3, 1, many)
+    told = np.stack([
+        held * np.exp(RNG.normal(0, 0.5, many)), RNG.lognormal(-3, 1, many), RNG.uniform(1, 2, many), np.ones(many), held,
+        0.3 * held, np.zeros(many),
+    ])  # fmt: skip
+    told[1, ::5] = 1e-9  # next to nothing is known
+    fit = plain_fit(sums[:, :KNOTS], told, grid)
+    wanted = np.log(fit @ grid.priors.T) - np.log(fit[:, grid.one, None])
+    given = grid.spline, grid.factor
+    gains = [
+        factors.gains(sums, every, begin, *given, grid.one, grid.law, told, TUNING.depth)
+        for every, begin in ((1, 0), (4, 3))
+    ]
+    clear = fit[:, grid.one] > 1e-20
+    assert clear.sum() > 30
+    for every, begin in ((1, 0), (4, 3)):
+        one_by_one = [
+            factors.gains(sums[j : j + 1], 1, 0, *given, grid.one, grid.law, told[:, j : j + 1], TUNING.depth)
+            for j in range(begin, many, every)
+        ]
+        np.testing.assert_allclose(gains.pop(0), np.sum(one_by_one, axis=0), rtol=1e-9)
+        np.testing.assert_allclose(
+            np.array(one_by_one)[clear[begin::every]],
+            wanted[begin::every][clear[begin::every]],
+            rtol=1e-3,
+            atol=2e-3,
+        )
+    prior = grid.priors.mean(axis=0)
+    np.testing.assert_allclose(
+        factors.factors(sums, *given, prior, told, TUNING.depth, 1e-3),
+        np.maximum(fit @ (prior * grid.factor) / (fit @ prior), 1e-3),
+        rtol=1e-4,
+    )
+
+
+def test_what_follows_moved_tables_is_what_they_would_lead_to() -> None:
+    """By how much rates follow is told beside the first model; predicting anew from moved tables says about the same."""
+    measured = measure_demand(DAG, demand(3, 4.0), 1)
+    leaves = measured[-1]
+    noisy, codes = leaves.values.astype(float), UNIVERSE.unrank_codes(np.arange(UNIVERSE.size))
+    table, sums = lattice.lattice(noisy, leaves.noise), measured_sums(DAG, measured)
+    moved = moved_tables(measured, sums)
+    totals = rates.total_of(measured), rates.total_of(moved)
+    found = rates.expected(noisy, codes, margins(DAG, measured, moves_of(sums)), totals, table)
+    anew = rates.expected(noisy, codes, margins(DAG, moved), (totals[1], totals[1]), table)
+    change = np.log(anew.rate / found.rate)
+    assert change.std() > 0.003
+    assert np.corrcoef(found.follows, change)[0, 1] > 0.8
+    assert found.follows @ change / (change @ change) == pytest.approx(1.0, abs=0.25)
+    assert SINGLETON not in moves_of(sums)
