@@ -225,9 +225,9 @@ class ConstraintBased(Mechanism):
         said = []
         if self._large:
             said.append(
-                f"The universe has {self.features.universe.size:,} trip types, too many to list. Tables are as sharp as in a smaller one, "
-                "but counts that no table tells apart, as by stop, are less sharp: up to several times where trips are dense. "
-                f"Releases of up to {DENSE:,} trip types each (fewer days or longer periods) avoid that."
+                f"The universe has {self.features.universe.size:,} trip types, too many to list. Tables are as sharp as in a smaller one. "
+                "Counts that no table tells apart, as by stop, are about as sharp where most trip types have no trips, and have up to "
+                f"1.5 times the error where most have some. Releases of up to {DENSE:,} trip types each (fewer days or longer periods) avoid that."
             )
         if not self._estimator.expects:
             said.append(

@@ -1,4 +1,4 @@
-"""What is expected of a cell's unnamed types, dealt out as parts of trips to types drawn at random."""
+"""What is expected of a group's unnamed types, dealt out as parts of trips to types drawn at random."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.estimate.posterior.censored import Expected
 from cbdp.estimate.posterior.lattice import TINY
 from cbdp.estimate.posterior.settings import TUNING
-from cbdp.estimate.posterior.sparse import Expected
-from cbdp.features import FeatureDag
 from cbdp.features.index import among
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import bincount
@@ -20,13 +19,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def dealt(features: FeatureDag, found: Expected, mass: Floats, seed: int) -> tuple[Ints, Floats]:
-    """Types other than those found that get each cell's mass, in ascending order, and how much each gets.
+def dealt(found: Expected, mass: Floats, seed: int) -> tuple[Ints, Floats]:
+    """Types other than those found that get each group's mass, in ascending order, and how much each gets.
 
-    They are as many as trips, or more while these are few. Which ones is drawn evenly from each cell, without listing it.
+    They are as many as trips, or more while these are few. Which ones is drawn evenly from each group, without listing it.
     """
-    partition, rng = features.cells.partition, np.random.default_rng(seed)
-    taken, sizes = np.bincount(found.cell, minlength=len(mass)), partition.sizes
+    partition, rng = found.groups.partition, np.random.default_rng(seed)
+    taken, sizes = np.bincount(found.group, minlength=len(mass)), partition.sizes
     wanted = np.ceil(mass * max(1.0, TUNING.listed / max(float(mass.sum()), 1.0)))
     many = np.where(mass > 0, np.clip(wanted, 1, sizes - taken), 0).astype(np.int64)
     further = np.where(taken * TUNING.crowded > sizes, taken, np.minimum(taken, many // 8 + TUNING.spare))
@@ -44,7 +43,7 @@ def dealt(features: FeatureDag, found: Expected, mass: Floats, seed: int) -> tup
 
 
 def _of_each(inside: Ints, many: Ints, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which of the types drawn from each cell are kept: so many of them, at random."""
+    """Which of the types drawn from each group are kept: so many of them, at random."""
     kept = np.ones(len(inside), dtype=bool)
     spare = np.flatnonzero((np.bincount(inside, minlength=len(many)) > many)[inside])
     spare = spare[np.lexsort((rng.random(len(spare)), inside[spare]))]
@@ -53,7 +52,7 @@ def _of_each(inside: Ints, many: Ints, rng: np.random.Generator) -> NDArray[np.b
 
 
 def _places(sizes: Ints, drawn: Ints, inside: Ints, rng: np.random.Generator) -> Ints:
-    """One place in each of as many equal stretches of a cell as types are drawn: none is drawn twice."""
+    """One place in each of as many equal stretches of a group as types are drawn: none is drawn twice."""
     stretch = _rank(inside)
     width, further = np.divmod(sizes, np.maximum(drawn, 1))
     width, further = width[inside], further[inside]

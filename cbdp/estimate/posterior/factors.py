@@ -29,14 +29,7 @@ def added(element, log, fold, left_out, column, likely, per, size, first, cell, 
     for u in range(len(column)):
         if fold[u] == left_out:
             continue
-        place = (log[u] - first) / cell
-        whole = math.floor(place)
-        part = place - whole
-        at = np.int64(whole) - under
-        if at < 0:
-            at, part = 0, 0.0
-        elif at > last:
-            at, part = last, 1.0
+        at, part = _place(log[u], first, cell, under, last)
         row = 2 * per * column[u]
         low = np.uint64(row + per * (at % 2) + at // 2)
         high = np.uint64(row + per * ((at + 1) % 2) + (at + 1) // 2)
@@ -45,6 +38,33 @@ def added(element, log, fold, left_out, column, likely, per, size, first, cell, 
             k = np.uint64(g)
             sums[into + k] += likely[low + k] + part * (likely[high + k] - likely[low + k])
     return sums.reshape(size, WIDE)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def added_by_weight(element, log, weight, column, likely, per, size, first, cell, under, last):
+    """As `added`, of leaves that stand for so many of the same kind."""
+    sums = np.zeros((size, WIDE))
+    for u in range(len(column)):
+        at, part = _place(log[u], first, cell, under, last)
+        row = 2 * per * column[u]
+        low, high = row + per * (at % 2) + at // 2, row + per * ((at + 1) % 2) + (at + 1) // 2
+        for g in range(WIDE):
+            likelihood = likely[low + g] + part * (likely[high + g] - likely[low + g])
+            sums[element[u], g] += weight[u] * likelihood
+    return sums
+
+
+@njit(cache=True, nogil=True, fastmath=True, inline="always")
+def _place(log, first, cell, under, last):
+    """The cell of a logarithm that is the lowest knot's, and how far into it."""
+    place = (log - first) / cell
+    whole = math.floor(place)
+    at = np.int64(whole) - under
+    if at < 0:
+        return np.int64(0), 0.0
+    if at > last:
+        return np.int64(last), 1.0
+    return at, place - whole
 
 
 @njit(cache=True, nogil=True)

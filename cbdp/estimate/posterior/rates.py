@@ -147,15 +147,19 @@ def _folds(codes: Sequence[Ints]) -> NDArray[np.int8]:
 
 
 def _likelihoods(table: Lattice, shape: tuple[float, float]) -> Floats:
-    """Columns × logarithms of the expected count: the log-likelihood of each noisy count.
+    """Columns × logarithms of the expected count: the log-likelihood of each noisy count."""
+    mixed = table.mixtures(
+        np.exp(TUNING.first_log + TUNING.cell * np.arange(TUNING.columns)), np.array([shape])
+    )[:, 0]
+    return dealt_in_turn(np.log(np.maximum(mixed @ table.likelihood, TINY)).T)
+
+
+def dealt_in_turn(by_column: Floats) -> Floats:
+    """Columns × logarithms, as factors.py reads them.
 
     The logarithms are dealt in turn to as many rows as lie between two knots, so that what a leaf adds to the knots
     lies side by side; the last is repeated, for knots that only fill lanes.
     """
-    mixed = table.mixtures(
-        np.exp(TUNING.first_log + TUNING.cell * np.arange(TUNING.columns)), np.array([shape])
-    )[:, 0]
-    by_column = np.log(np.maximum(mixed @ table.likelihood, TINY)).T
     dealt = by_column.reshape(len(by_column), -1, STRIDE).transpose(0, 2, 1)
     return np.concatenate([dealt, np.repeat(dealt[:, :, -1:], factors.WIDE - len(KNOTS), axis=2)], axis=2)
 
@@ -182,13 +186,11 @@ def _by_likelihood(
         return sums, told, gain
 
     weighed = models.each(weigh)
-    believed = _believed(
-        np.sum([gain for *_, gain in weighed], axis=0) * (every / TUNING.folds), margin.asked
-    )
-    if believed is None:
+    belief = believed(np.sum([gain for *_, gain in weighed], axis=0) * (every / TUNING.folds), margin.asked)
+    if belief is None:
         return
-    prior = believed[1:] @ grid.priors
-    prior[grid.one] += believed[0]
+    prior = belief[1:] @ grid.priors
+    prior[grid.one] += belief[0]
 
     def factor(sums: Floats, told: Floats) -> Floats:
         least = TUNING.least_factor
@@ -214,7 +216,7 @@ def _told(margin: Margin, known: Floats, rate: Floats, uneven: float) -> Floats:
     return np.stack([*rows, np.zeros(margin.size)])
 
 
-def _believed(gains: Floats, asked: bool) -> Floats | None:
+def believed(gains: Floats, asked: bool) -> Floats | None:
     """The belief in no factors and in each spread of them, by what they gain; None: the margin is dropped."""
     believed = np.concatenate(
         [[TUNING.none], (1 - TUNING.none) / len(SPREADS) * np.exp(np.minimum(gains, 700.0))]

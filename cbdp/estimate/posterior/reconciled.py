@@ -11,19 +11,20 @@ from cbdp.estimate.base import Program
 from cbdp.estimate.compiler import compile as compiled
 from cbdp.estimate.estimate import Estimate, certified
 from cbdp.estimate.floors import first_floors
+from cbdp.estimate.posterior.censored import Expected
 from cbdp.estimate.posterior.dealing import dealt, seed_of
-from cbdp.estimate.posterior.sparse import Expected, expected_above
+from cbdp.estimate.posterior.sparse import expected_above
 from cbdp.features import FeatureDag
 from cbdp.privacy.measurement import Measurement, Revealing
-from cbdp.solvers.problem import Problem, bincount
+from cbdp.solvers.problem import Problem
 
 
 def estimate_above(
     features: FeatureDag, measurements: Sequence[Measurement], leaves: Revealing, program: Program
 ) -> Estimate:
-    """Counts above their floors as they are to be expected, and the others of each cell together; reconciled, and dealt out.
+    """Counts above their floors as they are to be expected, and the others of each group together; reconciled, and dealt out.
 
-    The program reconciles them with the features (weights are inverse variances), and what it leaves to a cell's others is
+    The program reconciles them with the features (weights are inverse variances), and what it leaves to a group's others is
     dealt out to types drawn at random, from a seed that follows from the noisy answers.
     """
     leaves.lower(first_floors(features, measurements, leaves))
@@ -34,8 +35,9 @@ def estimate_above(
         features, problem, program.solver.solve(problem, None), program.solver, program.tolerance
     )
     known, rest = np.split(estimate.solution.leaves, [len(found.index)])
-    mass = bincount(problem.cell[len(known) :], rest, problem.cells)
-    others, shares = dealt(features, found, mass, seed_of([*measurements, above]))
+    mass = np.zeros(len(found.rest))
+    mass[found.rest > 0] = rest
+    others, shares = dealt(found, mass, seed_of([*measurements, above]))
     index = np.concatenate([found.index, others])
     order = np.argsort(index, kind="stable")
     solution = replace(estimate.solution, leaves=np.concatenate([known, shares])[order])
@@ -45,7 +47,7 @@ def estimate_above(
 def _of_expected(
     features: FeatureDag, measurements: Sequence[Measurement], above: Measurement, found: Expected
 ) -> Problem:
-    """The program for types that are told apart, and one leaf for all others of each cell."""
+    """The program for types that are told apart, and one leaf for all others of each group."""
     none = np.empty(0, dtype=np.int64)
     unknown = replace(above, values=none, elements=none, variance=None)
     problem = compiled(features, [*measurements, unknown], "inverse-variance")
@@ -54,7 +56,7 @@ def _of_expected(
         problem,
         target=np.concatenate([found.mean, found.rest[others]]),
         weight=1.0 / np.concatenate([found.variance, found.doubt[others]]),
-        cell=np.concatenate([found.cell, others]).astype(problem.cell.dtype),
+        cell=found.groups.cell[np.concatenate([found.group, others])].astype(problem.cell.dtype),
         index=None,
         floor=None,
     )

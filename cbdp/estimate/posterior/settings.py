@@ -128,6 +128,12 @@ class Tuning:
         0.05  # trips below which, beyond that, a type need not be told apart from its cell's others
     )
 
+    # Stops that no table tells apart, in such universes (apart.py)
+    apart_turns: int = 2  # times that the factors of every dimension's values are judged
+    apart_listed: int = 2**23  # combinations of a cell and a value that may be listed
+    apart_width: float = 0.1  # of a class of values, in the logarithm of their factors
+    apart_groups: int = 2**18  # groups at most, or as many as cells
+
     # Dealing what is left to types drawn at random (dealing.py)
     crowded: int = 16  # a cell is, where one of so many types is taken
     spare: int = 20  # further types drawn where it is not: one of them will not be taken

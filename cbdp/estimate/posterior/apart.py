@@ -1,0 +1,151 @@
+"""Stops (and other values) that no table tells apart, told apart by the noisy counts above floors and those that are not.
+
+Within a cell, types are first taken to be alike. Where a stop has more of the counts above floors than noise and its
+cells' tables explain, its types have more trips: each value of each dimension has a factor, judged by the likelihood of
+all its types, of those above floors one by one and of the others that they are not. It is shrunk by how much factors are seen
+to vary. Values with about the same factor make a class, and the types of a cell with the same classes make a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.estimate.posterior import factors, rates
+from cbdp.estimate.posterior.censored import Groups, Known
+from cbdp.estimate.posterior.lattice import TINY
+from cbdp.estimate.posterior.settings import TUNING
+from cbdp.features import Attribute, FeatureDag, Partition, Universe
+from cbdp.solvers.problem import bincount
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def told_apart(features: FeatureDag, known: Known, held: Floats, shape: tuple[float, float]) -> Groups:
+    """The cells, in groups of types whose stops are about equally busy; `held` is what is expected of each cell."""
+    values = [v for name in features.universe.dimensions if (v := _values(features, known, name)) is not None]
+    likely = _likelihoods(known, shape)
+    for _ in range(TUNING.apart_turns):
+        for v in values:
+            log = np.log(held / known.sizes)[known.group] + sum(
+                (o.relative()[o.own] for o in values), np.zeros(len(known.index))
+            )
+            v.judge(known, np.log(held / known.sizes), log, likely)
+    varying = [v for v in values if np.ptp(v.log) > 0]
+    return _groups(features.universe, known.groups, varying) if varying else known.groups
+
+
+@dataclass(eq=False)
+class _Values:
+    """The values of a dimension, and how busy each is: the logarithms of factors."""
+
+    name: str
+    pairs: Ints  # cell and value, of each combination that occurs
+    value: Ints
+    size: Floats  # how many types it has
+    left: Floats  # and how many of them are not above their floor
+    own: Ints  # the combination of each type above its floor
+    log: Floats  # by value
+
+    def relative(self) -> Floats:
+        """By combination, the logarithm of its factor to the mean of its cell."""
+        factor = np.exp(self.log)[self.value]
+        cells = int(self.pairs.max()) + 1
+        mean = bincount(self.pairs, self.size * factor, cells) / np.maximum(
+            bincount(self.pairs, self.size, cells), 1.0
+        )
+        return np.log(factor / mean[self.pairs])
+
+    def judge(self, known: Known, cell_log: Floats, log: Floats, likely: Floats) -> None:
+        """Multiply the factors by what the noisy counts speak for, if they vary. The logarithms are of expected counts."""
+        grid, size = rates.ROUGH, len(self.log)
+        rest = cell_log[self.pairs] + self.relative()
+        columns = known.table.counts.shape[1]
+        last = TUNING.columns - 2 - rates.STRIDE * (len(rates.KNOTS) - 1)
+        sums = factors.added_by_weight(
+            np.concatenate([self.value[self.own], self.value]),
+            np.concatenate([log, rest]),
+            np.concatenate([np.ones(len(log)), self.left]),
+            np.concatenate([known.table.column, columns + known.height[self.pairs]]),
+            likely.reshape(-1),
+            likely.shape[2],
+            size,
+            *(TUNING.first_log, TUNING.cell, rates.UNDER, last),
+        )
+        held = bincount(self.value, self.size * np.exp(rest), size)
+        told = np.stack(
+            [np.zeros(size), np.zeros(size), np.ones(size), np.ones(size), held, held, np.zeros(size)]
+        )
+        given = grid.spline, grid.factor
+        gains = factors.gains(sums, 1, 0, *given, grid.one, grid.law, told, TUNING.depth)
+        belief = rates.believed(gains, asked=False)
+        if belief is None:
+            return
+        prior = belief[1:] @ grid.priors
+        prior[grid.one] += belief[0]
+        self.log = self.log + np.log(
+            factors.factors(sums, *given, prior, told, TUNING.depth, TUNING.least_factor)
+        )
+
+
+def _values(features: FeatureDag, known: Known, name: str) -> _Values | None:
+    """The values of this dimension, if cells have several of them and the combinations can be listed."""
+    universe, cells = features.universe, features.cells.partition
+    if any(a.name == name for a in cells.attributes):
+        return None
+    try:
+        both = Partition(universe, (*cells.attributes, universe.attributes[name]))
+    except InputError:  # too many to list
+        return None
+    if both.size == cells.size or both.size > TUNING.apart_listed:
+        return None
+    codes = both.representatives()
+    place = list(universe.dimensions).index(name)
+    own = both.element_of(universe.unrank_codes(known.index))
+    size = both.sizes.astype(float)
+    left = np.maximum(size - np.bincount(own, minlength=len(size)), 0.0)
+    log = np.zeros(len(universe.dimensions[name]))
+    return _Values(name, cells.element_of(codes), codes[place], size, left, own, log)
+
+
+def _likelihoods(known: Known, shape: tuple[float, float]) -> Floats:
+    """Noisy counts, and then floors, × logarithms of the expected count: of such a count, and of one not above the floor."""
+    expected = np.exp(TUNING.first_log + TUNING.cell * np.arange(TUNING.columns))
+    mixed = known.table.mixtures(expected, np.array([shape]))[:, 0]
+    above = np.log(np.maximum(mixed @ known.table.likelihood, TINY))
+    below = np.log1p(-np.minimum(mixed @ known.above, 1 - 1e-15))
+    return rates.dealt_in_turn(np.hstack([above, below]).T)
+
+
+def _groups(universe: Universe, cells: Groups, values: Sequence[_Values]) -> Groups:
+    """The cells parted by classes of about the same factors, as fine as can be listed."""
+    width = TUNING.apart_width
+    while True:
+        classes = [np.rint(v.log / width).astype(np.int64) for v in values]
+        attributes = [
+            Attribute(f"{v.name}, how busy", (v.name,), *_labelled(c))
+            for v, c in zip(values, classes, strict=True)
+        ]
+        partition = Partition(universe, (*cells.partition.attributes, *attributes))
+        if partition.size <= max(TUNING.apart_groups, len(cells.cell)):
+            break
+        width *= 2
+    codes = partition.representatives()
+    cell = cells.partition.element_of(codes)
+    weight = partition.sizes.astype(float)
+    places = list(universe.dimensions)
+    for v, attribute in zip(values, attributes, strict=True):
+        many = np.bincount(attribute.codes)
+        mean = np.bincount(attribute.codes, np.exp(v.log)) / many
+        weight *= mean[attribute.codes[codes[places.index(v.name)]]]
+    return Groups(partition, cell, weight / bincount(cell, weight, len(cells.cell))[cell])
+
+
+def _labelled(classes: Ints) -> tuple[tuple[int, ...], Ints]:
+    labels, codes = np.unique(classes, return_inverse=True)
+    return tuple(labels.tolist()), codes.astype(np.int64)

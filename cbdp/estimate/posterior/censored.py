@@ -1,0 +1,185 @@
+"""Noisy counts above floors, and of all others that they are not: what they say about types in groups of like ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.estimate.posterior.lattice import TINY, Lattice, lattice, row_of_means
+from cbdp.estimate.posterior.settings import TUNING
+from cbdp.estimate.posterior.shapes import cost, seen
+from cbdp.features import FeatureDag, Partition
+from cbdp.privacy.measurement import Measurement
+from cbdp.solvers.problem import bincount
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SHAPES = np.array([(1 - active, spread) for active in TUNING.active for spread in TUNING.spread])
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Types that are taken to be alike until their noisy counts are seen: those of a cell, or of a part of one."""
+
+    partition: Partition
+    cell: Ints  # of each group
+    part: Floats  # of its cell's expected count
+
+    @property
+    def sizes(self) -> Ints:
+        return self.partition.sizes
+
+
+def cells_of(features: FeatureDag) -> Groups:
+    """Every cell is a group."""
+    size = features.cells.size
+    return Groups(features.cells.partition, np.arange(size), np.ones(size))
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """Posterior means and variances: of some types above their floors, and by group of all others together."""
+
+    groups: Groups
+    index: Ints  # those types, ascending
+    group: Ints  # of each
+    mean: Floats
+    variance: Floats
+    rest: Floats
+    doubt: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The types above their floors, and by group how many others there are and below which floor."""
+
+    groups: Groups
+    index: Ints
+    group: Ints
+    noisy: Floats
+    reach: float  # noise alone does not get beyond
+    sizes: Ints
+    left: Floats  # how many of a group's types are not above its floor
+    table: Lattice
+    height: Ints  # by group: which of the floors
+    above: Floats  # means × floors: the probability of a noisy count above the floor
+    below: Floats  # means × floors: and of one that is not above
+    first: Floats  # means × floors: the count's mean over the noisy counts that are not above
+    second: Floats  # and that of its square
+
+    def told(self, held: Floats) -> Told:
+        """What shapes the noisy counts speak for, if these are the expected counts of the groups."""
+        log = np.log(held / self.sizes)
+        width = max(TUNING.stratum, float(np.ptp(log)) / TUNING.most_strata)
+        stratum: Ints = np.unique(np.rint((log - log.min()) / width), return_inverse=True)[1]
+        size = int(stratum.max()) + 1
+        rate = bincount(stratum, held, size) / bincount(stratum, self.sizes.astype(float), size)
+        return Told(self, held, stratum, rate, self.table.mixtures(rate, SHAPES))
+
+
+def known_above(features: FeatureDag, leaves: Measurement, groups: Groups) -> Known:
+    """The types above their floors, in these groups."""
+    law = leaves.noise
+    if leaves.elements is None or leaves.floor is None or law is None:
+        raise InputError(
+            "the noisy counts of 'singleton' need elements, a floor and a scale: see Measurement"
+        )
+    noisy = leaves.values.astype(float)
+    reach = float(law.extreme(features.universe.size, TUNING.giant))
+    table = lattice(noisy if len(noisy) else np.zeros(1), law)
+    # of 10¹² types, one in a million has trips: means go down to far below one trip
+    table = table.with_means(row_of_means(TUNING.lowest_mean, float(table.means[-1]), float(law.scale)))
+    floors, height = np.unique(leaves.floor, return_inverse=True)
+    past = floors - table.trips[:, None]
+    over, under = law.survival(past), law.survival(-past - 1)
+    first, second = table.counts * table.trips, table.counts * table.trips**2
+    sizes = groups.sizes
+    group = groups.partition.element_of(features.universe.unrank_codes(leaves.elements))
+    left = (sizes - np.bincount(group, minlength=len(sizes))).astype(float)
+    tables = (table.counts @ over, table.counts @ under, first @ under, second @ under)
+    return Known(
+        groups, leaves.elements, group, noisy, reach, sizes, left, table, height[groups.cell], *tables
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Groups in strata of their types' expected count, and the mixtures that each shape makes of it."""
+
+    known: Known
+    held: Floats
+    stratum: Ints  # of each group
+    rate: Floats  # by stratum: the expected count of a type
+    mixed: Floats  # strata × shapes × means
+
+    def _seen(self) -> list[tuple[Ints, Ints]]:
+        """By stratum, the columns of noisy counts above floors that occur, and how often."""
+        k, none = self.known, np.empty(0, dtype=np.int64)
+        found = seen(k.table.column, self.stratum[k.group], k.table.counts.shape[1]) if len(k.noisy) else []
+        return found + [(none, none)] * (len(self.rate) - len(found))
+
+    @cached_property
+    def evidence(self) -> Floats:
+        """Strata × shapes: the log-likelihood, of noisy counts above the floor and of there being no others."""
+        k = self.known
+        fit = np.empty(self.mixed.shape[:2])
+        for s, (place, often) in enumerate(self._seen()):
+            mixed, here = self.mixed[s], np.flatnonzero(self.stratum == s)
+            floors, at = np.unique(k.height[here], return_inverse=True)
+            left = bincount(at, k.left[here], len(floors))
+            fit[s] = np.log(np.maximum(mixed @ k.table.likelihood[:, place], TINY)) @ often
+            fit[s] += np.log1p(-np.minimum(mixed @ k.above[:, floors], 1 - 1e-15)) @ left
+            lost = mixed @ k.table.means < TUNING.kept * self.rate[s]
+            fit[s][lost & (not lost.all())] = -1e300
+        return fit
+
+    def best(self) -> tuple[float, float]:
+        """The shape that all of them speak for."""
+        empty, spread = SHAPES[int(np.argmax(self.evidence.sum(axis=0) + cost(SHAPES)))]
+        return float(empty), float(spread)
+
+    def posterior(self) -> Expected:
+        """Means and variances under a prior of the shape that a stratum, and less the others, speak for."""
+        k, fit = self.known, self.evidence
+        pooled, strata = fit.sum(axis=0), np.arange(len(self.rate))
+        near = np.exp(-np.abs(np.subtract.outer(strata, strata)))
+        of_leaf = self.stratum[k.group]
+        members = np.split(
+            np.argsort(of_leaf, kind="stable"), np.cumsum(np.bincount(of_leaf, minlength=len(strata)))[:-1]
+        )
+        mean, variance = np.empty(len(k.noisy)), np.empty(len(k.noisy))
+        rest, doubt = np.empty(len(k.sizes)), np.empty(len(k.sizes))
+        moments = k.table.moments
+        for s in strata:
+            told = near[s] @ fit + TUNING.pooled * (pooled - fit[s]) + cost(SHAPES)
+            weight = np.exp(np.maximum(told - told.max(), -700.0))
+            weight[told < told.max() - TUNING.near] = 0.0
+            prior = weight / weight.sum() @ self.mixed[s]
+            at = k.table.column[members[s]]
+            likely = np.maximum(prior @ k.table.likelihood, TINY)
+            m1, m2 = prior @ moments[0] / likely, prior @ moments[1] / likely
+            mean[members[s]], variance[members[s]] = m1[at], (m2 - m1**2)[at]
+            here = np.flatnonzero(self.stratum == s)
+            height = k.height[here]
+            below = np.maximum(prior @ k.below, TINY)
+            c1, c2 = (prior @ k.first / below)[height], (prior @ k.second / below)[height]
+            relative = k.left[here] * (self.held[here] / k.sizes[here] / self.rate[s])
+            rest[here], doubt[here] = relative * c1, relative * np.maximum(c2 - c1**2, 0.0)
+        np.copyto(mean, k.noisy, where=k.noisy > k.reach)
+        np.copyto(variance, k.table.variance, where=k.noisy > k.reach)
+        # the expected counts of cells are off by some part of themselves, together for all of a cell's types
+        whole = bincount(k.groups.cell, rest, int(k.groups.cell.max()) + 1)[k.groups.cell]
+        return Expected(
+            k.groups,
+            k.index,
+            k.group,
+            mean,
+            np.maximum(variance, TUNING.certain),
+            rest,
+            np.maximum(doubt + TUNING.drift**2 * rest * whole, TUNING.certain),
+        )
