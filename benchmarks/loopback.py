@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 LOOPBACK = "127.0.0.1"
-PATIENCE = 90.0  # seconds in which a process must answer
+PATIENCE = 150.0  # seconds in which a process must answer
 QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # for processes that live briefly
 
 
@@ -189,9 +190,15 @@ class Killer(threading.Thread):
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind((LOOPBACK, 0))
-        return int(found.getsockname()[1])
+    """One that is free, and below those that systems give to connections: so that none gets it before it is used."""
+    for port in random.sample(range(20_000, 32_000), 200):
+        with socket.socket() as asked:
+            try:
+                asked.bind((LOOPBACK, port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError("no port is free on this machine")
 
 
 def listens(port: int) -> bool:
