@@ -141,7 +141,14 @@ def taken(dag: FeatureDag, index: np.ndarray) -> censored.Expected:
     cell = dag.cells.partition.element_of(dag.universe.unrank_codes(index))
     none = np.zeros(len(index))
     return censored.Expected(
-        censored.cells_of(dag), index, cell, none, none, np.zeros(dag.cells.size), np.zeros(dag.cells.size)
+        censored.cells_of(dag),
+        index,
+        cell,
+        none,
+        none,
+        none,
+        np.zeros(dag.cells.size),
+        np.zeros(dag.cells.size),
     )
 
 

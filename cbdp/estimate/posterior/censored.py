@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.estimate.posterior.lattice import TINY, Lattice, lattice, row_of_means
+from cbdp.estimate.posterior.leaves import LEVER
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.shapes import cost, seen
 from cbdp.features import FeatureDag, Partition
@@ -50,6 +52,7 @@ class Expected:
     group: Ints  # of each
     mean: Floats
     variance: Floats
+    lever: Floats  # the slope of the mean in the logarithm of the rate
     rest: Floats
     doubt: Floats
 
@@ -152,18 +155,22 @@ class Told:
         members = np.split(
             np.argsort(of_leaf, kind="stable"), np.cumsum(np.bincount(of_leaf, minlength=len(strata)))[:-1]
         )
-        mean, variance = np.empty(len(k.noisy)), np.empty(len(k.noisy))
+        mean, variance, lever = np.empty((3, len(k.noisy)))
+        more = k.table.mixtures(LEVER * self.rate, SHAPES)
         rest, doubt = np.empty(len(k.sizes)), np.empty(len(k.sizes))
         moments = k.table.moments
         for s in strata:
             told = near[s] @ fit + TUNING.pooled * (pooled - fit[s]) + cost(SHAPES)
             weight = np.exp(np.maximum(told - told.max(), -700.0))
             weight[told < told.max() - TUNING.near] = 0.0
-            prior = weight / weight.sum() @ self.mixed[s]
+            weight /= weight.sum()
+            prior, higher = weight @ self.mixed[s], weight @ more[s]
             at = k.table.column[members[s]]
-            likely = np.maximum(prior @ k.table.likelihood, TINY)
+            likely, up = (np.maximum(law @ k.table.likelihood, TINY) for law in (prior, higher))
             m1, m2 = prior @ moments[0] / likely, prior @ moments[1] / likely
             mean[members[s]], variance[members[s]] = m1[at], (m2 - m1**2)[at]
+            slope = (higher @ moments[0] / up - m1) / math.log(LEVER)
+            lever[members[s]] = np.maximum(slope, 0.0)[at]
             here = np.flatnonzero(self.stratum == s)
             height = k.height[here]
             below = np.maximum(prior @ k.below, TINY)
@@ -180,6 +187,7 @@ class Told:
             k.group,
             mean,
             np.maximum(variance, TUNING.certain),
+            lever,
             rest,
             np.maximum(doubt + TUNING.drift**2 * rest * whole, TUNING.certain),
         )

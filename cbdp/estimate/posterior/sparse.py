@@ -21,7 +21,7 @@ from cbdp.errors import InputError
 from cbdp.estimate.posterior.apart import told_apart
 from cbdp.estimate.posterior.censored import Expected, Known, cells_of, known_above
 from cbdp.estimate.posterior.lattice import TINY
-from cbdp.estimate.posterior.leaves import LEVER, ExpectedLeaves
+from cbdp.estimate.posterior.leaves import ExpectedLeaves
 from cbdp.estimate.posterior.margins import Margin, known_sums, noise_law
 from cbdp.estimate.posterior.rates import total_of
 from cbdp.estimate.posterior.settings import TUNING
@@ -47,13 +47,9 @@ def expected_above(
     sums, (held, shape) = measured_sums(features, tables), _held(features, cells, tables)
     groups = told_apart(features, cells, held, shape)
     known = known_above(features, leaves, groups)
-    found, more = (
-        _expected(known, tables, times * (held[groups.cell] * groups.part)) for times in (1.0, LEVER)
-    )
-    moved = moved_tables(tables, sums)
-    held, _ = _held(features, cells, moved)
-    again = _expected(known, moved, held[groups.cell] * groups.part)
-    return _without_faint(_without_shared_errors(sums, found, more, again))
+    found = _expected(known, tables, held[groups.cell] * groups.part)
+    moved, _ = _held(features, cells, moved_tables(tables, sums))
+    return _without_faint(_without_shared_errors(sums, found, np.log(moved / held)))
 
 
 def _held(
@@ -75,23 +71,21 @@ def _expected(known: Known, tables: Sequence[Measurement], held: Floats) -> Expe
     return replace(found, rest=found.rest * short, doubt=found.doubt * max(short, short**2))
 
 
-def _without_shared_errors(
-    sums: Sequence[Sums], found: Expected, more: Expected, again: Expected
-) -> Expected:
+def _without_shared_errors(sums: Sequence[Sums], found: Expected, follows: Floats) -> Expected:
     """Types above their floors, and the others of each group as one more, moved by the errors that they share.
 
-    `more` is what would be expected at higher rates. What types below their floors have follows their rate.
+    `follows` is by how much the logarithms of the cells' expected counts change with moved tables. What types below their floors have
+    follows their rate.
     """
     of_group = found.groups.cell
     cell = np.concatenate([of_group[found.group], of_group])
-    slope = np.maximum(more.mean - found.mean, 0.0) / math.log(LEVER)
     whole = ExpectedLeaves(
         np.concatenate([found.mean, found.rest]),
         np.concatenate([found.variance, found.doubt]),
-        np.concatenate([slope, np.minimum(found.rest, found.doubt)]),
+        np.concatenate([found.lever, np.minimum(found.rest, found.doubt)]),
     )
-    follows = np.concatenate([again.mean - found.mean, again.rest - found.rest])
-    moved = without_shared_errors(sums, cell, int(of_group.max()) + 1, whole, follows)
+    slope = np.concatenate([found.lever, found.rest])
+    moved = without_shared_errors(sums, cell, len(follows), whole, slope * follows[cell])
     many = len(found.index)
     return replace(
         found,
@@ -127,6 +121,7 @@ def _without_faint(found: Expected) -> Expected:
         found.group[clear],
         found.mean[clear],
         found.variance[clear],
+        found.lever[clear],
         found.rest + bincount(group, found.mean[faint], size),
         found.doubt + bincount(group, found.variance[faint], size),
     )
