@@ -9,18 +9,19 @@ export PYTHONDONTWRITEBYTECODE :=  # what is compiled once need not be compiled 
 demo: $(VENV)/.installed          ## the whole job on a built-in synthetic city
 	$(BIN)/cbdp demo
 
-# tests that fork have processes to themselves: a fork copies the locks and sockets that other tests' threads hold
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# tests that fork have processes to themselves: a fork copies the locks and sockets that other tests' threads hold
+FORKS  := -m forks $(shell grep -rl --include='*.py' 'mark[.]forks' tests)
 
 test: $(VENV)/.installed-test     ## lint, types, doctests, all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(PYTEST) -m forks
+	$(PYTEST) $(FORKS)
 	$(PYTEST) -m 'not forks'
 
 coverage: $(VENV)/.installed-test ## all tests, and which lines they run
-	$(PYTEST) -m forks --cov --cov-report=
+	$(PYTEST) $(FORKS) --cov --cov-report=
 	$(PYTEST) -m 'not forks' --cov --cov-append --cov-report=term
 
 quick: $(VENV)/.installed-test    ## all but the slow tests: an answer in under 90 seconds

@@ -6,9 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 pytest.register_assert_rewrite("browsing")
+pytest_plugins = ("repeatable",)
+
+# The same examples on every machine, however busy it is; `--hypothesis-profile=search` looks for new ones.
+_UNHURRIED = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("search", **_UNHURRIED)
+hypothesis.settings.register_profile("repeatable", **_UNHURRIED, derandomize=True, database=None)
+hypothesis.settings.load_profile("repeatable")
 
 HERE = Path(__file__).parent
 SLOW = [  # whole folders and modules that are slow: servers and clusters, browsers, benchmarks, attacks, many releases
@@ -30,8 +38,12 @@ SLOW = [  # whole folders and modules that are slow: servers and clusters, brows
 ]
 
 
+FIRST = HERE / "trips" / "engines"  # of several workers one gets them all, and starts each server once
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark them."""
+    """Mark what is slow, and put first what others shall not take over."""
+    items.sort(key=lambda item: FIRST not in item.path.parents)
     for item in items:
         if any(place in (item.path, *item.path.parents) for place in SLOW):
             item.add_marker("slow")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import signal
-from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 
@@ -23,22 +21,6 @@ SMALL = FeatureDag(Universe(origin=["A", "B"], time=["am", "pm"]), [Feature("tim
 
 def thorough(examples):
     return settings(deadline=None, max_examples=examples, derandomize=True)
-
-
-@contextmanager
-def within(seconds):
-    """Fail rather than hang."""
-
-    def late(*_):
-        raise TimeoutError(f"no answer within {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def cost(case: Case, x) -> float:

@@ -39,6 +39,7 @@ def own_files(tmp_path: Path) -> None:
 
 PLUGIN = """
 import os, signal, time
+from pathlib import Path
 import numpy as np
 from benchmarks.harness import dataset, mechanism
 from benchmarks.harness.data import dense_city
@@ -59,9 +60,15 @@ def make(name, act):
             return act(case)
         return run
 
+def held(case):
+    # once eleven runs have begun: for ever, or until the file `hold` is gone
+    while Path({log!r}).with_name("hold").exists() and Path({log!r}).read_text().count("\\n") > 10:
+        time.sleep(0.02)
+    return case.truth
+
 make("Quick", lambda case: case.truth)
-make("Slow", lambda case: time.sleep(0.2) or case.truth)
-make("Sleeper", lambda case: time.sleep(60))
+make("Held", held)
+make("Sleeper", lambda case: time.sleep(600))
 make("Hog", lambda case: np.ones(2**27).sum() + case.truth)
 make("Crash", lambda case: os.kill(os.getpid(), signal.SIGKILL))
 make("Raises", lambda case: 1 / 0)

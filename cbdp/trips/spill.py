@@ -20,20 +20,23 @@ try:
 except ImportError:
     fcntl = None
 
-PREFIX, LOCK = "cbdp-spill-", "lock"
+PREFIX, NEW, LOCK = "cbdp-spill-", "cbdp-new-", "lock"
 
 
 @contextlib.contextmanager
 def spill_folder() -> Iterator[Path]:
     """A private folder for the time of the work."""
     sweep()
-    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))  # mode 0700
-    held = (folder / LOCK).open("wb")
+    new = Path(tempfile.mkdtemp(prefix=NEW))  # mode 0700
+    folder = new.with_name(f"{PREFIX}{os.getpid()}-{new.name.removeprefix(NEW)}")
+    held = (new / LOCK).open("wb")
     try:
         _locked(held.fileno())
+        new.rename(folder)  # it gets the name that others sweep only now that it is locked
         yield folder
     finally:
         held.close()
+        shutil.rmtree(new, ignore_errors=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -59,7 +62,7 @@ def _abandoned(folder: Path) -> bool:
     try:
         with (folder / LOCK).open("rb+") as lock:
             return _locked(lock.fileno())
-    except FileNotFoundError:  # made a moment ago, or half removed
+    except FileNotFoundError:  # half removed
         return not _alive(pid)
 
 

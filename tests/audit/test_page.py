@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browsing import DESKTOP, HOSTILE, PHONE, opened
+from browsing import DESKTOP, HOSTILE, PHONE, opened, scrolled
 
 import cbdp
 from cbdp.app import cli
@@ -85,7 +85,7 @@ def test_figures_unfold(browser, tmp_path):
 def test_what_is_sensitive_says_so(browser, tmp_path):
     """The banner is red, stays in sight on scrolling, and stands in the title and at the end too."""
     with opened(browser, tmp_path, build(made(sensitive=True)), PHONE) as page:
-        page.mouse.wheel(0, 4000)
+        scrolled(page, 4000)
         assert page.locator(".internal").bounding_box()["y"] <= 1
         assert page.inner_text(".internal") == INTERNAL == page.inner_text("footer")
         assert page.title().startswith("INTERNAL")

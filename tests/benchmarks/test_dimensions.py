@@ -24,12 +24,12 @@ def test_the_preset_has_the_star() -> None:
 
 def test_tables_by_day_tell_days_apart(capsys: pytest.CaptureFixture[str]) -> None:
     """A row for each choice; at an ε that leaves little noise in tables, errors by day fall by half at least."""
-    assert dimensions.main(["--city", "corridor", "--runs", "2", "--epsilon", "0.2"]) == 0
+    assert dimensions.main(["--city", "corridor", "--runs", "1", "--epsilon", "0.2"]) == 0
     shown = capsys.readouterr().out
     assert shown.count("| 0.2 |") == 2 + 6
     universe, truth = dimensions.city("corridor", list(dimensions.DAYS))
     choices, by_day = dimensions.choices(universe), list(dimensions.ASKED).index("day")
     without, told = (
-        dimensions.errors(choices[n], truth, "0.2", 3)[by_day] for n in ("time, zone", "and day, day-time *")
+        dimensions.errors(choices[n], truth, "0.2", 1)[by_day] for n in ("time, zone", "and day, day-time *")
     )
     assert told < without / 2

@@ -9,6 +9,8 @@ from noise_fits import sampler
 
 from cbdp.privacy.entropy import InsecureSeededEntropy, SystemEntropy
 
+pytestmark = pytest.mark.system_noise
+
 
 def test_system_entropy_is_the_default(monkeypatch):
     """A sample without a source asks the operating system for its words, and for all of them."""
@@ -50,6 +52,3 @@ def test_forked_processes_draw_different_noise():
     drawn = {draw_in_child(), draw_in_child(), sampler(1000).sample(100).tobytes()}
     assert len(drawn) == 3
     assert all(len(data) == 800 for data in drawn)
-
-
-# Conditional laws, for universes too large to enumerate

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,25 +16,16 @@ import pytest
 
 import cbdp
 from cbdp.errors import InputError
+from cbdp.trips.engines.duckdb import DuckSource
 from cbdp.trips.spill import PREFIX, spill_folder, sweep
 
 ROOT = Path(__file__).parents[2]
 
 
-class _Watch(threading.Thread):
-    """Looks at a folder of private folders, again and again, while something else works."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(daemon=True)
-        self.folder, self.over, self.most, self.private = folder, threading.Event(), 0, True
-
-    def run(self) -> None:
-        while not self.over.wait(0.005):
-            with contextlib.suppress(OSError):
-                self.private &= all(f.stat().st_mode & 0o77 == 0 for f in self.folder.iterdir())
-                self.most = max(
-                    self.most, sum(p.stat().st_size for p in self.folder.rglob("*") if p.is_file())
-                )
+def _look(folder: Path) -> tuple[bool, int]:
+    """Whether the folders in it are private, and how much lies there."""
+    private = [f.stat().st_mode & 0o77 == 0 for f in folder.iterdir()]
+    return bool(private) and all(private), sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
 
 
 @pytest.mark.slow
@@ -49,14 +39,18 @@ def test_what_does_not_fit_is_spilled_and_removed(
     n = 1_000_000
     rng = np.random.default_rng(4)
     table = pa.table({"stop": rng.integers(0, 51, n), "card": rng.integers(0, 10**12, n)})
-    watch = _Watch(tmp_path)
-    watch.start()
+    dealt, seen = DuckSource._dealt, []
+
+    def watched(self: DuckSource, *given: Any) -> Any:
+        made = dealt(self, *given)
+        seen.append(_look(tmp_path))  # now the rows are there, for each turn to read its own
+        return made
+
+    monkeypatch.setattr(DuckSource, "_dealt", watched)
     counts = cbdp.count(table, cbdp.Universe(stop=list(range(50))), unit=cbdp.Person("card", most))
-    watch.over.set()
-    watch.join()
     assert counts.value.tolist() == np.bincount(table["stop"].to_numpy(), minlength=51)[:50].tolist()
-    assert watch.most > 10**6
-    assert watch.private
+    assert max(size for _, size in seen) > 10**6
+    assert all(private for private, _ in seen)
     assert list(tmp_path.iterdir()) == []
 
 

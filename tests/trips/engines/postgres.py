@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from benchmarks import loopback
 
 PASSWORD = "correct horse"  # noqa: S105 - of a server that lives for a minute
 
@@ -40,7 +41,7 @@ def running() -> Iterator[Server]:
         folder = Path(made)
         if runner:
             shutil.chown(folder, "postgres")
-        data, secret, port = folder / "data", folder / "password", _free_port()
+        data, secret, port = folder / "data", folder / "password", loopback.free_port()
         secret.write_text(PASSWORD)
         secret.chmod(0o644)
 
@@ -49,7 +50,7 @@ def running() -> Iterator[Server]:
                 [*runner, str(binaries / name), *args],
                 check=True,
                 capture_output=True,
-                timeout=60,
+                timeout=loopback.PATIENCE,
                 cwd=folder,
             )
 
@@ -68,7 +69,7 @@ def running() -> Iterator[Server]:
             "-N",
         )
         options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -c log_statement=all -c log_parameter_max_length=-1"
-        run("pg_ctl", "-D", str(data), "-l", str(folder / "log"), "-w", "-o", options, "start")
+        run("pg_ctl", "-D", str(data), "-l", str(folder / "log"), "-w", "-t", "120", "-o", options, "start")
         try:
             _create(port)
             yield Server(port, folder / "log")
@@ -99,9 +100,3 @@ def _runner() -> list[str] | None:
     except KeyError:
         return None
     return ["runuser", "-u", "postgres", "--"] if shutil.which("runuser") else None
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

@@ -25,6 +25,7 @@ from cbdp.trips.planning import make_plan
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(600),  # the first of them starts the cluster
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
@@ -52,10 +53,10 @@ def test_spark_counts_as_duckdb_does(name: str, spark: Any, tmp_path: Path) -> N
 
 
 def test_a_lost_executor_changes_nothing(spark: Any, cluster: loopback.Cluster) -> None:
-    """One of the two is killed while persons of a million rows are bounded: tasks run again, and the counts are the same."""
+    """One of the two is killed while persons of 200,000 rows are bounded: tasks run again, and the counts are the same."""
     tasks = 17
-    rows = spark.range(1_000_000, numPartitions=4).selectExpr(
-        "CONCAT('s', PMOD(XXHASH64(id), 50)) AS stop", "PMOD(XXHASH64(id, 7), 20000) AS card"
+    rows = spark.range(200_000, numPartitions=4).selectExpr(
+        "CONCAT('s', PMOD(XXHASH64(id), 50)) AS stop", "PMOD(XXHASH64(id, 7), 4000) AS card"
     )
     trips = rows.repartition(tasks, "stop", "card")
     universe, unit = cbdp.Universe(stop=[f"s{i}" for i in range(40)]), cbdp.Person("card", 20)
@@ -66,28 +67,35 @@ def test_a_lost_executor_changes_nothing(spark: Any, cluster: loopback.Cluster) 
     }
     with _set(spark, {**settings, "spark.sql.codegen.factoryMode": "FALLBACK"}):
         wanted = cbdp.count(trips, universe, unit=unit, entropy=contract.Fixed())
-        before, killer = (
-            len(_events(cluster)),
-            loopback.Killer(spark, tasks, nth=2),
-        )  # the first sends rows to their persons, the second bounds them
-        killer.start()
-        try:
-            found = cbdp.count(trips, universe, unit=unit, entropy=contract.Fixed())
-        finally:
-            killer.stop()
+        for _ in range(5):  # a count may be over before the killer has looked
+            before, killer = (
+                len(_events(cluster)),
+                loopback.Killer(spark, tasks, nth=2),
+            )  # the first sends rows to their persons, the second bounds them
+            killer.start()
+            try:
+                found = cbdp.count(trips, universe, unit=unit, entropy=contract.Fixed())
+            finally:
+                killer.stop()
+            assert same(wanted, found)
+            if killer.killed is not None:
+                break
     assert killer.killed is not None, "the count was over before an executor could be killed"
-    assert sum(killer.repeated()) > 0
-    assert re.search(rb'"Reason":"(ExecutorLostFailure|FetchFailed)"', _events(cluster)[before:]), (
-        "no task was lost with it"
-    )
-    assert same(wanted, found)
-    assert 390_000 < found.value.sum() <= 20 * 20_000
+    # Spark tells of what happened some time after it happened
+    loopback.wait(lambda: sum(killer.repeated()) > 0, "no task was done again")
+    lost = re.compile(rb'"Reason":"(ExecutorLostFailure|FetchFailed)"')
+    loopback.wait(lambda: lost.search(_events(cluster)[before:]), "no task was lost with it")
+    assert 78_000 < found.value.sum() <= 20 * 4_000
     loopback.await_executors(spark, 2)
 
 
 def _events(cluster: loopback.Cluster) -> bytes:
-    """What Spark has written down of all that was done."""
-    return b"".join(p.read_bytes() for p in sorted((cluster.folder / "events").rglob("events*")))
+    """What Spark has written down of all that was done, by now."""
+    return _files(cluster.folder / "events", "events*")
+
+
+def _files(folder: Path, names: str = "*") -> bytes:
+    return b"".join(p.read_bytes() for p in sorted(folder.rglob(names)) if p.is_file())
 
 
 class _set:  # noqa: N801 - reads as a word
@@ -218,8 +226,8 @@ def test_the_key_is_in_no_plan_and_no_event(spark: Any, cluster: loopback.Cluste
         source._lay_secret(contract.KEY)
         query = spark.sql(source._kept(plan))
         plans = "\n".join(query._jdf.queryExecution().explainString(mode) for mode in _modes(spark))
+    loopback.wait(lambda: b"sha2(concat(word" in _events(cluster), "Spark wrote down no count")
     events = _events(cluster)
-    assert b"sha2(concat(word" in events
     assert "sha2(concat(word" in plans
     assert not [
         s for s in contract.spellings(contract.KEY) if s in events.lower() or s in plans.encode().lower()
@@ -315,7 +323,7 @@ def remote(cluster: loopback.Cluster, tmp_path: Path) -> Iterator[tuple[str, Pat
         yield f"sc://{loopback.LOOPBACK}:{port}", tmp_path / "events"
     finally:
         started.terminate()
-        started.wait(timeout=60)
+        started.wait(timeout=loopback.PATIENCE)
 
 
 def test_spark_connect_counts_alike(remote: tuple[str, Path], tmp_path: Path) -> None:
@@ -324,8 +332,8 @@ def test_spark_connect_counts_alike(remote: tuple[str, Path], tmp_path: Path) ->
     case = contract.CASES["persons"]()
     pa.parquet.write_table(case.table, tmp_path / "trips.parquet")
     contract.check(case, f"{url}/;user_id={user}::parquet:{tmp_path / 'trips.parquet'}")
-    written = b"".join(p.read_bytes() for p in events.rglob("*") if p.is_file())
-    assert re.search(rb"sha2\(concat\(word", written)
+    loopback.wait(lambda: b"sha2(concat(word" in _files(events), "Spark wrote down no count")
+    written = _files(events)
     assert not [s for s in contract.spellings(contract.KEY) if s in written.lower()]
     session, stop = session_of(url)
     draws = session.range(9).selectExpr("'A' AS stop", "CAST(RAND() AS STRING) AS card")
