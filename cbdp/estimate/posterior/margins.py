@@ -86,7 +86,7 @@ def _groupings(universe: Universe) -> list[tuple[str, ...]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownSums:
     """What measured features say about the sums of a margin."""
 
     value: Floats
@@ -102,7 +102,7 @@ def known_sums(
     measured: Sequence[Measurement],
     inside: Mapping[str, Ints],
     moves: Mapping[str, Floats] = MappingProxyType({}),
-) -> Known:
+) -> KnownSums:
     """Sums of the measured features that refine the margin, combined by inverse variance."""
     total, precision, fourth, tails, moved = np.zeros((5, size))
     for m in measured:
@@ -120,7 +120,7 @@ def known_sums(
         tails += one if m.noise is None else m.noise.excess_kurtosis / LAPLACE * one
     sure, square = np.maximum(precision, 1e-300), np.maximum(precision**2, 1e-300)
     alone, tails = (np.minimum(part / square, 1.0) for part in (fourth, tails))
-    return Known(total / sure, precision, alone, tails, moved / sure)
+    return KnownSums(total / sure, precision, alone, tails, moved / sure)
 
 
 @njit(cache=True, nogil=True)
