@@ -49,7 +49,7 @@ def test_a_leaf_never_enters_its_own_rate(wild: int, monkeypatch: pytest.MonkeyP
     ]
     codes, found = UNIVERSE.unrank_codes(np.arange(UNIVERSE.size)), margins(DAG, measured)
     played = {
-        name: Played(getattr(rates, name)) for name in ("best_shape", "_believed", "_bunched", "_chosen")
+        name: Played(getattr(rates, name)) for name in ("best_shape", "believed", "_bunched", "_chosen")
     }
     for name, decision in played.items():
         monkeypatch.setattr(rates, name, decision)
