@@ -143,7 +143,8 @@ def _groups(universe: Universe, cells: Groups, values: Sequence[_Values]) -> Gro
         many = np.bincount(attribute.codes)
         mean = np.bincount(attribute.codes, np.exp(v.log)) / many
         weight *= mean[attribute.codes[codes[places.index(v.name)]]]
-    return Groups(partition, cell, weight / bincount(cell, weight, len(cells.cell))[cell])
+    busy = {v.name: np.exp(v.log) for v in values}
+    return Groups(partition, cell, weight / bincount(cell, weight, len(cells.cell))[cell], busy)
 
 
 def _labelled(classes: Ints) -> tuple[tuple[int, ...], Ints]:

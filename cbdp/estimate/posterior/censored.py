@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -31,10 +32,19 @@ class Groups:
     partition: Partition
     cell: Ints  # of each group
     part: Floats  # of its cell's expected count
+    busy: Mapping[str, Floats] = field(default_factory=dict)  # by dimension, the factor of each value
 
     @property
     def sizes(self) -> Ints:
         return self.partition.sizes
+
+    def weight(self, index: Ints) -> Floats:
+        """How busy the values of these types are, all together: types of one group differ a little."""
+        universe, made = self.partition.universe, np.ones(len(index))
+        codes = dict(zip(universe.dimensions, universe.unrank_codes(index), strict=True)) if self.busy else {}
+        for name, factor in self.busy.items():
+            made *= factor[codes[name]]
+        return made
 
 
 def cells_of(features: FeatureDag) -> Groups:

@@ -22,33 +22,51 @@ Ints = NDArray[np.int64]
 def dealt(found: Expected, mass: Floats, seed: int) -> tuple[Ints, Floats]:
     """Types other than those found that get each group's mass, in ascending order, and how much each gets.
 
-    They are as many as trips, or more while these are few. Which ones is drawn evenly from each group, without listing it.
+    They are as many as trips, or more while these are few. Which ones is drawn at random from each group, without listing it:
+    evenly, or the more likely the busier their values are.
     """
     partition, rng = found.groups.partition, np.random.default_rng(seed)
     taken, sizes = np.bincount(found.group, minlength=len(mass)), partition.sizes
     wanted = np.ceil(mass * max(1.0, TUNING.listed / max(float(mass.sum()), 1.0)))
     many = np.where(mass > 0, np.clip(wanted, 1, sizes - taken), 0).astype(np.int64)
     further = np.where(taken * TUNING.crowded > sizes, taken, np.minimum(taken, many // 8 + TUNING.spare))
-    drawn = np.where(many > 0, many + further, 0)
+    times = TUNING.choice if found.groups.busy else 1
+    drawn = np.where(many > 0, np.minimum(times * many + further, sizes), 0)
     inside = np.repeat(np.arange(len(mass)), drawn)
     index = partition.type_at(inside, _places(sizes, drawn, inside, rng))
     free = np.flatnonzero(~among(index, found.index))
     index, inside = index[free], inside[free]
-    kept = _of_each(inside, many, rng)
+    weight = found.groups.weight(index)
+    kept = _of_each(inside, many, weight, rng)
+    part = 1 + TUNING.jitter * (rng.random(int(kept.sum())) - 0.5)
+    if found.groups.busy:
+        part *= _even(inside, many, weight)[kept]
     index, inside = index[kept], inside[kept]
-    part = 1 + TUNING.jitter * (rng.random(len(index)) - 0.5)
     part *= (mass / np.maximum(bincount(inside, part, len(mass)), TINY))[inside]
     order = np.argsort(index)
     return index[order], part[order]
 
 
-def _of_each(inside: Ints, many: Ints, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which of the types drawn from each group are kept: so many of them, at random."""
+def _of_each(inside: Ints, many: Ints, weight: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Which of the types drawn from each group are kept: so many of them, at random, the more likely the more they weigh."""
     kept = np.ones(len(inside), dtype=bool)
     spare = np.flatnonzero((np.bincount(inside, minlength=len(many)) > many)[inside])
-    spare = spare[np.lexsort((rng.random(len(spare)), inside[spare]))]
+    late = rng.standard_exponential(len(spare)) / np.maximum(weight[spare], TINY)
+    spare = spare[np.lexsort((late, inside[spare]))]
     kept[spare] = _rank(inside[spare]) < many[inside[spare]]
     return kept
+
+
+def _even(inside: Ints, many: Ints, weight: Floats) -> Floats:
+    """Weight divided by about the probability to be kept: where few are kept the choice has told them apart, where all are, this does."""
+    often = np.bincount(inside, minlength=len(many))
+    share = np.minimum(many / np.maximum(often, 1), 1.0)[inside]
+    mean = (bincount(inside, weight, len(many)) / np.maximum(often, 1))[inside]
+    relative = weight / np.maximum(mean, TINY)
+    with np.errstate(divide="ignore"):
+        chance = -np.expm1(np.log1p(-share) * relative)
+    made: Floats = relative / np.maximum(chance, TINY)
+    return made
 
 
 def _places(sizes: Ints, drawn: Ints, inside: Ints, rng: np.random.Generator) -> Ints:

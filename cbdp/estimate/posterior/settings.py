@@ -132,11 +132,12 @@ class Tuning:
     apart_turns: int = 2  # times that the factors of every dimension's values are judged
     apart_listed: int = 2**23  # combinations of a cell and a value that may be listed
     apart_width: float = 0.1  # of a class of values, in the logarithm of their factors
-    apart_groups: int = 2**18  # groups at most, or as many as cells
+    apart_groups: int = 2**19  # groups at most, or as many as cells
 
     # Dealing what is left to types drawn at random (dealing.py)
     crowded: int = 16  # a cell is, where one of so many types is taken
     spare: int = 20  # further types drawn where it is not: one of them will not be taken
+    choice: int = 4  # types drawn for each that is dealt to, where types of a group are not equally busy
     jitter: float = (
         1e-2  # by which equal parts of a cell's mass differ: rounding shall not go by the types' order
     )
