@@ -30,10 +30,11 @@ def run(argv: list[str]) -> int:
         for name, line in names.items():
             print(f"  {name:<12} {line}")
         return 0
-    if argv[0] not in names:
+    name = argv[0].replace("-", "_")
+    if name not in names:
         print(f"no benchmark is named {argv[0]!r}: there are {', '.join(names)}", file=sys.stderr)
         return 2
-    done: int = import_module(f"benchmarks.{argv[0]}").main(argv[1:])
+    done: int = import_module(f"benchmarks.{name}").main(argv[1:])
     return done
 
 

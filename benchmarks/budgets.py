@@ -91,7 +91,7 @@ def compared(
                 weights=weights,
                 rounding="nearest",
             )
-            given = {a.feature: a.epsilon for a in mechanism.answers()}
+            given = {a.feature: a.share for a in mechanism.answers()}
             known = facts if weights is None else None
             said, found = expected_errors(features, given, known), simulated(mechanism, truth, options.runs)
             yield f"ε = {epsilon}, {budget}", {n: said[n] / found[n] for n in features.features}

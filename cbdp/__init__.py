@@ -33,13 +33,16 @@ _HOME = {
     "ConstraintBased": "cbdp.mechanisms",
     "Hierarchical": "cbdp.mechanisms",
     "Laplace": "cbdp.mechanisms",
+    "RunningTotals": "cbdp.mechanisms.running_totals",
     "StabilityHistogram": "cbdp.mechanisms",
     "ThresholdLaplace": "cbdp.mechanisms",
     "Release": "cbdp.release",
+    "compare": "cbdp.release.change",
     "load": "cbdp.mechanisms",
     "export": "cbdp.release.export",
     "audit_release": "cbdp.app.audit",
     "epsilon_lower_bound": "cbdp.app.audit",
+    "rho_lower_bound": "cbdp.app.audit",
 }
 _PACKAGES = (
     "app",
@@ -60,7 +63,7 @@ _PACKAGES = (
 )
 
 if TYPE_CHECKING:
-    from cbdp.app.audit import audit_release, epsilon_lower_bound
+    from cbdp.app.audit import audit_release, epsilon_lower_bound, rho_lower_bound
     from cbdp.errors import BudgetError, CbdpError, InputError, SolverError
     from cbdp.estimate import Estimate, post_process
     from cbdp.features import Attribute, Dimension, Feature, FeatureDag, Universe, days, periods
@@ -73,10 +76,12 @@ if TYPE_CHECKING:
         ThresholdLaplace,
         load,
     )
+    from cbdp.mechanisms.running_totals import RunningTotals
     from cbdp.privacy.ledger import Ledger
     from cbdp.privacy.measurement import Measurement
     from cbdp.privacy.unit import Person, Trip
     from cbdp.release import Release
+    from cbdp.release.change import compare
     from cbdp.release.export import export
     from cbdp.trips import Clock, Counts, count
 
@@ -111,12 +116,14 @@ __all__ = [
     "Measurement",
     "Person",
     "Release",
+    "RunningTotals",
     "SolverError",
     "StabilityHistogram",
     "ThresholdLaplace",
     "Trip",
     "Universe",
     "audit_release",
+    "compare",
     "count",
     "days",
     "epsilon_lower_bound",
@@ -125,4 +132,5 @@ __all__ = [
     "measure",
     "periods",
     "post_process",
+    "rho_lower_bound",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 
 from cbdp.errors import InputError
 from cbdp.features.dimension import Dimension
@@ -11,6 +11,7 @@ from cbdp.features.dimension import Dimension
 DAY = 24 * 3600
 DAY_TYPES = ("weekday", "saturday", "sunday")
 WEEK = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+EPOCH = dt.date(1970, 1, 1)
 
 
 def periods(start: str, end: str, every: str) -> Dimension:
@@ -65,6 +66,51 @@ def as_date(value: Hashable) -> dt.date | None:
         return dt.date.fromisoformat(value) if isinstance(value, str) and len(value) == 10 else None
     except ValueError:
         return None
+
+
+def dates_of(dimension: Dimension) -> list[dt.date] | None:
+    """The dates that a dimension lists; None where one of its values is no date."""
+    found = [as_date(value) for value in dimension.values]
+    dates = [d for d in found if d is not None]
+    return dates if len(dates) == len(found) else None
+
+
+def day_dimension(dimensions: Mapping[str, Dimension]) -> str | None:
+    """The dimension that tells days apart: the one called "day", else the first that lists dates, or days of the week."""
+    if "day" in dimensions:
+        return "day"
+    kinds = {*WEEK, "weekday", "weekend"}
+    for name, dimension in dimensions.items():
+        if dates_of(dimension) is not None or set(dimension.values) <= kinds:
+            return name
+    return None
+
+
+def period_of(day: dt.date, per: str) -> int:
+    """The number of the day, of the week (from Monday on) or of the month that a day lies in.
+
+    >>> [period_of(dt.date(2026, 3, day), "week") for day in (1, 2, 8, 9)]
+    [2930, 2931, 2931, 2932]
+    """
+    number = (day - EPOCH).days
+    return {"day": number, "week": (number + 3) // 7, "month": day.year * 12 + day.month - 1, "release": 0}[
+        per
+    ]
+
+
+def codes_by_period(dimension: Dimension, per: str) -> list[Sequence[int]]:
+    """The codes of a dimension of days that one period can hold, for each period.
+
+    Values that are no dates stand for many days: every one of them may occur in a week, a month or a release, and one of them on a day.
+    """
+    every = range(len(dimension))
+    dates = dates_of(dimension)
+    if per == "release" or (dates is None and per != "day"):
+        return [every]
+    found: dict[int, list[int]] = {}
+    for code in every:
+        found.setdefault(code if dates is None else period_of(dates[code], per), []).append(code)
+    return list(found.values())
 
 
 def seconds_of(text: str) -> int:

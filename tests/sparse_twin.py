@@ -17,10 +17,11 @@ from scipy import stats
 import cbdp
 from cbdp import Feature, FeatureDag, Measurement, Universe
 from cbdp.features import Dimension
+from cbdp.measuring.samplers import sampler_of
 from cbdp.measuring.samplers.geometric import GeometricSampler
 from cbdp.measuring.sparse import HIDDEN, SparseAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.laws.geometric import Geometric
+from cbdp.privacy.laws import Law, law_of
 
 ALPHA = 1e-6
 RUNS = 20_000
@@ -79,8 +80,8 @@ def counts_of(runs: int) -> cbdp.Counts:
 class Dense:
     """The twin: noisy counts of all types, drawn at the start and read off above floors."""
 
-    def __init__(self, features: FeatureDag, values: np.ndarray, scale: Fraction = SCALE) -> None:
-        self.features, self.values, self.noise = features, values, Geometric(scale)
+    def __init__(self, features: FeatureDag, values: np.ndarray, noise: Law = LAW.law) -> None:
+        self.features, self.values, self.noise = features, values, noise
         self.cell = features.cell_of_leaf
         self.floor = np.full(features.cells.size, HIDDEN, dtype=np.int64)
         self.floors: list[np.ndarray] = []
@@ -98,14 +99,13 @@ class Dense:
         self.floors.append(self.floor)
 
     def measurement(self) -> Measurement:
-        return Measurement(
-            "singleton", self.value, scale=self.noise.scale, elements=self.index, floor=self.floor
-        )
+        scale, law = self.noise.scale, self.noise.name
+        return Measurement("singleton", self.value, scale, elements=self.index, floor=self.floor, law=law)
 
 
-def dense(runs: int, seed: int) -> Dense:
-    noise = LAW.sample(runs * TYPES, InsecureSeededEntropy(seed))
-    return Dense(city(runs), np.tile(TRUTH, runs) + noise)
+def dense(runs: int, seed: int, law: Law = LAW.law) -> Dense:
+    noise = sampler_of(law).sample(runs * TYPES, InsecureSeededEntropy(seed))
+    return Dense(city(runs), np.tile(TRUTH, runs) + noise, law)
 
 
 def answer_of(
@@ -114,13 +114,15 @@ def answer_of(
     features: FeatureDag,
     scale: Fraction,
     entropy: InsecureSeededEntropy,
+    law: str = "geometric",
 ) -> Any:
     cell = features.cells.partition.element_of(counts.universe.unrank_codes(counts.index))
-    return kind(counts, cell, features, Geometric(scale), entropy, None)
+    return kind(counts, cell, features, law_of(law, scale), entropy, None)
 
 
-def sparse(runs: int, seed: int, kind: type[SparseAnswer] = SparseAnswer) -> SparseAnswer:
-    return answer_of(kind, counts_of(runs), city(runs), SCALE, InsecureSeededEntropy(seed))
+def sparse(runs: int, seed: int, kind: type[SparseAnswer] = SparseAnswer, law: Law = LAW.law) -> SparseAnswer:
+    source = InsecureSeededEntropy(seed)
+    return answer_of(kind, counts_of(runs), city(runs), Fraction(law.scale), source, law.name)
 
 
 # What is compared, and how
@@ -202,5 +204,5 @@ def revealed(answer: SparseAnswer | Dense, runs: int) -> list[np.ndarray]:
 
 
 @cache
-def twin() -> list[np.ndarray]:
-    return revealed(dense(RUNS, 1), RUNS)
+def twin(law: Law = LAW.law) -> list[np.ndarray]:
+    return revealed(dense(RUNS, 1, law), RUNS)

@@ -32,11 +32,12 @@ from cbdp.privacy.ledger import BudgetError, Ledger
 from cbdp.privacy.measurement import Measurement, NoisyAnswer
 from cbdp.privacy.unit import Person, Trip
 from cbdp.release.release import Release, from_leaves
+from cbdp.trips import Clock
 from cbdp.trips.count import Counts, count
 
 Table = dict[str, list[Any]]
 
-CARD = Person("card", 2)
+CARD, CARD_DAY = Person("card", 2), Person("card", 2, per="day")
 
 
 class Counted(TrialParts):
@@ -60,6 +61,12 @@ def trips(*rows: tuple[str, str]) -> Table:
 ONE, NONE, MOVED = trips(("x", "A")), trips(), trips(("x", "B"))
 WITH, WITHOUT = trips(("x", "A"), ("x", "A"), ("y", "B")), trips(("y", "B"))
 MANY = trips(*[("x", "A")] * 5, ("y", "B"))
+NO_NIGHT = WITHOUT | {
+    "when": ["2026-03-02 12:00"]
+}  # and one service day of x: two trips before midnight, two after
+NIGHT = trips(*[("x", "A")] * 4, ("y", "B")) | {
+    "when": [f"2026-03-0{at}" for at in ("2 22:00", "2 23:00", "3 00:30", "3 01:30", "2 12:00")]
+}
 OTHERS = [(f"z{i}", "B") for i in range(20)]
 
 
@@ -249,6 +256,23 @@ class UnboundedContributions:
 
 
 @dataclass(frozen=True)
+class TruncatedBeforeTheDayChanged:
+    """Trips are bounded by the calendar's day, and the day is redefined afterwards: a service day from 04:00 on gets two bounds.
+
+    Truncation before a column is redefined: the slip that pipelines make when "clean" comes after "bound".
+    """
+
+    mechanism: Mechanism
+    bounded: str = (
+        "00:00"  # when the days begin that trips are bounded by; the promise is of days from 04:00 on
+    )
+
+    def simulate(self, data: Any, seed: int) -> Release:
+        clock = Clock(day_starts=self.bounded)
+        return self.mechanism.simulate(data, seed, columns={"day": "when"}, clock=clock)
+
+
+@dataclass(frozen=True)
 class LogInTheFolder:
     """The folder ships a log that tells how many rows were read; its size alone gives it away. Haeberlen and others again."""
 
@@ -329,6 +353,9 @@ def _zoo() -> dict[str, Case]:
         ),
         "UnboundedContributions": Case(
             UnboundedContributions(Laplace(dag, 1, **cards)), MANY, WITHOUT, reach=1.5, **case
+        ),
+        "TruncatedBeforeTheDayChanged": Case(
+            TruncatedBeforeTheDayChanged(Laplace(dag, 1, unit=CARD_DAY)), NIGHT, NO_NIGHT, reach=1.5, **case
         ),
         "DeltaDropped": Case(
             DeltaDropped(MANY_PARTS.features, 1, delta=0.02, tables=["singleton"]),
@@ -442,6 +469,12 @@ def _honest() -> dict[str, Case]:
         ),
         "a ledger that is kept": Case(
             DailyReset(Laplace(dag, 1), resets=False), ONE, NONE, MANY_COUNTED, 240_000
+        ),
+        "a service day, bounded as such": Case(
+            TruncatedBeforeTheDayChanged(Laplace(dag, 1, unit=CARD_DAY), bounded="04:00"),
+            NIGHT,
+            NO_NIGHT,
+            trials=180_000,
         ),
         "two releases, noise of their own": Case(
             StickyNoise(Laplace(dag, "1/2", law="geometric"), sticky=False),

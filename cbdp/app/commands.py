@@ -13,6 +13,9 @@ from cbdp.app.cli import COMMANDS
 from cbdp.errors import InputError
 
 if TYPE_CHECKING:
+    from cbdp.app.config import Config
+    from cbdp.app.plan.periods import Slot
+    from cbdp.release import Release
     from cbdp.trips import Counts
 
 
@@ -76,10 +79,33 @@ def check(argv: Sequence[str]) -> int:
 
     for wish in options.within:
         _check_wish(wish)
-    planned = plan(read(options.config))
+    config = read(options.config)
+    planned = plan(config, None if config.series is None else _next_slot(config))
     said = answers(planned, options.within)
     print("\n".join([str(explain(planned)), *said]))
+    if planned.slot is not None:
+        from cbdp.app.series import status_of
+        from cbdp.app.series.today import last_ended_day
+
+        print(
+            "\n".join(
+                [
+                    "",
+                    f"This is release {planned.slot.label} of a series:",
+                    *status_of(config, last_ended_day(config)).lines(),
+                ]
+            )
+        )
     return 0
+
+
+def _next_slot(config: Config) -> Slot | None:
+    """The next release of a series that is to be made; None: the first."""
+    from cbdp.app.plan.periods import due_slots
+    from cbdp.app.series.pending import pending
+    from cbdp.app.series.today import last_ended_day
+
+    return next(iter(pending(config, due_slots(config, last_ended_day(config)))), None)
 
 
 def _check_wish(wish: str) -> None:
@@ -116,7 +142,12 @@ def release(argv: Sequence[str]) -> int:
         from cbdp.app.plan import plan
         from cbdp.app.publish import publish
 
-        planned = plan(read(options.config))
+        config = read(options.config)
+        if config.series is not None:
+            raise InputError(
+                f"{options.config} describes a series: run cbdp series run {options.config}, which makes every release that is due"
+            )
+        planned = plan(config)
         done = publish(
             planned,
             _say,
@@ -151,7 +182,7 @@ def report(argv: Sequence[str]) -> int:
     path = Path(options.out or _beside(options.release))
     check_new(path, internal=bool(options.internal))
     if options.internal:
-        write_new(path, build_internal(given, _truth(options.internal)), internal=True)
+        write_new(path, build_internal(given, _truth(options.internal, given)), internal=True)
     else:
         write_new(path, build(given))
     print(f"{INTERNAL}\n{path}" if options.internal else path)
@@ -163,14 +194,22 @@ def _beside(folder: str) -> Path:
     return place.with_name(f"{place.name}-report.html")
 
 
-def _truth(config: str) -> Counts:
+def _truth(config: str, release: Release) -> Counts:
     from cbdp.app.config import read
     from cbdp.app.plan import plan
+    from cbdp.app.plan.periods import slot_of
     from cbdp.trips import count
 
-    planned = plan(read(config))
+    given = read(config)
+    slot = None if given.series is None or release.series is None else slot_of(given, release.series)
+    planned = plan(given, slot)
     return count(
-        planned.trips, planned.universe, columns=planned.columns, unit=planned.unit, clock=planned.clock
+        planned.trips,
+        planned.universe,
+        columns=planned.columns,
+        unit=planned.unit,
+        clock=planned.clock,
+        days=planned.days,
     )
 
 

@@ -55,7 +55,7 @@ def _create(config: str) -> int:
     existed = planned.account.exists
     with opened(planned, create=True) as ledger:
         state = "exists already, nothing was changed" if existed else "created"
-        left = f"cap {ledger.cap}, spent {ledger.spent}"
+        left = f"cap {ledger.caps}, spent {ledger.spent}"
         print(
             f"{state}: {ledger.path} of {ledger.owner}, {left}\nkeep copies of it: nothing else knows what was spent"
         )
@@ -79,10 +79,15 @@ def _show(path: str, contains: str | None) -> int:
 
 
 def _lines(ledger: Ledger) -> Iterator[str]:
-    yield f"{ledger.owner}: {ledger.spent} of {ledger.cap} spent, {ledger.left} left"
+    if ledger.cap.is_unlimited:
+        yield f"{ledger.owner}: {ledger.spent} spent in all; cap {ledger.caps}"
+    else:
+        yield f"{ledger.owner}: {ledger.spent} of {ledger.caps} spent, {ledger.left} left"
     spending = ledger.spending()
     if spending:
         yield from ("", *_table(spending), "")
+    if any(charge.covers is not None and charge.covers.first is not None for charge in ledger.charges()):
+        yield from (*_person(ledger), "")
     for entry in ledger.entries():
         yield f"{entry.sequence:>5}  {entry.hash[:12]}  {entry.event:<10} {_told(entry)}"
     yield f"the chain is whole; id {ledger.id}, head {ledger.head}"
@@ -95,6 +100,13 @@ def _table(spending: dict[str, Spending]) -> list[str]:
     total = {"in all": sum(spending.values(), Spending())} if len(spending) > 1 else {}
     rows += [(n, str(s.releases), str(s.spent), str(s.unpublished)) for n, s in (spending | total).items()]
     return aligned(rows, right=range(1, 4))
+
+
+def _person(ledger: Ledger) -> Iterator[str]:
+    from cbdp.app.series.status import person_lines
+    from cbdp.privacy.spending import statement
+
+    return person_lines(statement(ledger.charges()), ledger.caps)
 
 
 def _told(entry: Entry) -> str:

@@ -41,6 +41,7 @@ class Interrupts:
     def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
         self._say = say
         self._deciding = threading.Lock()
+        self.heard = False  # a signal came, whether or not it could stop the run
         self._asked = False  # somebody wants the run to stop
         self._raised = False  # and the main thread was told
         self._charged = False  # nothing stops it any more
@@ -109,7 +110,10 @@ class Interrupts:
 
     def _end(self) -> None:
         """Signals are as before; but where the run was stopped, or charged, none shall change any more how it ends."""
-        _unheard.update(self._before)
+        for number, before in self._before.items():
+            _unheard.setdefault(
+                number, before
+            )  # of several runs in a process, who heard them before the first
         for number in self._before:
             signal.signal(number, _ignore)
         signal.set_wakeup_fd(self._fd)
@@ -129,6 +133,7 @@ class Interrupts:
             while number := self._here.recv(1):
                 if number[0] not in self._before:
                     continue
+                self.heard = True
                 if not self._charged:
                     self._asked = True
                     self._over.wait(GRACE)

@@ -11,7 +11,8 @@ from typing import Any
 from cbdp.audit.finding import Finding
 from cbdp.audit.ours import Ours
 from cbdp.errors import CbdpError
-from cbdp.privacy.ledger import Amount, Entry, Ledger, LedgerError, Owner
+from cbdp.privacy.ledger import Caps, Entry, Ledger, LedgerError, Owner
+from cbdp.privacy.ledger.prices import price_of
 from cbdp.release.saving import MANIFEST
 from cbdp.release.stated import claim_of
 
@@ -30,7 +31,7 @@ class LedgerRequest:
 
     request: str
     owner: Owner
-    cap: Fraction | None = None
+    cap: Fraction | Mapping[str, Fraction] | None = None
     cap_delta: Fraction | None = None
 
 
@@ -52,9 +53,13 @@ def attack(ledger: str | Path, ours: Ours, *, asked: LedgerRequest | None = None
                 "clear",
                 "The ledger is intact, and holds this release",
                 f"{len(book.entries())} entries; {book.spent} of {book.cap} spent; the manifest's hash and ε are in it.",
-                figures={"spent": float(book.spent.epsilon), "cap": float(book.cap.epsilon)},
+                figures={"spent": float(book.spent.value)} | _limit(book),
             )
         ]
+
+
+def _limit(book: Ledger) -> dict[str, float]:
+    return {} if book.cap.is_unlimited else {"cap": float(book.cap.value)}
 
 
 def _wrong(title: str, evidence: str, attack: str = UNPAID, cure: str = TRUSTED) -> Finding:
@@ -124,11 +129,12 @@ def _account(book: Ledger, asked: LedgerRequest | None) -> Iterator[Finding]:
         )
     if asked.cap is None:
         return
-    cap = Amount.limit(asked.cap, book.cap.delta if asked.cap_delta is None else asked.cap_delta)
-    if cap != book.cap:
+    delta = book.cap.delta if asked.cap_delta is None else asked.cap_delta
+    caps = Caps.of(asked.cap, delta, currency=book.currency)
+    if caps != book.caps:
         yield _wrong(
-            f"The ledger's cap is {book.cap}, the configuration's {cap}",
-            f"Entry 1 of {book.path.name} opens it with a cap of {book.cap}. A cap is fixed when a ledger is created.",
+            f"The ledger's cap is {book.caps}, the configuration's {caps}",
+            f"Entry 1 of {book.path.name} opens it with a cap of {book.caps}. A cap is fixed when a ledger is created.",
             "A ledger begun anew with a higher cap lets more be spent than was announced.",
         )
 
@@ -137,7 +143,7 @@ def _charged(at: Entry, manifest: Mapping[str, Any]) -> Iterator[Finding]:
     paid = at.amount
     try:
         cost = claim_of(manifest["privacy"]).cost
-        due = Amount.charge(cost.epsilon, cost.delta)
+        due = price_of(cost, paid.currency)
     except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError):
         return  # what cannot be understood is a finding of its own
     if paid != due:

@@ -121,9 +121,13 @@ class SumLaw:
     @cached_property
     def _tilts(self) -> tuple[Floats, Floats]:
         """A grid of s, and ln E exp(s S) on it."""
-        largest = max(abs(w) * float(noise.scale) for noise, w, _ in self.terms)
-        s = (1 - np.geomspace(1e-6, 1, 150, endpoint=False)) / largest
+        s = self._tilted(1 - np.geomspace(1e-6, 1, 150, endpoint=False), np.geomspace(1e-3, 1, 300))
         return s, self._log_moments(s)
+
+    def _tilted(self, near: Floats, light: Floats) -> Floats:
+        """s as parts of the largest for which moments exist; where they exist for all, of one that reaches a hundred deviations."""
+        least = min(noise.radius / abs(w) for noise, w, _ in self.terms)
+        return np.asarray(light * (100 / self.deviation) if math.isinf(least) else near * least)
 
     def _chernoff(self, x: Floats) -> Floats:
         """2 inf exp(K(s) − s x) over a grid of s: any s gives a bound, so the grid need not be fine."""
@@ -174,10 +178,8 @@ class SumLaw:
         return found
 
     def _saddle(self, x: Floats) -> Floats:
-        largest = max(abs(w) * float(noise.scale) for noise, w, _ in self.terms)
-        s = (1 - np.geomspace(1e-7, 1, 4000)) / largest
+        s = self._tilted(1 - np.geomspace(1e-7, 1, 4000)[::-1], np.append(0.0, np.geomspace(1e-4, 1, 4000)))
         log = self._log_moments(s)
-        s, log = s[::-1], log[::-1]
         slope = np.gradient(log, s)
         bend = np.maximum(np.gradient(slope, s), 1e-300)
         at = np.interp(x, slope, s)

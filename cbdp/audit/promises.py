@@ -1,22 +1,28 @@
-"""What a manifest promises, worked out again from what was published: the noise decides ε, not the words.
+"""What a manifest promises, worked out again from what was published: the noise decides what was spent, not the words.
 
-Noise of scale b on a partition's counts, which one unit changes by at most Δ, costs ε = Δ/b. So the scales alone give what
-was spent, and the tree of compositions says how it adds up; the claim must equal that sum.
+Noise of scale b on a partition's counts, which one unit changes by at most Δ, costs ε = Δ/b; discrete Gaussian noise of scale σ costs
+ρ = l2²/2σ², where l2 is the Euclidean length of that change. How much one unit changes a table follows from the unit and from what the table tells
+apart. So the scales alone give what was spent, and the tree of compositions says how it adds up; the claim must equal that sum. An ε that is
+stated for a ρ must be the one that follows at the stated δ.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from cbdp.audit.conversion import misstated
 from cbdp.audit.finding import Finding
 from cbdp.errors import CbdpError
+from cbdp.features import FeatureDag
+from cbdp.privacy.changes import change_in
 from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import spends_of
+from cbdp.privacy.composition import amount_of, spends_of
 from cbdp.privacy.laws import LAWS, Law, law_of
+from cbdp.privacy.sensitivity import Change, change_of
 from cbdp.privacy.unit import Person, Trip
 from cbdp.release.manifest import ANOTHER, SKIPPED
 from cbdp.release.saving import MANIFEST
@@ -25,32 +31,66 @@ from cbdp.release.stated import SEEDED, claim_of, number
 TOO_LITTLE = "Where noise is smaller than the claim needs, an attacker tells whether a rider is in the data with better odds than it allows."
 CORRECT = "State the ε that the noise buys, or draw noise of the scale that the claim needs and release anew."
 NEAR = 1e-9
+SIGNS = {"epsilon": "ε", "rho": "ρ"}
 PRICED = 1e-6  # relative slack of a threshold, which is stated as a decimal
 
 
-def attack(manifest: Mapping[str, Any]) -> list[Finding]:
-    """Composition, scales and thresholds of a manifest that matches its schema."""
+def attack(manifest: Mapping[str, Any], features: FeatureDag | None = None) -> list[Finding]:
+    """Composition, scales and thresholds of a manifest that matches its schema.
+
+    `features` are what the answers are of, where the files could be read. Without them, one unit is taken to change each table as it changes the
+    worst.
+    """
     try:
         claim = claim_of(manifest["privacy"])
-        return _attack(manifest, claim)
+        return _attack(manifest, claim, _changes(features, claim))
     except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError) as wrong:
         why = f"A number or a sum in it makes no sense ({type(wrong).__name__}: {wrong})."
         return [_wrong(f"{MANIFEST}: what it says about privacy cannot be understood", why)]
 
 
-def _attack(manifest: Mapping[str, Any], claim: Claim) -> list[Finding]:
-    wrong_scales = [*_decimals(manifest, ""), *_scales(manifest, claim), *_laws(manifest)]
-    wrong_sums = [*_composition(manifest, claim), *_thresholds(manifest, claim)]
+Changes = Callable[[str], Change]  # how much one unit changes the counts of a feature
+
+
+def _changes(features: FeatureDag | None, claim: Claim) -> Changes:
+    if features is None:
+        return lambda _: change_of(claim.unit)
+    known = features
+    return lambda name: change_in(known, name, claim.unit) if name in known else change_of(claim.unit)
+
+
+def _attack(manifest: Mapping[str, Any], claim: Claim, changes: Changes) -> list[Finding]:
+    sign = SIGNS[claim.cost.currency]
+    wrong_scales = [*_decimals(manifest, ""), *_scales(manifest, claim, changes), *_laws(manifest)]
+    wrong_sums = [*_composition(manifest, claim, changes), *_thresholds(manifest, claim)]
     findings = [*wrong_scales, *wrong_sums]
     if not wrong_scales:
-        text = f"Each scale is the sensitivity, {claim.unit.sensitivity}, over its share of ε; laws and variances agree."
-        findings.append(Finding("noise scales", "clear", "Every noise scale is what its ε needs", text))
+        text = "Each scale is what one unit can change of its table, over its share of ε; laws and variances agree."
+        if sign == "ρ":
+            text = "Each scale is the Euclidean length of what one unit changes, over the root of twice its share of ρ; laws and variances agree."
+        findings.append(Finding("noise scales", "clear", f"Every noise scale is what its {sign} needs", text))
     if not wrong_sums:
-        found, delta = claim.cost.epsilon, claim.cost.delta
-        text = f"The scales give ε = {found}" + (f" and δ = {float(delta):.3g}." if delta else ".")
-        title = "The noise adds up to the claimed ε" if claim.holds else "The noise adds up to what was spent"
-        findings.append(Finding("composition", "clear", title, text, figures={"epsilon": float(found)}))
+        findings.append(_adds_up(claim, sign))
     return [*findings, *_caveats(manifest, claim)]
+
+
+def _adds_up(claim: Claim, sign: str) -> Finding:
+    found, delta = amount_of(claim.cost), claim.cost.delta
+    text = f"The scales give {sign} = {found}"
+    if sign == "ρ":
+        text += f", which is ε = {float(claim.cost.epsilon):.6g} at δ = {float(delta):.3g}."
+    else:
+        text += f" and δ = {float(delta):.3g}." if delta else "."
+    title = (
+        f"The noise adds up to the claimed {sign}" if claim.holds else "The noise adds up to what was spent"
+    )
+    return Finding(
+        "composition",
+        "clear",
+        title,
+        text,
+        figures={claim.cost.currency: float(found), "epsilon": float(claim.cost.epsilon)},
+    )
 
 
 def _wrong(title: str, evidence: str, check: str = "composition", **figures: float | str) -> Finding:
@@ -75,28 +115,27 @@ class _Answered:
     name: str
     law: type[Law]
     scale: Any
-    epsilon: Any
+    share: Any  # of ε, or of ρ where the law is paid for in it
 
-    def cost(self, sensitivity: int) -> Fraction | float | None:
-        """The ε that the noise costs, as exactly as its scale is stated; None where that has none."""
+    def cost(self, change: Change) -> Fraction | float | None:
+        """What the noise costs, as exactly as its scale is stated; None where that has none."""
         if self.scale is None or not self.scale > 0:
             return None
-        found = self.law(self.scale).cost(sensitivity)
+        found = self.law(self.scale).cost(change)
         return found if isinstance(self.scale, Fraction) else float(found)
 
 
 def _answered(manifest: Mapping[str, Any]) -> Iterator[_Answered]:
     for m in manifest["measurements"]:
         law = LAWS.get(m["law"] or "geometric")
-        yield _Answered(
-            f"measurements/{m['feature']}", m["feature"], law, number(m["scale"]), number(m["epsilon"])
-        )
+        share = number(m.get(law.currency))
+        yield _Answered(f"measurements/{m['feature']}", m["feature"], law, number(m["scale"]), share)
     measured = {m["feature"] for m in manifest["measurements"]}
     for f in manifest["features"]:
         if f["published"] == "table" and f["name"] not in measured and f["noise"] is not None:
             law = _by_words().get(f["noise"]["law"], LAWS.get("geometric"))
             scale = number(f["noise"]["scale"])
-            yield _Answered(f"features/{f['name']}", f["name"], law, scale, number(f["epsilon"]))
+            yield _Answered(f"features/{f['name']}", f["name"], law, scale, number(f.get(law.currency)))
 
 
 def _by_words() -> dict[str, type[Law]]:
@@ -104,8 +143,7 @@ def _by_words() -> dict[str, type[Law]]:
     return {law.words: law for _, law, _ in LAWS.each() if law is not None}
 
 
-def _scales(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
-    unit = claim.unit.sensitivity
+def _scales(manifest: Mapping[str, Any], claim: Claim, changes: Changes) -> Iterator[Finding]:
     for a in _answered(manifest):
         if a.scale is None and claim.holds:
             yield _wrong(
@@ -113,14 +151,40 @@ def _scales(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
                 f"{a.name} was answered, and the manifest does not say with how much noise.",
                 "noise scales",
             )
-        if a.scale is None or a.epsilon is None:
+        if a.law.currency != claim.cost.currency:
+            sign, other = SIGNS[a.law.currency], SIGNS[claim.cost.currency]
+            text = f"{a.where}: noise of law {a.law.name!r} costs {sign}, and the claim is in {other}."
+            yield _wrong(f"{MANIFEST}: the claim does not say what {a.where} costs", text, "noise scales")
             continue
-        cost = a.cost(unit)
-        if cost is None or not _equal(cost, a.epsilon):
-            costs = "no ε" if cost is None else f"ε = {cost}"
-            text = f"{a.where}: a scale of {a.scale} with sensitivity {unit} costs {costs}; the manifest states {a.epsilon}."
-            title = f"{MANIFEST}: the scale of {a.where} does not fit its ε"
-            yield _wrong(title, text, "noise scales", scale=float(a.scale), epsilon=float(a.epsilon))
+        if a.scale is None or a.share is None:
+            continue
+        change, sign = changes(a.name), SIGNS[a.law.currency]
+        cost = a.cost(change)
+        if cost is None or not _pays(a.law, cost, a.share):
+            costs = f"no {sign}" if cost is None else f"{sign} = {_written(cost)}"
+            by = (
+                f"sensitivity {change.l1}"
+                if sign == "ε"
+                else f"a squared Euclidean change of {change.l2_squared}"
+            )
+            text = f"{a.where}: a scale of {a.scale} with {by} costs {costs}; the manifest states {a.share}."
+            title = f"{MANIFEST}: the scale of {a.where} does not fit its {sign}"
+            figures = {"scale": float(a.scale), a.law.currency: float(a.share)}
+            yield _wrong(title, text, "noise scales", **figures)
+
+
+def _written(cost: Fraction | float) -> str:
+    """A price to read: a fraction where it is short."""
+    return str(cost) if len(str(cost)) <= 24 else f"{float(cost):.9g}"
+
+
+def _pays(law: type[Law], cost: Fraction | float, share: Any) -> bool:
+    """Whether a share is what the noise costs; scales that are paid for in ρ are rounded up to twelve digits, and cost a trifle less."""
+    if law.currency == "epsilon":
+        return _equal(cost, share)
+    return float(share) * (1 - NEAR) <= float(cost) and Fraction(cost) <= Fraction(share) * (
+        1 if isinstance(share, Fraction) and isinstance(cost, Fraction) else 1 + Fraction(1, 10**9)
+    )
 
 
 def _laws(manifest: Mapping[str, Any]) -> Iterator[Finding]:
@@ -196,51 +260,63 @@ def _decimals(stated: Any, where: str) -> Iterator[Finding]:
 # Sums
 
 
-def _composition(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
-    rates = _rates(manifest, claim.unit.sensitivity)
+def _composition(manifest: Mapping[str, Any], claim: Claim, changes: Changes) -> Iterator[Finding]:
+    rates, sign = _rates(manifest, changes), SIGNS[claim.cost.currency]
     named = {part.what for part in spends_of(claim.cost)}
     apart = bool(named & set(rates))  # the tree says what each answer cost
     unpaid = [name for name in rates if name not in named] if apart else []
     for name in unpaid:
         yield _wrong(
-            f"{MANIFEST}: {name} was answered and is in no sum of ε",
-            f"The answer to {name} costs ε = {rates[name]}, and privacy/spent does not name it.",
-            epsilon=float(rates[name]),
+            f"{MANIFEST}: {name} was answered and is in no sum of {sign}",
+            f"The answer to {name} costs {sign} = {_written(rates[name])}, and privacy/spent does not name it.",
+            "composition",
+            **{str(claim.cost.currency): float(rates[name])},
         )
     spent = _spent(manifest["privacy"]["spent"], rates) if apart else sum(rates.values(), Fraction(0))
-    if rates and not unpaid and not _equal(spent, claim.cost.epsilon):
+    paid, claimed = _sum_pays(claim, spent), amount_of(claim.cost)
+    if rates and not unpaid and not paid(claimed):
         yield _wrong(
             f"{MANIFEST}: privacy/spent is not what the noise costs",
-            f"The scales give ε = {spent}; {claim.cost.epsilon} is claimed.",
+            f"The scales give {sign} = {_written(spent)}; {claimed} is claimed.",
             recomputed=float(spent),
-            claimed=float(claim.cost.epsilon),
+            claimed=float(claimed),
         )
-    stated = number(manifest["privacy"]["epsilon"])
-    if claim.holds and rates and (stated is None or not _equal(stated, spent)):
+    key = claim.cost.currency
+    stated = number(manifest["privacy"].get(key))
+    if claim.holds and rates and (stated is None or not paid(stated)):
         yield _wrong(
-            f"{MANIFEST}: privacy/epsilon is not what the noise costs",
-            f"The release claims ε = {stated}; its noise costs ε = {spent}.",
+            f"{MANIFEST}: privacy/{key} is not what the noise costs",
+            f"The release claims {sign} = {stated}; its noise costs {sign} = {_written(spent)}.",
             recomputed=float(spent),
             claimed="none" if stated is None else float(stated),
         )
+    if claim.holds and key == "rho" and rates:
+        for title, text, figures in misstated(manifest["privacy"], spent):
+            yield _wrong(f"{MANIFEST}: {title}", text, "composition", **figures)
 
 
-def _rates(manifest: Mapping[str, Any], sensitivity: int) -> dict[str, Fraction]:
+def _sum_pays(claim: Claim, spent: Fraction) -> Callable[[Any], bool]:
+    if claim.cost.currency == "epsilon":
+        return lambda stated: _equal(stated, spent)
+    return lambda stated: _pays(LAWS.get("gaussian"), spent, stated)
+
+
+def _rates(manifest: Mapping[str, Any], changes: Changes) -> dict[str, Fraction]:
     """What the noise of each feature costs."""
     rates: dict[str, Fraction] = {}
     for a in _answered(manifest):
-        cost = a.cost(sensitivity)
+        cost = a.cost(changes(a.name))
         if cost is not None:
             rates[a.name] = rates.get(a.name, Fraction(0)) + Fraction(cost)
     return rates
 
 
 def _spent(tree: Mapping[str, Any], rates: Mapping[str, Fraction]) -> Fraction:
-    """ε of a tree of compositions whose leaves cost what their noise costs."""
+    """What a tree of compositions costs whose leaves cost what their noise costs."""
     if "what" in tree:
         return rates.get(tree["what"], Fraction(0))
     parts = [_spent(part, rates) for part in tree["parts"]]
-    return sum(parts, Fraction(0)) if tree["composition"] == "sequential" else max(parts)
+    return max(parts) if tree["composition"] == "parallel" else sum(parts, Fraction(0))
 
 
 def _thresholds(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:

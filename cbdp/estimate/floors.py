@@ -15,7 +15,7 @@ from cbdp.solvers.problem import bincount
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MARGIN = 1.0  # how far below the expected shifts the first floors are set, in scales of the noise
+MARGIN = 1.0  # how far below the expected shifts the first floors are set, in lengths over which noise above them grows e-fold
 CLASS = 25_000  # leaves that take as long to draw as the tables for a further height of floors take to build
 SPARE = 3.0  # no floor is so high that its cell is expected to have more than exp(−SPARE) survivors above it
 
@@ -25,7 +25,7 @@ def first_floors(features: FeatureDag, measurements: Sequence[Measurement], leav
     sizes, law = features.cells.partition.sizes, leaves.noise
     highest = law.extreme(sizes, SPARE)
     shifts = law.shift(_densities(features, measurements))
-    return merged_floors(np.minimum(shifts - MARGIN * float(law.scale), highest), features, leaves)
+    return merged_floors(np.minimum(shifts - MARGIN * law.falloff(shifts), highest), features, leaves)
 
 
 def _densities(features: FeatureDag, measurements: Sequence[Measurement]) -> Floats:

@@ -51,7 +51,7 @@ class Projection(Estimator):
         certificate is that of the problem with all trip types.
         """
         tell("solving")
-        scale, margin, warm = float(leaves.noise.scale), MARGIN, None
+        margin, warm = MARGIN, None
         leaves.lower(first_floors(features, tables, leaves))
         for rounds in range(ROUNDS):
             problem = compiled(features, [*tables, leaves.measurement()], program.weights)
@@ -62,15 +62,17 @@ class Projection(Estimator):
                 if rounds == PATIENCE:
                     raise
                 margin = 2 * margin  # perhaps exact counts cannot be met by the few leaves that are known
-                leaves.lower(np.floor(leaves.floor - margin * scale).astype(np.int64))
+                below = margin * leaves.noise.falloff(leaves.floor)
+                leaves.lower(np.floor(leaves.floor - below).astype(np.int64))
                 continue
             shift = _shifts(problem, solution)
             low = shift < leaves.floor
             if not low.any():
                 break
-            # where no leaf is known the shift says little: go down by a few scales at a time
+            # where no leaf is known the shift says little: go down a little at a time
             margin, warm = 2 * margin, solution
-            lower = np.maximum(shift - margin * scale, leaves.floor - margin * scale)
+            below = margin * leaves.noise.falloff(leaves.floor)
+            lower = np.maximum(shift, leaves.floor) - below
             leaves.lower(merged_floors(np.where(low, lower, leaves.floor), features, leaves))
             if np.array_equal(leaves.floor, before):
                 _check_reached(shift, leaves.floor)  # what is published is all there is

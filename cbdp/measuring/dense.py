@@ -14,6 +14,7 @@ from cbdp.features import SINGLETON, FeatureDag
 from cbdp.measuring.samplers import sampler_of
 from cbdp.measuring.sparse import SparseAnswer
 from cbdp.privacy.budget import BudgetLike, shares
+from cbdp.privacy.changes import change_in
 from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.laws import LAWS, Law
 from cbdp.privacy.measurement import Measurement, NoisyAnswer
@@ -29,7 +30,7 @@ DENSE = 2**20  # trip types up to which all are noised at once
 def measure(
     counts: Counts,
     features: FeatureDag,
-    epsilon: Number,
+    epsilon: Number | None = None,
     budget: BudgetLike = "balanced",
     *,
     only: Sequence[str] | None = None,
@@ -37,11 +38,12 @@ def measure(
     backend: Backend = "cbdp",
     law: str = "geometric",
     sparse: bool | None = None,
+    rho: Number | None = None,
 ) -> list[Any]:
-    """Noisy answers to every feature (or `only` some), together ε-differentially private: what `cbdp.post_process` takes.
+    """Noisy answers to every feature (or `only` some): what `cbdp.post_process` takes. They cost `epsilon`, or `rho` with law "gaussian".
 
-    A feature partitions the trips, so one unit changes its counts by at most the unit's sensitivity Δ, and noise that
-    costs ε_i at sensitivity Δ makes them ε_i-differentially private; answers about the same trips compose.
+    What one unit can change of a feature's counts follows from the unit and from what the feature tells apart. Noise that costs ε_i (or
+    ρ_i) for such a change makes them ε_i-differentially private (ρ_i-zCDP), and answers about the same trips compose.
 
     In a universe of more than `DENSE` trip types (or with `sparse=True`) the answer to `singleton` is revealed on demand, from
     the top down, at the cost of the trips and not of the universe: its `measurement()` is what may be published.
@@ -49,9 +51,10 @@ def measure(
     if counts.universe.size != features.universe.size:
         raise InputError(f"the counts are of {counts.universe!r}, the features of {features.universe!r}")
     source = entropy or SystemEntropy()
-    given = shares(features, epsilon, budget, only)
+    kind = LAWS.get(law)
+    given = shares(features, _amount(kind, epsilon, rho), budget, only)
     large = features.universe.size > DENSE if sparse is None else sparse
-    laws = {name: LAWS.get(law).costing(e, counts.unit.sensitivity) for name, e in given.items()}
+    laws = {name: kind.costing(e, change_in(features, name, counts.unit)) for name, e in given.items()}
     if backend != "cbdp":
         _check_backend(backend, law, entropy, large and SINGLETON in given)
     if large and SINGLETON in given:
@@ -61,12 +64,29 @@ def measure(
     ]
 
 
+def _amount(kind: type[Law], epsilon: Number | None, rho: Number | None) -> Number:
+    """What is spent, in the currency of the law."""
+    given, other = (epsilon, rho) if kind.currency == "epsilon" else (rho, epsilon)
+    if given is None or other is not None:
+        raise InputError(
+            f"noise of law {kind.name!r} is paid for in {kind.currency}: give {kind.currency} and nothing else"
+        )
+    return given
+
+
+def paid(law: Law, share: Fraction | None) -> dict[str, Any]:
+    """What a measurement cost, under the name of its currency."""
+    return {law.currency: share}
+
+
 def _check_backend(backend: str, law: str, entropy: Entropy | None, large: bool) -> None:
     """Refuse what another source of noise cannot do, rather than do something else."""
     if backend != "opendp":
         raise InputError(f"unknown noise backend {backend!r}: choose 'cbdp' or 'opendp'")
-    if law != "geometric":
-        raise InputError(f"backend 'opendp' draws geometric noise only, not {law!r}: leave `law` out")
+    if law not in ("geometric", "gaussian"):
+        raise InputError(
+            f"backend 'opendp' draws geometric or gaussian noise, not {law!r}: name one of these"
+        )
     if entropy is not None:
         raise InputError("OpenDP draws from its own entropy: leave `entropy` out with backend='opendp'")
     if large:
@@ -76,16 +96,16 @@ def _check_backend(backend: str, law: str, entropy: Entropy | None, large: bool)
 
 
 def noisy(
-    name: str, truth: Ints, law: Law, epsilon: Fraction, entropy: Entropy, backend: Backend = "cbdp"
+    name: str, truth: Ints, law: Law, share: Fraction, entropy: Entropy, backend: Backend = "cbdp"
 ) -> Measurement:
     """One feature's counts with noise."""
     if backend == "opendp":
         from cbdp.measuring import opendp
 
-        noise = opendp.sample(Fraction(law.scale), len(truth))
+        noise = opendp.sample(law, len(truth))
     else:
         noise = sampler_of(law).sample(len(truth), entropy)
-    return Measurement(name, truth + noise, scale=law.scale, epsilon=epsilon, law=law.name)
+    return Measurement(name, truth + noise, scale=law.scale, law=law.name, **paid(law, share))
 
 
 def _above(

@@ -1,4 +1,4 @@
-"""OpenDP's sampler as an independent source of the same noise."""
+"""OpenDP's samplers as an independent source of the same noise."""
 
 from __future__ import annotations
 
@@ -13,17 +13,23 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.measuring.tables import CHUNK
+from cbdp.privacy.laws import Law
 
 Ints = NDArray[np.int64]
 
 
-def sample(scale: Fraction, n: int) -> Ints:
+def sample(law: Law, n: int) -> Ints:
     """Draw from OpenDP's sampler, which takes its scale as a float: the exact one or the next float above it."""
     dp = _import_opendp()
-    near = float(scale)
+    scale, near = Fraction(law.scale), float(law.scale)
     above = near if Fraction(near) >= scale else math.nextafter(near, math.inf)
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    noise = dp.m.make_laplace(*space, scale=above)
+    counts = dp.vector_domain(dp.atom_domain(T="i64"))
+    if law.name == "gaussian":
+        noise = dp.m.make_gaussian(counts, dp.l2_distance(T=float), scale=above)
+    elif law.name == "geometric":
+        noise = dp.m.make_laplace(counts, dp.l1_distance(T="i64"), scale=above)
+    else:
+        raise InputError(f"OpenDP draws geometric or gaussian noise, not {law.name!r}: leave the backend out")
     parts = [noise([0] * min(CHUNK, n - start)) for start in range(0, n, CHUNK)]
     return np.concatenate([np.empty(0, dtype=np.int64), *(np.array(part, dtype=np.int64) for part in parts)])
 

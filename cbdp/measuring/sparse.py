@@ -41,10 +41,10 @@ class SparseAnswer:
         features: FeatureDag,
         law: Law,
         entropy: Entropy,
-        epsilon: Fraction | None,
+        share: Fraction | None,
     ) -> None:
         self.noise = law
-        self.epsilon = epsilon
+        self.share = share  # what it costs, in the currency of the law
         self.features = features
         self.floor = np.full(features.cells.size, HIDDEN, dtype=np.int64)
         self.index = self.value = np.empty(0, dtype=np.int64)  # revealed, in the universe's order
@@ -77,8 +77,9 @@ class SparseAnswer:
             scale=self.noise.scale,
             law=self.noise.name,
             elements=self.index,
-            epsilon=self.epsilon,
             floor=self.floor,
+            epsilon=self.share if self.noise.currency == "epsilon" else None,
+            rho=self.share if self.noise.currency == "rho" else None,
         )
 
     def _with_trips(self, floor: Ints) -> tuple[Ints, Ints]:
@@ -106,7 +107,7 @@ class SparseAnswer:
         if expected > MOST:
             raise InputError(
                 f"about {expected:.1e} noisy counts would have to be drawn, more than fit in memory: measure coarser features "
-                "or use a larger ε"
+                "or spend more"
             )
         if high == HIDDEN:
             return self._sampler.sample_skips(types, low, self._entropy)

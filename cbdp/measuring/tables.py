@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.measuring.thresholds import Power, Thresholds
+from cbdp.measuring.compiling import compiled
+from cbdp.measuring.thresholds import Cuts, Power, Thresholds
 from cbdp.privacy.entropy import Entropy
 
 Ints = NDArray[np.int64]
@@ -61,19 +61,11 @@ def walk(gaps: Ints, start: int, end: int, out: Ints) -> tuple[int, int]:
     return hits, position
 
 
-@cache
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    from numba import njit  # slow to import, and reading a release needs no noise
-
-    compiled: Callable[..., Any] = njit(cache=True, nogil=True)(function)
-    return compiled
-
-
 @dataclass(frozen=True, eq=False)
 class Table:
     """Inverse-CDF table: the outcome is the number of thresholds that are at most U, from 0 to `count`."""
 
-    thresholds: Thresholds
+    thresholds: Cuts
     word_bits: int
     # Digits beyond the first word, kept because with short words ties meet the same thresholds again and again.
     deeper: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -133,6 +125,7 @@ class Digits:
     restarts: bool
     width: int | None
     radix: int = RADIX
+    signed: bool = False
 
     @classmethod
     def build(
@@ -162,7 +155,8 @@ class Digits:
             return cls(power, places, Table(thresholds, word_bits), restarts=False, width=width, radix=radix)
         values = max(2, math.ceil(min(16 * scale / unit, radix // 2, LIMIT // unit)))
         thresholds = Thresholds(power, unit, 2 * values if signed else values, signed=signed)
-        return cls(power, places, Table(thresholds, word_bits), restarts=True, width=width, radix=radix)
+        head = Table(thresholds, word_bits)
+        return cls(power, places, head, restarts=True, width=width, radix=radix, signed=signed)
 
     @cached_property
     def digits(self) -> list[Table]:
@@ -187,7 +181,7 @@ class Digits:
 
     def _draw_all(self, n: int, entropy: Entropy) -> Ints:
         value = self._draw_head(n, entropy)
-        if not self.head.thresholds.signed:
+        if not self.signed:
             return self._add_digits(value, entropy)
         flip = -(value & 1)  # all bits, or none: x ^ −1 = ~x
         value >>= 1

@@ -11,6 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
+
+
+class Cuts(Protocol):
+    """Where a table cuts [0, 1): thresholds 0 < T_0 < T_1 < … < 1 whose binary digits are certain."""
+
+    @property
+    def count(self) -> int: ...
+
+    def prefixes(self, bits: int) -> list[int]:
+        """The integers ⌊2^bits · T_i⌋ of all thresholds."""
+        ...
+
+    def prefix(self, i: int, bits: int) -> int:
+        """The integer ⌊2^bits · T_i⌋ of one threshold, however many bits are asked for."""
+        ...
+
 
 # An enclosure of r^n for a fixed 0 < r < 1, from n ≥ 0 and the bits wanted.
 Power = Callable[[int, int], "Enclosure"]

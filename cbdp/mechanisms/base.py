@@ -18,10 +18,13 @@ from cbdp.features import FeatureDag
 from cbdp.features.grouping import Grouping
 from cbdp.mechanisms.again import Again
 from cbdp.privacy.budget import DemandFacts
+from cbdp.privacy.changes import change_in
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.entropy import Entropy, InsecureSeededEntropy, SystemEntropy
+from cbdp.privacy.laws.base import Currency
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
 from cbdp.privacy.numbers import positive
+from cbdp.privacy.sensitivity import Change
 from cbdp.privacy.unit import unit_of
 from cbdp.release import Release
 from cbdp.release.recipe import Recipe, TableNoise, given, plain
@@ -45,15 +48,21 @@ class Mechanism(ABC):
     asks_tables: ClassVar[bool] = True  # False: only trip types are measured, so that tables add nothing
 
     features: FeatureDag
-    epsilon: Any
+    epsilon: Any = None
     unit: Any = "trip"
 
     def __post_init__(self) -> None:
         if not isinstance(self.features, FeatureDag):
             raise InputError(f"{self.name} needs a FeatureDag, not {type(self.features).__name__}")
-        object.__setattr__(self, "epsilon", positive(self.epsilon))
+        self.settle()
         object.__setattr__(self, "unit", unit_of(self.unit))
         self.check()
+
+    def settle(self) -> None:
+        """Make sure of what is spent."""
+        if self.epsilon is None:
+            raise InputError(f"{self.name} needs an epsilon: say how much is spent, like epsilon=1")
+        object.__setattr__(self, "epsilon", positive(self.epsilon))
 
     def check(self) -> None:  # noqa: B027 - most mechanisms add nothing
         """Refuse settings that make no sense, before any data is seen."""
@@ -73,10 +82,25 @@ class Mechanism(ABC):
         """What the answers are of: the features, or what the mechanism makes of them."""
         return self.features
 
+    @property
+    def currency(self) -> Currency:
+        """What the noise is paid for in."""
+        return "epsilon"
+
+    @property
+    def amount(self) -> Fraction:
+        """What is shared among the answers, in that currency."""
+        made: Fraction = self.epsilon
+        return made
+
+    def change(self, feature: str) -> Change:
+        """How much one unit can change the counts of a measured feature."""
+        return change_in(self.measured_features, feature, self.unit)
+
     def share_of(self, feature: str) -> Callable[[Fraction], Fraction]:
-        """What a feature would get of any ε, shared as it is shared now."""
-        part = {a.feature: a.epsilon for a in self.answers()}[feature] / self.epsilon
-        return lambda epsilon: part * epsilon
+        """What a feature would get of any ε (or ρ, where the noise is paid for in it), shared as it is shared now."""
+        part = {a.feature: a.share for a in self.answers()}[feature] / self.amount
+        return lambda amount: part * amount
 
     def expected_errors(self, facts: DemandFacts) -> Mapping[str, Mapping[str, float]]:  # noqa: ARG002
         """By budget, the configured one first, the expected error of each feature's counts in trips; empty: not known."""
@@ -105,7 +129,9 @@ class Mechanism(ABC):
             settings["prior"] = release.prior
             if release.prior is None and release.recipe.settings.get("prior") is not None:
                 raise InputError("the release does not hold the public weights that entered its estimate")
-        return cls(release.features, release.claim.cost.epsilon, release.claim.unit, **settings)
+        cost = release.claim.cost
+        epsilon = None if cost.currency == "rho" else cost.epsilon  # the settings hold ρ and δ
+        return cls(release.features, epsilon, release.claim.unit, **settings)
 
     # The two functions
 

@@ -11,19 +11,19 @@ from typing import Any, ClassVar, Self
 from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS, TOLERANCE, Estimator, check_prior, post_process
 from cbdp.estimate.public import exact_answers, read_public, total_of
-from cbdp.features import SINGLETON
+from cbdp.features import SINGLETON, TOTAL
 from cbdp.measuring import DENSE, measure
-from cbdp.mechanisms.base import Mechanism
+from cbdp.mechanisms.either_law import EitherLaw
 from cbdp.parts import setting
 from cbdp.privacy.budget import BUDGETS, Asked, Budget, BudgetLike, DemandFacts, measured_levels, shares
 from cbdp.privacy.budget.errors import expected_errors
 from cbdp.privacy.budget.optimal import Optimal, check_target
-from cbdp.privacy.budget.served import ENOUGH
+from cbdp.privacy.budget.served import enough_of
 from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Sequential, Spend, spends_of
+from cbdp.privacy.composition import Sequential, amount_of, spends_of
 from cbdp.privacy.entropy import Entropy
-from cbdp.privacy.laws.geometric import Geometric
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
+from cbdp.privacy.sensitivity import Change
 from cbdp.progress import tell
 from cbdp.release import Release
 from cbdp.rounding import ROUNDINGS
@@ -37,7 +37,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class ConstraintBased(Mechanism):
+class ConstraintBased(EitherLaw):
     """Constraint-based differential privacy over any feature DAG; the paper's O3, O4 and O5 with `preset="paper"`.
 
     All features are measured, or those that `measured` names (`singleton` among them); all are published. In a universe
@@ -162,7 +162,13 @@ class ConstraintBased(Mechanism):
         """What is public about the trips, for a budget that is worked out."""
         trips = total_of(self.public) if self.expected_trips is None else self.expected_trips
         known = tuple(self.public or ())
-        return DemandFacts(self.unit.sensitivity, trips, self.expected_filled, public=known)
+        return DemandFacts(
+            self.unit.sensitivity, trips, self.expected_filled, self.law, known, changes=self.changes()
+        )
+
+    def changes(self) -> tuple[tuple[str, Change], ...]:
+        """How much one unit changes the counts of each feature."""
+        return tuple((name, self.change(name)) for name in self.features.features)
 
     @property
     def _asked(self) -> Sequence[str] | None:
@@ -177,21 +183,20 @@ class ConstraintBased(Mechanism):
 
     def _shared(self, budget: BudgetLike) -> dict[str, Fraction]:
         stated: Any = {"target": self.target, "facts": self.facts(), "enough": self._enough}
-        return shares(self.features, self.epsilon, budget, self._asked, **stated)
+        return shares(self.features, self.amount, budget, self._asked, **stated)
 
     @property
     def _enough(self) -> Fraction | None:
-        """The most that all tables get of ε with the budget "leaves": expected values learn the rest from the leaves."""
-        return ENOUGH * self.unit.sensitivity if self._estimator.expects else None
+        """The most that all tables get with the budget "leaves": expected values learn the rest from the leaves."""
+        return enough_of(self.law_kind, self.change(TOTAL)) if self._estimator.expects else None
 
     def claim(self) -> Claim:
-        spends = self._shares.items()
-        return Claim(self.unit, Sequential(tuple(Spend(name, share) for name, share in spends), "features"))
+        spends = tuple(self.spend(name, share) for name, share in self._shares.items())
+        return Claim(self.unit, self.stated(Sequential(spends, "features")))
 
     def answers(self) -> tuple[PlannedAnswer, ...]:
         return tuple(
-            PlannedAnswer(name, share, Geometric.costing(share, self.unit.sensitivity))
-            for name, share in self._shares.items()
+            PlannedAnswer(name, share, self.noise_for(name, share)) for name, share in self._shares.items()
         )
 
     def share_of(self, feature: str) -> Callable[[Fraction], Fraction]:
@@ -218,7 +223,8 @@ class ConstraintBased(Mechanism):
         for name in ("leaves", "balanced", "tables", "uniform"):
             if name not in given:
                 given[name] = self._shared(name)
-        known, facts = dict.fromkeys(self.public or (), 0.0), replace(facts, public=tuple(self.public or ()))
+        known = dict.fromkeys(self.public or (), 0.0)
+        facts = replace(facts, public=tuple(self.public or ()), law=self.law, changes=self.changes())
         return {name: expected_errors(self.features, shared, facts) | known for name, shared in given.items()}
 
     def remarks(self) -> Sequence[str]:
@@ -234,7 +240,7 @@ class ConstraintBased(Mechanism):
                 f"The estimator is {self._estimator.name}, which shrinks less: single trip types come out worse where trips are few."
             )
         if not isinstance(self.budget, Mapping):
-            serves = self._budget.standing(self._to_share(Fraction(self.epsilon)))
+            serves = self._budget.standing(self._to_share(self.amount))
             said += [] if serves is None else [str(serves)]
         if self.target is None:
             said.append(
@@ -246,7 +252,7 @@ class ConstraintBased(Mechanism):
     def from_recipe(cls, release: Release) -> Self:
         """As of every mechanism, with ε shared as it was spent: a later version may share it in another way."""
         made = super().from_recipe(release)
-        spent = {part.what: part.epsilon for part in spends_of(release.claim.cost)}
+        spent = {part.what: amount_of(part) for part in spends_of(release.claim.cost)}
         made.__dict__["_shares"] = {name: spent[name] for name in made._shares if name in spent}
         return made
 
@@ -255,8 +261,8 @@ class ConstraintBased(Mechanism):
     def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
         tell("measuring")
         return measure(
-            counts, self.features, self.epsilon, self._shares, only=self._asked, entropy=entropy,
-            sparse=self._large,
+            counts, self.features, budget=self._shares, only=self._asked, entropy=entropy,
+            sparse=self._large, law=self.law, **self.paid(),
         )  # fmt: skip
 
     def finish(self, answers: Sequence[NoisyAnswer]) -> Release:

@@ -14,13 +14,12 @@ from cbdp.errors import InputError
 from cbdp.estimate.tree import least_squares, tree_of
 from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag
 from cbdp.measuring import measure
-from cbdp.mechanisms.base import Mechanism
+from cbdp.mechanisms.either_law import EitherLaw
 from cbdp.parts import setting
 from cbdp.privacy.budget import BudgetLike, shares
 from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Sequential, Spend
+from cbdp.privacy.composition import Sequential
 from cbdp.privacy.entropy import Entropy
-from cbdp.privacy.laws.geometric import Geometric
 from cbdp.privacy.measurement import NoisyAnswer, PlannedAnswer, tables_and_leaves
 from cbdp.release import Release
 from cbdp.release.release import from_leaves
@@ -45,7 +44,7 @@ def nested(features: FeatureDag, levels: Sequence[str] | None = None) -> Feature
 
 
 @dataclass(frozen=True)
-class Hierarchical(Mechanism):
+class Hierarchical(EitherLaw):
     """Noise on every node of a tree, then the closed form that makes parents the sums of their children.
 
     The tree is `nested(features, levels)`. `root` says whether the total is measured (Hay and others leave it out);
@@ -72,22 +71,21 @@ class Hierarchical(Mechanism):
         return [n for n in self.measured_features.features if self.root or n != TOTAL]
 
     def _shares(self) -> dict[str, Fraction]:
-        return shares(self.measured_features, self.epsilon, self.budget, self._measured)
+        return shares(self.measured_features, self.amount, self.budget, self._measured)
 
     def claim(self) -> Claim:
-        spends = self._shares().items()
-        return Claim(self.unit, Sequential(tuple(Spend(name, part) for name, part in spends), "levels"))
+        spends = tuple(self.spend(name, part) for name, part in self._shares().items())
+        return Claim(self.unit, self.stated(Sequential(spends, "levels")))
 
     def answers(self) -> tuple[PlannedAnswer, ...]:
         return tuple(
-            PlannedAnswer(name, share, Geometric.costing(share, self.unit.sensitivity))
-            for name, share in self._shares().items()
+            PlannedAnswer(name, share, self.noise_for(name, share)) for name, share in self._shares().items()
         )
 
     def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
         return measure(
-            counts, self.measured_features, self.epsilon, self._shares(), only=self._measured,
-            entropy=entropy, sparse=False,
+            counts, self.measured_features, budget=self._shares(), only=self._measured,
+            entropy=entropy, sparse=False, law=self.law, **self.paid(),
         )  # fmt: skip
 
     def finish(self, answers: Sequence[NoisyAnswer]) -> Release:

@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.features.index import among
-from cbdp.measuring import noisy
+from cbdp.measuring import noisy, paid
 from cbdp.measuring.samplers import sampler_of
 from cbdp.measuring.sparse import MOST
-from cbdp.mechanisms.base import Mechanism
+from cbdp.mechanisms.either_law import EitherLaw
 from cbdp.parts import setting
 from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Spend
 from cbdp.privacy.entropy import Entropy
-from cbdp.privacy.laws import Law, law_of
+from cbdp.privacy.laws import Law
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
 from cbdp.release import Release
 from cbdp.release.release import from_leaves, rounded
@@ -29,21 +28,21 @@ from cbdp.trips import Counts
 Ints = NDArray[np.int64]
 
 DENSE = 2**24  # trip types up to which all are noised at once
-LAWS = ("rounded", "geometric")
+LAWS = ("rounded", "geometric", "gaussian")
 
 
 @dataclass(frozen=True)
-class Laplace(Mechanism):
+class Laplace(EitherLaw):
     """Noise on every type, clipped at zero. Most types are zero, so clipping invents trips.
 
-    `law` is "rounded" (the paper's: continuous Laplace noise, rounded; sampled exactly) or "geometric".
+    `law` is "rounded" (the paper's: continuous Laplace noise, rounded; sampled exactly), "geometric" or "gaussian".
     """
 
     name: ClassVar[str] = "laplace"
     about: ClassVar[str] = "noise on every trip type, clipped at zero: the baseline that invents trips"
     asks_tables: ClassVar[bool] = False
 
-    law: str = setting("the law of the noise", choices=LAWS, default="rounded")
+    law: str = setting("the law of the noise", choices=LAWS, default="rounded", kw_only=True)
     sparse: bool | None = None  # None: by the size of the universe
 
     def check(self) -> None:
@@ -52,19 +51,19 @@ class Laplace(Mechanism):
 
     @property
     def noise(self) -> Law:
-        return law_of(self.law, self.unit.sensitivity / self.epsilon)
+        return self.noise_for(SINGLETON, self.amount)
 
     def claim(self) -> Claim:
-        return Claim(self.unit, Spend("every trip type once", self.epsilon))
+        return Claim(self.unit, self.stated(self.spend("every trip type once", self.amount)))
 
     def answers(self) -> tuple[PlannedAnswer, ...]:
-        return (PlannedAnswer(SINGLETON, self.epsilon, self.noise),)
+        return (PlannedAnswer(SINGLETON, self.amount, self.noise),)
 
     def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
         law = self.noise
         large = self.features.universe.size > DENSE if self.sparse is None else self.sparse
         if not large:
-            return [noisy(SINGLETON, counts.dense(), law, self.epsilon, entropy)]
+            return [noisy(SINGLETON, counts.dense(), law, self.amount, entropy)]
         index, values = self._above_zero(counts, law, entropy)
         floor = np.zeros(self.features.cells.size, dtype=np.int64)
         return [
@@ -73,9 +72,9 @@ class Laplace(Mechanism):
                 values,
                 law.scale,
                 elements=index,
-                epsilon=self.epsilon,
                 floor=floor,
                 law=law.name,
+                **paid(law, self.amount),
             )
         ]
 

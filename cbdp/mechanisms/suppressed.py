@@ -49,7 +49,7 @@ class Suppressed(Mechanism):
         return shares(self.features, self.epsilon, self.budget, self.published_tables)
 
     def noise_of(self, table: str) -> Geometric:
-        return Geometric.costing(self.shares()[table], self.unit.sensitivity)
+        return Geometric.costing(self.shares()[table], self.change(table))
 
     def scale(self, table: str) -> Fraction:
         """The scale of a table's noise."""

@@ -10,7 +10,7 @@ from cbdp.privacy.unit import Unit
 
 @dataclass(frozen=True)
 class Claim:
-    """What a mechanism promises: ε and δ for a unit of privacy, with the argument; or that it promises nothing."""
+    """What a mechanism promises: ε and δ, or ρ, for a unit of privacy, with the argument; or that it promises nothing."""
 
     unit: Unit
     cost: Cost
@@ -21,4 +21,5 @@ class Claim:
         if not self.holds:
             return f"not differentially private for any ε: {self.caveat}"
         kind = "ε-DP" if self.cost.delta == 0 else "(ε, δ)-DP"
+        kind = "ρ-zCDP" if self.cost.currency == "rho" else kind
         return f"{kind} for {self.unit}: {self.cost}"

@@ -45,6 +45,7 @@ class Measurement:
     floor: NDArray[np.int64] | None = field(default=None, repr=False)
     law: str = "geometric"  # of the noise that `scale` is the scale of
     exact: bool = False
+    rho: Fraction | None = None  # what it cost, where its noise is paid for in ρ and not in ε
 
     @property
     def noise(self) -> Law | None:
@@ -176,7 +177,7 @@ class PlannedAnswer:
     """A noisy answer that a mechanism will give, before any data is seen: all of it is public."""
 
     feature: str
-    epsilon: Fraction
+    share: Fraction  # what it costs: ε, or ρ where its law is paid for in ρ
     law: Law
     delta: Fraction = Fraction(0)
     threshold: float | None = None  # noisy counts below are not shown

@@ -17,7 +17,7 @@ from cbdp.estimate import ESTIMATORS
 from cbdp.estimate.combined import combined
 from cbdp.estimate.intervals import Interval, checked_risk, told_intervals
 from cbdp.estimate.shares import share_ends
-from cbdp.features.grouping import Grouping
+from cbdp.features.grouping import Filter, Grouping
 from cbdp.release.where import Where, attribute_of, conditions
 from cbdp.solvers.problem import bincount
 
@@ -42,12 +42,12 @@ def ask(
 ) -> Columns:
     """The columns of `by`, then count (published), estimate, low, high; with `share_of`, which share of these groups each is."""
     risk = checked_risk(confidence)
-    grouping = _grouping(release, by, where)
+    grouping = grouping_of(release, by, where)
     if release.tables:
         return _of_table(release, grouping, confidence, share_of)
     counts = grouping.added(release.index, release.value)
     estimate = _estimate(release, grouping, counts)
-    interval = _interval(release, grouping, confidence)
+    interval = interval_of(release, grouping, confidence)
     known = interval.low == interval.high
     low = np.where(known, interval.low, np.minimum(interval.low, np.floor(estimate + NEARLY)))
     high = np.where(known, interval.high, np.maximum(interval.high, np.ceil(estimate - NEARLY)))
@@ -63,7 +63,10 @@ def ask(
     return {**made, **_shares(release, grouping, share_of, counts, risk)}
 
 
-def _grouping(release: Release, by: str | Sequence[str], where: Where | None) -> Grouping:
+def grouping_of(
+    release: Release, by: str | Sequence[str], where: Where | None, only: Sequence[Filter] = ()
+) -> Grouping:
+    """The groups of a question; `only` are further conditions."""
     universe = release.features.universe
     names = names_of(by)
     for name in names:
@@ -73,7 +76,7 @@ def _grouping(release: Release, by: str | Sequence[str], where: Where | None) ->
             raise InputError(f"an attribute is named {name!r}, as a column of the answer is: rename it")
     if len(set(names)) < len(names):
         raise InputError(f"by names an attribute twice: {', '.join(names)}")
-    made = Grouping(universe, names, conditions(universe, where))
+    made = Grouping(universe, names, (*conditions(universe, where), *only))
     made.check_listed()
     if not made.size:
         raise InputError(f"no trip type meets all conditions of {where!r}: relax one")
@@ -102,7 +105,7 @@ def told_interval(release: Release, grouping: Grouping, confidence: float) -> In
     return told_intervals(release, grouping, confidence, expects=expects)
 
 
-def _interval(release: Release, grouping: Grouping, confidence: float) -> Interval:
+def interval_of(release: Release, grouping: Grouping, confidence: float) -> Interval:
     told = told_interval(release, grouping, confidence)
     if told is not None:
         return told
@@ -144,7 +147,7 @@ def _share_ends(
     told = part.told & whole.told[inside]
     if told.all():
         return low, high
-    few, many = (_interval(release, g, 1 - risk / 2) for g in (parts, wholes))
+    few, many = (interval_of(release, g, 1 - risk / 2) for g in (parts, wholes))
     least = few.low / np.maximum(many.high[inside], 1)
     most = np.minimum(1.0, few.high / np.maximum(many.low[inside], 1))
     return np.where(told, low, least), np.where(told, high, most)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cbdp.estimate import ESTIMATORS
+from cbdp.privacy.claim import Claim
 from cbdp.privacy.unit import Person
 from cbdp.release.release import Release
 from cbdp.release.stated import unit_json
@@ -45,19 +46,28 @@ def _variant(release: Release, dimensions: str) -> dict[str, Any]:
         known = ", ".join(sorted(release.recipe.public))
         public = f"The universe, zones, modes and places are public inputs, and so are the counts of {known}; all else that depends on trips is protected."
     return {
-        "variant_name": None if not claim.holds else "Pure DP" if claim.cost.delta == 0 else "Approximate DP",
+        "variant_name": _variant_name(claim),
         "data_domain": f"Tables of trips over {dimensions}; trips outside the public universe are dropped.",
         "unprotected_quantities": public if claim.holds else claim.caveat,
     }
 
 
+def _variant_name(claim: Claim) -> str | None:
+    if not claim.holds:
+        return None
+    if claim.cost.currency == "rho":
+        return "zCDP"
+    return "Pure DP" if claim.cost.delta == 0 else "Approximate DP"
+
+
 def _loss(release: Release) -> dict[str, Any]:
     claim, cost = release.promise, release.claim.cost
     epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
+    rho = {} if cost.currency == "epsilon" else {"rho": float(cost.rho) if claim.holds else None}
     return {
         "privacy_unit": "User-level" if isinstance(claim.unit, Person) else "Trip-level",
         "privacy_unit_details": unit_json(claim.unit)["neighbouring"],
-        "privacy_parameters": {"epsilon": epsilon, "delta": delta},
+        "privacy_parameters": rho | {"epsilon": epsilon, "delta": delta},
         "privacy_parameters_details": str(claim),
     }
 
@@ -65,7 +75,7 @@ def _loss(release: Release) -> dict[str, Any]:
 def _implementation(release: Release) -> dict[str, Any]:
     unit, name = release.claim.unit, release.mechanism
     return {
-        "preprocessing_and_hyperparameter_tuning": f"At most {unit.max_trips} trips of each person are kept, at random."
+        "preprocessing_and_hyperparameter_tuning": f"At most {unit.max_trips} trips of each person{unit.period} are kept, at random."
         if isinstance(unit, Person)
         else "None: every trip inside the universe is counted.",
         "mechanisms": f"{name}: integer noise, sampled exactly from the operating system's entropy (cbdp)."

@@ -147,13 +147,11 @@ def _beside(release: Release, levels: FeatureDag) -> dict[str, Measurement]:
 
 
 def _feature(release: Release, name: str, rows: Ints | None, path: str) -> dict[str, Any]:
-    epsilon, delta = manifest.spent_on(release, name)
-    return {
+    spent = manifest.spent_on(release, name)
+    return {key: exact(value) for key, value in spent.items()} | {
         "name": name,
         "by": list(release.features.features[name].by),
         "size": release.features.size(name),
-        "epsilon": exact(epsilon),
-        "delta": exact(delta),
         "noise": manifest.noise_of(release, name),
         "published": "table" if name in release.tables else "trips",
         "rows": "all" if rows is None else "listed",
@@ -163,7 +161,7 @@ def _feature(release: Release, name: str, rows: Ints | None, path: str) -> dict[
 
 def _measurement(m: Measurement, floor: str | None) -> dict[str, Any]:
     several = m.variance is not None and len(m.variance) > 0 and manifest.variance_of(m) is None
-    return {
+    return ({} if m.rho is None else {"rho": exact(m.rho)}) | {
         "feature": m.feature,
         "epsilon": exact(m.epsilon),
         "law": m.law if m.scale is not None else None,

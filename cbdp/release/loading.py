@@ -27,6 +27,7 @@ from cbdp.release.recipe import Recipe, TableNoise, refuse_code
 from cbdp.release.release import Release, Stored
 from cbdp.release.saving import MANIFEST, fingerprint
 from cbdp.release.schema import check, upgraded
+from cbdp.release.series import in_series
 from cbdp.release.stated import certificate_of, claim_of, number
 from cbdp.release.universe_files import read_table, read_types, read_universe
 from cbdp.solvers.solution import Solution
@@ -132,6 +133,7 @@ def read_release(place: Path, manifest: Mapping[str, Any]) -> Release:
         levels=levels,
         places=_read_places(place, manifest["places"]),
         about=about_from(manifest["about"]),
+        series=in_series(manifest.get("series")),
         prior=_read_prior(place, manifest, universe.size),
         stored=Stored(manifest["software"], manifest["ledger"], manifest["files"]),
     )
@@ -222,6 +224,7 @@ def _read_measurement(place: Path, given: Mapping[str, Any], reader: _Reader) ->
         number(given["epsilon"]),
         None if given["floors"] is None else _numbers(read_table(place / given["floors"])["floor"]),
         given["law"] or "geometric",
+        rho=number(given.get("rho")),
     )
 
 

@@ -14,8 +14,9 @@ from cbdp import __version__
 from cbdp.estimate.public import MEANING
 from cbdp.features import SINGLETON
 from cbdp.features.index import merged
+from cbdp.privacy.accounting import curve
 from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import spends_of
+from cbdp.privacy.composition import Spend, spends_of
 from cbdp.privacy.measurement import Measurement
 from cbdp.release.deployment import deployment
 from cbdp.release.release import Release
@@ -33,27 +34,33 @@ SIMULATED = "by simulation from the published trips, accounting for noise, post-
 def describe(release: Release) -> dict[str, Any]:
     """All of the manifest that does not speak of files."""
     public = sorted(release.recipe.public)
-    return ({"public": {"features": public, "meaning": MEANING}} if public else {}) | {
-        "format": FORMAT,
-        "version": VERSION,
-        "status": "release" if release.secure else SIMULATION,
-        "secure": release.secure,
-        "about": None if release.about is None else release.about.json(),
-        "recipe": release.recipe.json(),
-        "privacy": _privacy(release.promise),
-        "estimate": _estimate(release),
-        "rounding": _rounding(release),
-        "intervals": _intervals(release),
-        "software": _software(release),
-        "ledger": dict(release.stored.ledger) if release.stored else {"head": None},
-        "deployment": deployment(release),
-    }
+    series = {} if release.series is None else {"series": release.series.json()}
+    return (
+        ({"public": {"features": public, "meaning": MEANING}} if public else {})
+        | series
+        | {
+            "format": FORMAT,
+            "version": VERSION,
+            "status": "release" if release.secure else SIMULATION,
+            "secure": release.secure,
+            "about": None if release.about is None else release.about.json(),
+            "recipe": release.recipe.json(),
+            "privacy": _privacy(release.promise),
+            "estimate": _estimate(release),
+            "rounding": _rounding(release),
+            "intervals": _intervals(release),
+            "software": _software(release),
+            "ledger": dict(release.stored.ledger) if release.stored else {"head": None},
+            "deployment": deployment(release),
+        }
+    )
 
 
 def _privacy(claim: Claim) -> dict[str, Any]:
     """Where nothing is promised, no ε is stated: what would have been spent is in the tree only."""
     holds = claim.holds
-    return {
+    rho = {} if claim.cost.currency == "epsilon" else _rho(claim)
+    return rho | {
         "holds": holds,
         "caveat": claim.caveat,
         "statement": str(claim),
@@ -65,15 +72,34 @@ def _privacy(claim: Claim) -> dict[str, Any]:
     }
 
 
-def spent_on(release: Release, feature: str) -> tuple[Fraction | None, Fraction | None]:
-    """ε and δ of a feature: of its measurement, or of the part of the claim that is named after it."""
+def _rho(claim: Claim) -> dict[str, Any]:
+    """ρ, and the ε that it gives at every δ of a list: one promise in many words."""
+    if not claim.holds:
+        return {"rho": None, "curve": []}
+    pairs = [{"epsilon": float(epsilon), "delta": float(delta)} for epsilon, delta in curve(claim.cost.rho)]
+    return {"rho": exact(claim.cost.rho), "curve": pairs}
+
+
+def spent_on(release: Release, feature: str) -> dict[str, Fraction | None]:
+    """ε and δ, or ρ, of a feature: of its measurement, or of the part of the claim that is named after it."""
+    paid_in_rho = release.claim.cost.currency == "rho"
+    spent: dict[str, Fraction | None] = dict.fromkeys(("epsilon", "delta", *(["rho"] if paid_in_rho else [])))
     if not release.promise.holds:
-        return None, None
+        return spent
     found = {part.what: part for part in spends_of(release.claim.cost)}.get(feature)
+    if isinstance(found, Spend):
+        return spent | {"epsilon": found.epsilon, "delta": found.delta}
     if found is not None:
-        return found.epsilon, found.delta
-    own = [m.epsilon for m in release.measurements if m.feature == feature and m.epsilon is not None]
-    return (sum(own, Fraction(0)), Fraction(0)) if own else (None, None)
+        return spent | {"rho": found.rho}
+    kind = "rho" if paid_in_rho else "epsilon"
+    own = [
+        getattr(m, kind)
+        for m in release.measurements
+        if m.feature == feature and getattr(m, kind) is not None
+    ]
+    if not own:
+        return spent
+    return spent | {kind: sum(own, Fraction(0))} | ({} if paid_in_rho else {"delta": Fraction(0)})
 
 
 def noise_of(release: Release, feature: str) -> dict[str, Any] | None:

@@ -19,6 +19,7 @@ from cbdp.privacy.claim import Claim
 from cbdp.privacy.measurement import Measurement
 from cbdp.release.about import About
 from cbdp.release.recipe import Recipe
+from cbdp.release.series import InSeries
 from cbdp.release.stated import simulated
 
 if TYPE_CHECKING:  # loaded when it is asked for
@@ -60,6 +61,7 @@ class Release:
     levels: FeatureDag | None = field(default=None, repr=False)
     places: Stops | None = field(default=None, repr=False)
     about: About | None = field(default=None, repr=False)  # what the publisher says of it
+    series: InSeries | None = field(default=None, repr=False)  # its place in a series of releases
     prior: Floats | None = field(default=None, repr=False)  # public weights that entered the estimate
     stored: Stored | None = field(default=None, repr=False)  # None: not loaded from a folder
     # makes further intervals by simulation; handed in by the mechanism, for nothing here may run one

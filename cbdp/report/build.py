@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cbdp.features.places import Stops
+from cbdp.privacy.composition import amount_of
 from cbdp.release.release import Release
 from cbdp.report.charts import Chart, charts
 from cbdp.report.consistency import fitting_together
@@ -57,15 +58,16 @@ def _sections(published: Published, parts: Roles, data: Chart) -> list[Section |
 
 def _budget(published: Published) -> Html:
     claim, spends = published.release.promise, published.spends()
-    whole = f"ε = {price(claim.cost.epsilon)}"
+    sign, total = ("ρ" if claim.cost.currency == "rho" else "ε"), amount_of(claim.cost)
+    whole = f"{sign} = {price(total)}"
     said = f"The whole budget is {whole}."
     if not claim.holds:
         said = f"The noise is as large as a budget of {whole} would make it, but nothing is promised."
-    delta = f" δ in total: {float(claim.cost.delta):.2g}." if claim.cost.delta else ""
+    delta = f" δ in total: {float(claim.cost.delta):.2g}." if claim.cost.delta and sign == "ε" else ""
     shared = "The privacy budget was shared among the tables. A larger share means less noise. "
     return join(
         tag("p", shared, said, delta),
-        budget_picture({name: spend.epsilon for name, spend in spends.items()}, claim.cost.epsilon),
+        budget_picture({name: amount_of(spend) for name, spend in spends.items()}, total, sign),
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cbdp.privacy.unit import Person
+from cbdp.privacy.accounting import in_words
+from cbdp.privacy.unit import RELEASE, Person, Unit
 from cbdp.release.release import Release
 from cbdp.release.when import period_of
 from cbdp.report.charts import Chart
@@ -103,15 +104,24 @@ def _how_many(published: Published) -> str:
 
 def _strength(release: Release) -> Html:
     claim = release.promise
-    value = f"ε = {price(claim.cost.epsilon)}" if claim.holds else "none"
+    paid_in_rho = claim.cost.currency == "rho"
+    epsilon = in_words(claim.cost.epsilon) if paid_in_rho else price(claim.cost.epsilon)
+    value = f"ε = {epsilon}" if claim.holds else "none"
     about = "see below" if release.secure else "this is a simulation"
     if claim.holds:
         sure = f", δ = {float(claim.cost.delta):.2g}" if claim.cost.delta else ", without exception"
-        about = f"for each {'person' if isinstance(claim.unit, Person) else 'trip'}{sure}"
+        sure += f" (ρ = {price(claim.cost.rho)})" if paid_in_rho else ""
+        about = f"for each {_protected(claim.unit)}{sure}"
     return tag(
         "div", tag("span", "Protection", class_="head"), tag("span", value, class_="value", id="epsilon"),
         tag("span", about, class_="about"), class_="tile",
     )  # fmt: skip
+
+
+def _protected(unit: Unit) -> str:
+    if not isinstance(unit, Person):
+        return "trip"
+    return "person" if unit.per == RELEASE else f"{unit.per} of a person"
 
 
 def findings(published: Published, data: Chart) -> list[Tile]:
@@ -132,7 +142,15 @@ def _trips(published: Published, data: Chart) -> Tile:
         said = "a guess: no measurement tells how many"
     elif whole.low is not None and whole.high is not None and whole.exact:
         said = f"{confident(published)} interval {int(whole.low):,}–{int(whole.high):,}"
-    return "Trips", f"{data['total']:,}", said
+    return "Trips", f"{data['total']:,}", f"{said}{_bounded(published.release.claim.unit)}"
+
+
+def _bounded(unit: Unit) -> str:
+    """The caveat that belongs on a number of trips where not all trips of a person count."""
+    if not isinstance(unit, Person):
+        return ""
+    trips = "trip" if unit.max_trips == 1 else "trips"
+    return f"; counts at most {unit.max_trips} {trips} of each person{unit.period}"
 
 
 def _busiest(published: Published, data: Chart) -> Tile | None:

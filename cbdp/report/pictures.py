@@ -87,12 +87,12 @@ def _box(x: float, y: float, wide: float, tall: float, lines: Sequence[str]) -> 
     return tag("g", box, texts)
 
 
-def budget_picture(spends: Mapping[str, Fraction], whole: Fraction) -> Html:
+def budget_picture(spends: Mapping[str, Fraction], whole: Fraction, sign: str = "ε") -> Html:
     """A bar for each answer, as long as its share of the privacy budget."""
     most = max(spends.values(), default=Fraction(1))
     rows = []
-    for name, epsilon in spends.items():
-        length = float(epsilon / most) * 100
+    for name, share in spends.items():
+        length = float(share / most) * 100
         bar = tag("rect", x=0, y=0, width=f"{length:.2f}%", height=14, rx=3, class_="c0")
         picture = tag("svg", bar, width="100%", height=14, aria_hidden="true", class_="bar")
         rows.append(
@@ -100,7 +100,7 @@ def budget_picture(spends: Mapping[str, Fraction], whole: Fraction) -> Html:
                 "li",
                 tag("span", name),
                 picture,
-                tag("span", f"ε {price(epsilon)} ({float(100 * epsilon / whole):.3g} %)", class_="number"),
+                tag("span", f"{sign} {price(share)} ({float(100 * share / whole):.3g} %)", class_="number"),
             )
         )
     return tag("ul", rows, class_="bars")

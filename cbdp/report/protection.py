@@ -5,13 +5,21 @@ from __future__ import annotations
 import math
 
 from cbdp.estimate.public import MEANING
+from cbdp.privacy.accounting import epsilon_of
+from cbdp.privacy.laws.gaussian import Gaussian
 from cbdp.privacy.laws.geometric import Geometric
-from cbdp.privacy.unit import Person
+from cbdp.privacy.unit import RELEASE, Person
+from cbdp.report.concentrated import concentrated, question_of
 from cbdp.report.markup import Html, join, tag
 from cbdp.report.pictures import price
 from cbdp.report.published import Published
 from cbdp.report.roles import listed
 from cbdp.report.text import factor, percent
+
+NOISE = {
+    Geometric.name: "two-sided geometric (discrete Laplace) on whole numbers: P(z) ∝ exp(−|z|/scale)",
+    Gaussian.name: "discrete Gaussian on whole numbers: P(z) ∝ exp(−z²/(2·scale²))",
+}
 
 
 def protection(published: Published) -> Html:
@@ -38,12 +46,11 @@ def _nothing(published: Published) -> Html:
 def _odds(published: Published) -> Html:
     """The protection as a sentence, and as what a sceptic could learn at most."""
     claim = published.release.promise
+    if claim.cost.currency == "rho":
+        return concentrated(claim)
     epsilon, delta = float(claim.cost.epsilon), claim.cost.delta
     person = isinstance(claim.unit, Person)
-    who = "one person" if person else "one trip"
-    question = f"any {who} is in the data"
-    if not isinstance(claim.unit, Person) and claim.unit.neighbours == "replace":
-        question = f"any {who} was this one or another"
+    question = question_of(claim.unit)
     bound = join("e", tag("sup", price(claim.cost.epsilon)), f" = {factor(epsilon)}")
     said = tag(
         "p", f"Whether {question} changes the odds of any conclusion by at most a factor of ",
@@ -62,17 +69,50 @@ def _unit(published: Published) -> Html:
     """Who or what is protected, and what that means for people with many trips."""
     protects, epsilon = published.release.claim.unit, published.release.claim.cost.epsilon
     if isinstance(protects, Person):
-        return tag(
-            "p", tag("strong", "The unit of protection is one person. "),
-            f"All trips of a person are protected together. At most {protects.max_trips} trips of each person (told apart by the column "
-            f"“{protects.column}”) were counted, chosen at random; any others were left out before anything was measured. So the "
-            "true totals may be higher, and the intervals do not account for that.",
-        )  # fmt: skip
+        return join(_person(protects), _missing(published))
     words = "added or removed" if protects.neighbours == "add-remove" else "replaced by another"
+    cost = published.release.claim.cost
     several = [f"{factor(float(k * epsilon))} for {k} trips" for k in (2, 5)]
+    if cost.currency == "rho":  # k trips cost k² times ρ
+        several = [f"{factor(float(epsilon_of(k * k * cost.rho, cost.delta)))} for {k} trips" for k in (2, 5)]
     return tag(
         "p", tag("strong", "The unit of protection is one trip"),
         f" ({words}). A person who made several trips is protected less: the factor is {listed(several)}.",
+    )  # fmt: skip
+
+
+def _person(unit: Person) -> Html:
+    whole = unit.per == RELEASE
+    what = "one person" if whole else f"one {unit.per} of one person"
+    together = (
+        "All trips of a person"
+        if whole
+        else f"All trips of a person {'on' if unit.per == 'day' else 'in'} one {unit.per}"
+    )
+    habit = (
+        ""
+        if whole
+        else f" A habit that shows on many {unit.per}s is protected less: over several {unit.per}s, ε adds up."
+    )
+    apart = "" if unit.apart is None else f", at most one in each {unit.apart}"
+    return tag(
+        "p", tag("strong", f"The unit of protection is {what}. "),
+        f"{together} are protected together.{habit} At most {unit.max_trips} trips of each person{unit.period} (told apart by the column "
+        f"“{unit.column}”) were counted, chosen at random{apart}; any others were left out before anything was measured. So the "
+        "true totals may be higher, and the intervals do not account for that.",
+    )  # fmt: skip
+
+
+def _missing(published: Published) -> Html | None:
+    """How many trips bounding may have left out, where a public figure tells: what the publisher expected before anything was counted."""
+    release = published.release
+    expected = release.recipe.settings.get("expected_trips")
+    total = int(published.grouped().counts.sum())
+    if not isinstance(expected, int | float) or release.recipe.public or not 0 < total < expected:
+        return None
+    return tag(
+        "p", f"Before anything was counted, about {expected:,.0f} trips were expected; {total:,} are published. Trips left out by the bound may be "
+        f"up to {percent(1 - total / expected)} of all, if that expectation was right.",
     )  # fmt: skip
 
 
@@ -89,10 +129,10 @@ def _precisely(published: Published) -> Html:
 
 def _noise_law(published: Published) -> Html | None:
     measured = [m for m in published.release.measurements if m.scale is not None and len(m.values)]
-    if not measured or any(m.law != Geometric.name for m in measured):
+    laws = {m.law for m in measured}
+    if len(laws) != 1 or not laws <= set(NOISE):
         return None
-    law = "two-sided geometric (discrete Laplace) on whole numbers: P(z) ∝ exp(−|z|/scale)"
-    return join(tag("dt", "Noise"), tag("dd", law))
+    return join(tag("dt", "Noise"), tag("dd", NOISE[laws.pop()]))
 
 
 def _public_counts(published: Published) -> Html | None:

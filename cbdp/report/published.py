@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cbdp.features import SINGLETON, Feature, FeatureDag
 from cbdp.features.grouping import Grouping
 from cbdp.features.places import Stops
-from cbdp.privacy.composition import Parallel, Sequential, Spend
+from cbdp.privacy.composition import Cost, Parallel, RhoSpend, Spend, Stated, amount_of
 from cbdp.privacy.laws import Law
 from cbdp.release.ask import told_interval
 from cbdp.release.release import Release
@@ -116,7 +116,7 @@ class Published:
         attributes = [universe.attribute(name) for name in by]
         return tuple(a.codes[tuple(codes[dim] for dim in a.of)] for a in attributes)
 
-    def spends(self) -> dict[str, Spend]:
+    def spends(self) -> dict[str, Spend | RhoSpend]:
         """What each answer cost, by its name."""
         return {spend.what: spend for spend in _spends(self.release.claim.cost)}
 
@@ -144,12 +144,14 @@ def publish(
     )
 
 
-def _spends(cost: Spend | Sequential | Parallel) -> list[Spend]:
+def _spends(cost: Cost) -> list[Spend | RhoSpend]:
     """The single answers of a cost; of parts that are disjoint, those of the dearest."""
-    if isinstance(cost, Spend):
+    if isinstance(cost, Stated):
+        return _spends(cost.part)
+    if isinstance(cost, Spend | RhoSpend):
         return [cost]
     if isinstance(cost, Parallel):
-        return _spends(max(cost.parts, key=lambda part: part.epsilon))
+        return _spends(max(cost.parts, key=amount_of))
     return [spend for part in cost.parts for spend in _spends(part)]
 
 

@@ -14,7 +14,7 @@ from cbdp.trips.clock import Clock
 from cbdp.trips.count import Counts, count
 from cbdp.trips.inspect import Inspection, inspect
 from cbdp.trips.kinds import Schema
-from cbdp.trips.opening import schema_of, second_count, trips_by_person
+from cbdp.trips.opening import loads_of, schema_of, second_count, trips_by_person
 
 __all__ = [
     "Clock",
@@ -23,6 +23,7 @@ __all__ = [
     "Schema",
     "count",
     "inspect",
+    "loads_of",
     "schema_of",
     "second_count",
     "trips_by_person",

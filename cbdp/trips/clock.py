@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from cbdp.errors import InputError
-from cbdp.features.calendar import day_type
+from cbdp.features.calendar import DAY, day_type, seconds_of
 from cbdp.trips.written import EPOCHS, ISO, written
 
 OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
@@ -25,11 +25,15 @@ class Clock:
 
     Text is ISO 8601 unless a strptime `format` is stated: one, or several of which the first that fits counts ("iso" may be among
     them). "epoch_s" and "epoch_ms" are seconds and milliseconds since 1970. `holidays` is a public table of days with their day type.
+
+    The service day begins at `day_starts`: with "04:00", a trip at 01:30 on Tuesday belongs to Monday, and so to Monday's day type. Its
+    time of day stays 01:30. A date alone is the service day that the agency wrote down, and is taken as it stands.
     """
 
     timezone: str | None = None
     format: str | tuple[str, ...] | None = None
     holidays: Mapping[dt.date, str] | tuple[tuple[dt.date, str], ...] = ()
+    day_starts: str = "00:00"
 
     def __post_init__(self) -> None:
         table = dict(self.holidays)
@@ -44,6 +48,15 @@ class Clock:
                 written(text)
         if self.timezone is not None:
             _check_zone(self.timezone)
+        if not isinstance(self.day_starts, str) or seconds_of(self.day_starts) >= DAY:
+            raise InputError(
+                f"the service day starts at {self.day_starts!r}: write a time like '04:00', before '24:00'"
+            )
+
+    @property
+    def first_second(self) -> int:
+        """The second of the day at which a service day begins."""
+        return seconds_of(self.day_starts)
 
     @property
     def formats(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.unit import Person, Trip, Unit, unit_of
 from cbdp.trips import invariants
 from cbdp.trips.clock import Clock
+from cbdp.trips.days import Days
 from cbdp.trips.engines import engine_for
 from cbdp.trips.planning import make_plan, wanted_columns
 from cbdp.trips.ranking import ranked
@@ -73,6 +74,7 @@ def count(
     unit: Any = "trip",
     entropy: Entropy | None = None,
     clock: Clock | None = None,
+    days: Days | None = None,
 ) -> Counts:
     """Count trips, whatever they come in: columns, a data frame, an Arrow, DuckDB or Ibis table, files, a database.
 
@@ -81,7 +83,7 @@ def count(
     (dimension → column); `columns["count"]` is a column of counts, where a row stands for many trips. Rows with a value
     outside the universe, or with none, are dropped and not spoken of: whether there are any is private. Time stamps fall into
     periods, days or day types as `clock` reads them. With a person as the unit, at most `max_trips` trips of each person are
-    kept, by a key drawn from `entropy`.
+    kept, by a key drawn from `entropy`. With `days`, only the trips of these service days are counted.
 
     An array of a count per trip type is taken as it is (unit: one trip).
     """
@@ -90,10 +92,10 @@ def count(
         return _again(trips, universe, unit)
     if isinstance(trips, np.ndarray):
         return _given(trips, universe, unit)
-    wanted, drawn = wanted_columns(universe, columns, unit), entropy or SystemEntropy()
+    wanted, drawn = wanted_columns(universe, columns, unit, days), entropy or SystemEntropy()
     bounded = isinstance(unit, Person)
     with engine_for(trips).open(trips, wanted) as source:
-        plan = make_plan(source.schema, universe, columns, unit, clock or Clock())
+        plan = make_plan(source.schema, universe, columns, unit, clock or Clock(), days)
         key = draw_key(drawn) if bounded else None
         index, value = ranked(source.count(plan, key), universe, plan)
         facts = source.facts(plan)

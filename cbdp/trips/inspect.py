@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import Universe
-from cbdp.privacy.unit import unit_of
+from cbdp.privacy.unit import RELEASE, unit_of
 from cbdp.trips.clock import Clock
 from cbdp.trips.engines import Source, engine_for
 from cbdp.trips.engines.base import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD, Statuses
@@ -36,6 +36,7 @@ REASONS = {
     OUTSIDE: "outside",  # a time that is in none of the periods or days
 }
 MALFORMED, ZERO, NOBODY, WEIGHTLESS = "malformed", "structural zero", "no person", "not a count"
+UNDATED = "no day"  # nothing tells in which period a trip was made
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,14 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Loads:
-    """How many trips persons have."""
+    """How many trips persons have; with a period, how many in one period, and a person counts once for each."""
 
     persons: int
     trips: int
     quantiles: Mapping[float, int]  # share of persons → they have at most this many trips
     dropped: Mapping[int, int]  # max_trips → trips that it would drop
+    per: str = RELEASE
+    together: int = 0  # trips of all that `apart` drops, whatever max_trips is; `dropped` has them too
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,9 @@ def inspect(
     with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock())
         found = source.statuses(plan)
-        good = (found.axes == COUNTED).all(axis=1) & ~(found.zero | found.nobody | found.weightless)
+        good = (found.axes == COUNTED).all(axis=1) & ~(
+            found.zero | found.nobody | found.weightless | found.undated
+        )
         read = source.rows()
         first, last = (
             (EPOCH + dt.timedelta(days=d) for d in span) if (span := source.span(plan)) else (None, None)
@@ -115,7 +120,7 @@ def inspect(
             first,
             last,
             _by(source, plan, universe),
-            None if plan.bound is None else _loads(*source.loads(plan)),
+            None if plan.bound is None else _loads(unit.per, *source.loads(plan)),
         )
 
 
@@ -135,6 +140,7 @@ def _dropped(
         (ZERO, None, found.zero),
         (NOBODY, person, found.nobody),
         (WEIGHTLESS, weight, found.weightless),
+        (UNDATED, None, found.undated),
     ):
         every.append(Dropped(reason, column, None, int(found.rows[mask].sum())))
     every.append(Dropped(MALFORMED, None, None, read - int(found.rows.sum())))
@@ -154,11 +160,12 @@ def _by(source: Source, plan: CountingPlan, universe: Universe) -> dict[str, tup
     return made
 
 
-def _loads(trips: Ints, persons: Ints) -> Loads:
+def _loads(per: str, trips: Ints, persons: Ints, own: Ints) -> Loads:
     everyone, upto = int(persons.sum()), np.cumsum(persons)
     quantiles = {}
     for share in QUANTILES if everyone else ():
         place = int(np.searchsorted(upto, share * everyone))
         quantiles[share] = int(trips[min(place, len(trips) - 1)])
-    dropped = {most: int((np.maximum(trips - most, 0) * persons).sum()) for most in BOUNDS}
-    return Loads(everyone, int((trips * persons).sum()), quantiles, dropped)
+    together = int((own - trips * persons).sum())
+    dropped = {most: together + int((np.maximum(trips - most, 0) * persons).sum()) for most in BOUNDS}
+    return Loads(everyone, int(own.sum()), quantiles, dropped, per, together)

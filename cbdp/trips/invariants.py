@@ -28,11 +28,15 @@ def check(plan: CountingPlan, facts: Facts) -> None:
         )
     if plan.bound is None:
         return
-    if facts.most_kept is None or facts.allowed is None:
+    if facts.most_kept is None or facts.allowed is None or (plan.bound.apart and facts.most_apart is None):
         raise InvariantError(
             "the engine did not say how many trips of each person it kept: nothing was spent"
         )
     if facts.most_kept > plan.bound.most or facts.kept > facts.allowed:
         raise InvariantError(
             f"more than {plan.bound.most} trips of a person were counted; nothing was spent. Report this, please"
+        )
+    if (facts.most_apart or 0) > 1:
+        raise InvariantError(
+            "two trips of a person were counted that should have been kept apart; nothing was spent. Report this, please"
         )

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import Universe
-from cbdp.privacy.unit import Person, Trip, Unit
+from cbdp.privacy.unit import RELEASE, Person, Trip, Unit
 from cbdp.trips.clock import Clock
 from cbdp.trips.count import count
+from cbdp.trips.days import Days
 from cbdp.trips.engines import engine_for
 from cbdp.trips.engines.duckdb_open import reading
 from cbdp.trips.kinds import Schema
-from cbdp.trips.planning import make_plan, person_column, wanted_columns
+from cbdp.trips.planning import dated_column, day_column, make_plan, person_column, wanted_columns
 from cbdp.trips.ranking import rank
 from cbdp.trips.recount import Recount, can_recount, recount
 
@@ -29,12 +30,17 @@ def schema_of(trips: Any, wanted: Sequence[str] | None = None) -> Schema:
 
 
 def second_count(
-    trips: Any, universe: Universe, *, columns: Mapping[str, str] | None = None, clock: Clock | None = None
+    trips: Any,
+    universe: Universe,
+    *,
+    columns: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    days: Days | None = None,
 ) -> tuple[Ints, Ints]:
     """Trip types with trips, and how many, on a path of its own where that reads such trips; nobody is bounded. Private."""
     if can_recount(trips):
-        return _again(trips, universe, Trip(), columns, clock).counts()
-    found = count(trips, universe, columns=columns, clock=clock)
+        return _again(trips, universe, Trip(), columns, clock, days).counts()
+    found = count(trips, universe, columns=columns, clock=clock, days=days)
     return found.index, found.value
 
 
@@ -45,15 +51,16 @@ def trips_by_person(
     *,
     columns: Mapping[str, str] | None = None,
     clock: Clock | None = None,
+    days: Days | None = None,
 ) -> tuple[NDArray[np.bool_], Ints]:
-    """All trips of persons inside the universe, before bounding: where another person begins, and the trips' types. Private."""
+    """All trips of persons inside the universe, before bounding: where another person (or period) begins, and the trips' types. Private."""
     if can_recount(trips):
-        found = _again(trips, universe, unit, columns, clock)
+        found = _again(trips, universe, unit, columns, clock, days)
         assert found.person is not None
         order = np.lexsort((found.types, found.person))
         return np.diff(found.person[order], prepend=-1) != 0, found.types[order]
-    with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
-        plan = make_plan(source.schema, universe, columns, unit, clock or Clock())
+    with engine_for(trips).open(trips, wanted_columns(universe, columns, unit, days)) as source:
+        plan = make_plan(source.schema, universe, columns, unit, clock or Clock(), days)
         begins, types = [np.empty(0, dtype=bool)], [np.empty(0, dtype=np.int64)]
         for new, flat in source.by_person(plan):
             begins.append(new)
@@ -61,13 +68,46 @@ def trips_by_person(
     return np.concatenate(begins), np.concatenate(types)
 
 
+def loads_of(
+    trips: Any,
+    universe: Universe,
+    unit: Person,
+    *,
+    columns: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+) -> tuple[list[int], list[int]]:
+    """Numbers of trips, and how many persons have each (in one period), kept apart as the unit says and not bounded. Private."""
+    with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
+        many, persons, _ = source.loads(make_plan(source.schema, universe, columns, unit, clock or Clock()))
+    return many.tolist(), persons.tolist()
+
+
 def _again(
-    trips: Any, universe: Universe, unit: Unit, columns: Mapping[str, str] | None, clock: Clock | None
+    trips: Any,
+    universe: Universe,
+    unit: Unit,
+    columns: Mapping[str, str] | None,
+    clock: Clock | None,
+    days: Days | None,
 ) -> Recount:
     """The second count, of trips whose schema has been checked; what cannot be read is one error that quotes nothing."""
-    with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
-        make_plan(source.schema, universe, columns, unit, clock or Clock())
+    with engine_for(trips).open(trips, wanted_columns(universe, columns, unit, days)) as source:
+        make_plan(source.schema, universe, columns, unit, clock or Clock(), days)
         label = source.schema.label
-    person = person_column(unit.column, columns or {}, universe) if isinstance(unit, Person) else None
+    person = day = None
+    if isinstance(unit, Person):
+        person = person_column(unit.column, columns or {}, universe)
+        day = None if unit.per == RELEASE else day_column(columns or {}, universe, unit)
+    dated = None if days is None else dated_column(columns or {}, universe)
     with reading(label, ": it is damaged, or not whole"):
-        return recount(trips, universe, columns=columns, clock=clock, person=person)
+        return recount(
+            trips,
+            universe,
+            columns=columns,
+            clock=clock,
+            person=person,
+            per=unit.per,
+            day=day,
+            days=days,
+            dated=dated,
+        )

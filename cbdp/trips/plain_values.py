@@ -118,9 +118,22 @@ def number_of(value: Any, known: dict[bytes, int]) -> int | None:
 # Times
 
 
+def day_of(value: Any, clock: Clock) -> dt.date | None:
+    """The service day that a value tells."""
+    return None if isinstance(value, bytes) else _moment(value, clock, "day")[0]
+
+
+def _served(moment: Moment, clock: Clock) -> Moment:
+    """An instant's day, by when the service day begins."""
+    day, second = moment
+    if day is None or second is None or second >= clock.first_second:
+        return moment
+    return day - dt.timedelta(days=1), second
+
+
 def _moment(value: Any, clock: Clock, need: str) -> Moment:
     if isinstance(value, Stamp):
-        return _local(value.micros, clock.timezone or value.zone)
+        return _served(_local(value.micros, clock.timezone or value.zone), clock)
     if isinstance(value, DayNumber):
         return _day(value.number), None
     if isinstance(value, Second):
@@ -146,7 +159,9 @@ def _moment(value: Any, clock: Clock, need: str) -> Moment:
 def _read(value: Any, form: str | Written, clock: Clock) -> Moment | None:
     if isinstance(form, str):
         whole = _whole(value)
-        return None if whole is None else _local(whole * 10**6 // EPOCHS[form], clock.timezone)
+        return (
+            None if whole is None else _served(_local(whole * 10**6 // EPOCHS[form], clock.timezone), clock)
+        )
     found = re.fullmatch(form.pattern, value if isinstance(value, str) else str(_whole(value)))
     if found is None:
         return None
@@ -161,7 +176,7 @@ def _read(value: Any, form: str | Written, clock: Clock) -> Moment | None:
     if not form.timed:
         return _day((day - EPOCH.date()).days), None
     micros = ((day - EPOCH.date()).days * 86400 + second - _offset(part.get("z", ""))) * 10**6
-    return _local(micros, clock.timezone)
+    return _served(_local(micros, clock.timezone), clock)
 
 
 def _hour(part: Mapping[str, str]) -> int:

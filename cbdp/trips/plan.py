@@ -9,7 +9,9 @@ is the same for every engine, and whole numbers and bytes throughout, so that en
                 a way and compared as bytes, whole numbers or doubles, so that a row finds at most one code; no code: dropped
     4 zeros     rows at public structural zeros are dropped: before bounding; without a bound by the driver, after grouping
     5 weigh     with a weight, the row stands for that many trips; what is not a whole number of at least 0 is dropped
-    6 bound     with a person, rows without one are dropped, and at most `most` trips of each are kept (cbdp.trips.tickets)
+    6 bound     with a person, rows without one are dropped, and at most `most` trips of each are kept (cbdp.trips.tickets); with a
+                period, rows without one are dropped too, and `most` trips are kept of each person in each period; with `apart`, one at
+                most of each person, period and combination of these axes' codes, before the others are counted
     7 group     `flat`, the place of the codes in the product of the axes, with its number of trips
 
 Only (flat, n) comes back. docs/counting.md has the rules in full, and the proof that the bound holds.
@@ -65,6 +67,7 @@ class Moment:
     field: int
     forms: tuple[Form, ...]
     zone: str | None  # instants are shown in this zone of the plan; None: as they stand, or UTC
+    starts: int = 0  # the second at which a day begins: what is earlier belongs to the day before
 
 
 By = Literal["bytes", "whole", "dotted", "real", "truth", "second", "day"]
@@ -111,12 +114,24 @@ class Zeros:
     out: bool
 
 
+@dataclass(frozen=True, eq=False)
+class Within:
+    """The period of a row, by its code at an axis of dates, or by the day of a moment. What is not among the keys has none: dropped."""
+
+    axis: int | None
+    moment: int | None
+    keys: Ints = field(repr=False)  # codes, or days since 1970
+    periods: Ints = field(repr=False)
+
+
 @dataclass(frozen=True)
 class Bound:
-    """At most `most` trips of each person are kept."""
+    """At most `most` trips of each person are kept, or of each person in each period."""
 
     person: int  # field
     most: int
+    within: Within | None = None
+    apart: tuple[int, ...] = ()  # axes
 
 
 @dataclass(frozen=True)

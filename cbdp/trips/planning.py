@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe
+from cbdp.features.calendar import dates_of, day_dimension, period_of
 from cbdp.parts import did_you_mean
-from cbdp.privacy.unit import Person, Unit
+from cbdp.privacy.unit import RELEASE, Person, Unit
 from cbdp.trips.clock import Clock
+from cbdp.trips.days import NAME, Days
 from cbdp.trips.kinds import (
     NOTHING,
     REAL,
@@ -24,26 +29,35 @@ from cbdp.trips.kinds import (
     kind_of,
     plain_kind,
 )
-from cbdp.trips.plan import Axis, Bound, CountingPlan, Field, Form, Moment, Way, Zeros
+from cbdp.trips.plan import Axis, Bound, CountingPlan, Field, Form, Moment, Way, Within, Zeros
 from cbdp.trips.ways import moment_forms, refusal, time_way, value_ways
-from cbdp.trips.zones import zone_of
+from cbdp.trips.zones import EPOCH, FIRST_DAY, LAST_DAY, zone_of
 
-PERSON, COUNT = "person", "count"  # what `columns` may name besides the dimensions
+Ints = NDArray[np.int64]
+
+PERSON, COUNT, DAY = "person", "count", "day"  # what `columns` may name besides the dimensions
 
 
 def make_plan(
-    schema: Schema, universe: Universe, columns: Mapping[str, str] | None, unit: Unit, clock: Clock
+    schema: Schema,
+    universe: Universe,
+    columns: Mapping[str, str] | None,
+    unit: Unit,
+    clock: Clock,
+    days: Days | None = None,
 ) -> CountingPlan:
-    """What to ask the engine for."""
+    """What to ask the engine for: about all rows, or those of some days."""
     names = columns or {}
     check_keys(names, universe)
     making = _Making(schema, clock)
     axes = tuple(making.axis(n, names.get(n, n), d) for n, d in universe.dimensions.items())
+    if days is not None:
+        axes += (making.restriction(days, dated_column(names, universe)),)
     bound = None
     if isinstance(unit, Person):
         column = person_column(unit.column, names, universe)
         check_person(schema, column)
-        bound = Bound(making.place(column), unit.max_trips)
+        bound = making.bound(column, unit, universe, names)
     counts = weight_column(names, universe)
     weight = None
     if counts is not None:
@@ -60,19 +74,25 @@ def make_plan(
     )
 
 
-def wanted_columns(universe: Universe, columns: Mapping[str, str] | None, unit: Unit) -> list[str]:
+def wanted_columns(
+    universe: Universe, columns: Mapping[str, str] | None, unit: Unit, days: Days | None = None
+) -> list[str]:
     """The columns that a count reads."""
     names = columns or {}
     wanted = [names.get(n, n) for n in universe.dimensions]
     if isinstance(unit, Person):
         wanted.append(person_column(unit.column, names, universe))
+        if unit.per != RELEASE:
+            wanted.append(day_column(names, universe, unit))
+    if days is not None:
+        wanted.append(dated_column(names, universe))
     weight = weight_column(names, universe)
     return list(dict.fromkeys([*wanted, *([] if weight is None else [weight])]))
 
 
 def check_keys(columns: Mapping[str, str], universe: Universe) -> None:
     """Refuse a name in `columns` that nothing would read: a misspelt `count` must not turn a weight into 1."""
-    known = [*universe.dimensions, PERSON, COUNT]
+    known = list(dict.fromkeys([*universe.dimensions, PERSON, COUNT, DAY]))
     for name in columns:
         if name not in known:
             raise InputError(f"columns name {name!r}, which is no dimension: {did_you_mean(name, known)}")
@@ -89,6 +109,62 @@ def person_column(named: str, columns: Mapping[str, str], universe: Universe) ->
     raise InputError(
         f"columns say that the person is in {stated!r}, the unit says {named!r}: make them agree"
     )
+
+
+def day_column(columns: Mapping[str, str], universe: Universe, unit: Person) -> str:
+    """The column that tells in which period of the unit a trip was made."""
+    found = _dated(columns, universe)
+    if found is None:
+        raise InputError(
+            f"the unit protects one {unit.per} of a person, and nothing says on which day a trip was made: name a column "
+            'with the day in columns["day"], or protect a person per release'
+        )
+    return found
+
+
+def dated_column(columns: Mapping[str, str], universe: Universe) -> str:
+    """The column that tells in which period of a series a trip was made."""
+    found = _dated(columns, universe)
+    if found is None:
+        raise InputError(
+            "a release of a series counts the trips of some days, and nothing says on which day a trip was made: "
+            'name a column with the day in columns["day"]'
+        )
+    return found
+
+
+def _dated(columns: Mapping[str, str], universe: Universe) -> str | None:
+    """The column that tells on which day a trip was made: that of the dimension of days, else `columns["day"]`, else that of the periods."""
+    named = day_dimension(universe.dimensions)
+    if named is not None:
+        return columns.get(named, named)
+    if DAY in columns:
+        return columns[DAY]
+    timed = [name for name, dimension in universe.dimensions.items() if dimension.edges is not None]
+    return columns.get(timed[0], timed[0]) if timed else None
+
+
+def apart_axes(unit: Person, universe: Universe) -> tuple[int, ...]:
+    """The axes that tell slots apart: the dimension that `apart` names, and that of days where there is one."""
+    if unit.apart is None:
+        return ()
+    if unit.apart not in universe.dimensions:
+        raise InputError(
+            f"trips of a person are kept apart by {unit.apart!r}, which is no dimension: "
+            f"{did_you_mean(unit.apart, list(universe.dimensions))}"
+        )
+    named = {unit.apart, day_dimension(universe.dimensions)}
+    return tuple(a for a, name in enumerate(universe.dimensions) if name in named)
+
+
+def check_unit(
+    schema: Schema, universe: Universe, columns: Mapping[str, str], unit: Person, clock: Clock, key: str
+) -> None:
+    """Refuse a unit whose period no column tells ("per"), or that keeps trips apart by what is no dimension ("apart")."""
+    if key == "apart":
+        apart_axes(unit, universe)
+    elif unit.per != RELEASE:
+        _Making(schema, clock).within(unit, universe, columns)
 
 
 def weight_column(columns: Mapping[str, str], universe: Universe) -> str | None:
@@ -127,6 +203,14 @@ def zeros_of(universe: Universe) -> tuple[Zeros, ...]:
     return tuple(found)
 
 
+@cache
+def days_by_period(per: str) -> tuple[Ints, Ints]:
+    """Every day since 1970 of our calendar, and the number of its period."""
+    days = np.arange(FIRST_DAY, LAST_DAY, dtype=np.int64)
+    periods = [period_of(EPOCH + dt.timedelta(days=int(day)), per) for day in days]
+    return days, np.array(periods, dtype=np.int64)
+
+
 @dataclass
 class _Making:
     """A plan in the making: fields and moments are shared by the axes that need them."""
@@ -155,6 +239,41 @@ class _Making:
             raise refusal(column, plain_kind(self.schema.kinds[column]), dimension)
         return Axis(name, len(dimension), place, tuple(ways))
 
+    def restriction(self, days: Days, column: str) -> Axis:
+        place = self.place(column)
+        if self.fields[place].kind.name == NOTHING:
+            return Axis(NAME, 1, place, ())
+        forms = moment_forms(self.fields[place].kind, self.clock, need="day")
+        if not any(form.gives in ("stamp", "epoch", "date") for form in forms):
+            raise InputError(
+                f"a release of a series counts the trips of some days, and column {column!r} tells no dates: name a column "
+                'with the day in columns["day"]'
+            )
+        return days.axis(place, self._moment(place, forms))
+
+    def bound(self, person: str, unit: Person, universe: Universe, columns: Mapping[str, str]) -> Bound:
+        within = None if unit.per == RELEASE else self.within(unit, universe, columns)
+        return Bound(self.place(person), unit.max_trips, within, apart_axes(unit, universe))
+
+    def within(self, unit: Person, universe: Universe, columns: Mapping[str, str]) -> Within:
+        """By the code where the universe lists dates, so that a trip is bounded on the day on which it is counted; else by the day itself."""
+        named = day_dimension(universe.dimensions)
+        dates = None if named is None else dates_of(universe.dimensions[named])
+        if named is not None and dates is not None:
+            periods = np.array([period_of(d, unit.per) for d in dates], dtype=np.int64)
+            axis = list(universe.dimensions).index(named)
+            return Within(axis, None, np.arange(len(dates), dtype=np.int64), periods)
+        column = day_column(columns, universe, unit)
+        place = self.place(column)
+        forms = moment_forms(self.fields[place].kind, self.clock, need="day")
+        known = named is None or time_way(named, universe.dimensions[named], self.clock) is not None
+        if not known or (not forms and self.fields[place].kind.name != NOTHING):
+            raise InputError(
+                f"the unit protects one {unit.per} of a person, and column {column!r} tells no dates: name a column with the day in "
+                'columns["day"], list dates in the universe, or protect a person per release'
+            )
+        return Within(None, self._moment(place, forms), *days_by_period(unit.per))
+
     def _by_time(self, name: str, dimension: Dimension, place: int) -> list[Way]:
         found = time_way(name, dimension, self.clock)
         if found is None:
@@ -168,9 +287,9 @@ class _Making:
         for n, moment in enumerate(self.moments):
             if moment.field == place:
                 forms = tuple(dict.fromkeys([*moment.forms, *forms]))
-                self.moments[n] = Moment(place, forms, self._zone(place, forms))
+                self.moments[n] = Moment(place, forms, self._zone(place, forms), self.clock.first_second)
                 return n
-        self.moments.append(Moment(place, forms, self._zone(place, forms)))
+        self.moments.append(Moment(place, forms, self._zone(place, forms), self.clock.first_second))
         return len(self.moments) - 1
 
     def _zone(self, place: int, forms: tuple[Form, ...]) -> str | None:

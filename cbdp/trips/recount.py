@@ -14,11 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import Universe
+from cbdp.features.calendar import dates_of, day_dimension, period_of
+from cbdp.privacy.unit import RELEASE
 from cbdp.trips import files
 from cbdp.trips.clock import Clock
-from cbdp.trips.plain_values import MOST, DayNumber, Second, Stamp, coder, number_of, weight
+from cbdp.trips.days import Days
+from cbdp.trips.plain_values import MOST, DayNumber, Second, Stamp, coder, day_of, number_of, weight
 
 Ints = NDArray[np.int64]
+
+LONG_AGO = 10**6  # days
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +34,7 @@ class Recount:
     weight: Ints = field(repr=False)
     person: Ints | None = field(
         default=None, repr=False
-    )  # a number for each person, where a column tells them apart
+    )  # a number for each person (and period), where a column tells them apart
 
     def counts(self) -> tuple[Ints, Ints]:
         """Trip types with trips, ascending, and how many; nobody is bounded."""
@@ -40,8 +45,9 @@ class Recount:
 
 
 def can_recount(trips: Any) -> bool:
-    """Whether this path reads such trips: files, and tables in memory, but nothing that can be read only once."""
+    """Whether this path reads such trips: files, and tables in memory, but nothing that can be read only once, or lies on a cluster."""
     arrow = hasattr(trips, "__arrow_c_stream__") and not hasattr(trips, "read_next_batch")
+    arrow = arrow and type(trips).__module__.partition(".")[0] != "pyspark"
     return files.are_files(trips) or isinstance(trips, Mapping) or hasattr(trips, "iloc") or arrow
 
 
@@ -52,8 +58,15 @@ def recount(
     columns: Mapping[str, str] | None = None,
     clock: Clock | None = None,
     person: str | None = None,
+    per: str = RELEASE,
+    day: str | None = None,
+    days: Days | None = None,
+    dated: str | None = None,
 ) -> Recount:
-    """All rows inside the universe; with a person's column, those of somebody."""
+    """All rows inside the universe; with a person's column, those of somebody; by a period, those whose `day` column tells it.
+
+    With `days`, those of these service days, as the column `dated` tells.
+    """
     names = columns or {}
     weights = None if "count" in universe.dimensions else names.get("count")
     wanted = [names.get(n, n) for n in universe.dimensions]
@@ -62,16 +75,43 @@ def recount(
     known: list[dict[Any, int]] = [{} for _ in [*read, weights]]
     who: dict[bytes, int] = {}
     found: list[list[Ints]] = [[np.empty(0, dtype=np.int64)] for _ in range(3)]
-    for batch in _batches(trips, list(dict.fromkeys([*wanted, *filter(None, (weights, person))]))):
+    when = None if day is None else _period(universe, names, day, per, clock or Clock(), typed=typed)
+    pairs: dict[tuple[int, int], int] = {}
+    for batch in _batches(
+        trips, list(dict.fromkeys([*wanted, *filter(None, (weights, person, day, dated))]))
+    ):
         codes = [_each(batch[c], f, k) for c, f, k in zip(wanted, read, known[:-1], strict=True)]
         rank = universe.rank_codes(codes)
         times = _each(batch[weights], weight, known[-1]) if weights else np.ones_like(rank)
         own = _each(batch[person], lambda v: number_of(v, who), {}) if person else np.zeros_like(rank)
+        if when is not None and day is not None:
+            period = _each(batch[day], when, {})
+            both = zip(own.tolist(), period.tolist(), strict=True)
+            own = np.array([-1 if min(p) < 0 else pairs.setdefault(p, len(pairs)) for p in both], np.int64)
         inside = (rank >= 0) & (times >= 0) & (own >= 0)
+        if days is not None and dated is not None:
+            inside &= _each(batch[dated], _among(days, clock or Clock()), {}) >= 0
         for part, column in zip(found, (rank, times, own), strict=True):
             part.append(column[inside])
     types, trips_each, persons = map(np.concatenate, found)
     return Recount(types, trips_each, persons if person else None)
+
+
+def _among(days: Days, clock: Clock) -> Callable[[Any], int | None]:
+    """0 for a value that tells one of these days, else nothing."""
+    return lambda v: 0 if (d := day_of(v, clock)) is not None and days.first <= d <= days.last else None
+
+
+def _period(
+    universe: Universe, names: Mapping[str, str], column: str, per: str, clock: Clock, *, typed: bool
+) -> Callable[[Any], int | None]:
+    """The number of the period that a value of the day's column tells, counted from long ago so that none is negative."""
+    named = day_dimension(universe.dimensions)
+    dates = None if named is None else dates_of(universe.dimensions[named])
+    if named is None or dates is None or names.get(named, named) != column:
+        return lambda v: None if (d := day_of(v, clock)) is None else LONG_AGO + period_of(d, per)
+    code = coder(universe.dimensions[named], clock, typed=typed)
+    return lambda v: None if (c := code(v)) is None else LONG_AGO + period_of(dates[c], per)
 
 
 # Reading

@@ -20,8 +20,13 @@ def draw_key(source: Entropy) -> bytes:
     return source.words(KEY_BYTES // 8, 64).tobytes()
 
 
-def message(key: bytes, j: int, person: bytes) -> bytes:
+def message(
+    key: bytes, j: int, person: bytes, *, period: int | None = None, slot: int | None = None
+) -> bytes:
     r"""The bytes that are hashed, exactly: the key's 32 bytes, ":", j in decimal digits, ":", the person's bytes.
+
+    Where persons are bounded in periods, j counts the trips of a person in a period, and "/" with the period's number follows it. While one trip
+    of each slot is chosen (`apart`), j counts the trips of a person in a slot of a period, and "+" with the slot's number follows.
 
     The person's bytes are, by what the column holds:
         text            its UTF-8 bytes as stored (no collation, no trimming, no change of case); empty text is nobody
@@ -33,9 +38,11 @@ def message(key: bytes, j: int, person: bytes) -> bytes:
     >>> message(b"k" * 32, 12, b"card 7")
     b'kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk:12:card 7'
     """
-    return b"%b:%d:%b" % (key, j, person)
+    within = b"" if period is None else b"/%d" % period
+    among = b"" if slot is None else b"+%d" % slot
+    return b"%b:%d%b%b:%b" % (key, j, within, among, person)
 
 
-def ticket(key: bytes, j: int, person: bytes) -> str:
+def ticket(key: bytes, j: int, person: bytes, *, period: int | None = None, slot: int | None = None) -> str:
     """The ticket of a person's trip number j: 64 hexadecimal digits in small letters, compared as text."""
-    return hashlib.sha256(message(key, j, person)).hexdigest()
+    return hashlib.sha256(message(key, j, person, period=period, slot=slot)).hexdigest()

@@ -208,7 +208,7 @@ def test_all_of_epsilon_is_spent_without_delta(small: Demand, budget: str) -> No
     """On the levels below the total, which is public when one trip replaces another."""
     dag = ours.features(small)
     made = ours.mechanism(dag, small.total, "0.1", budget)
-    assert sum(a.epsilon for a in made.answers()) == Fraction(1, 10)
+    assert sum(a.share for a in made.answers()) == Fraction(1, 10)
     assert made.claim().cost.delta == 0
     assert "total" not in [a.feature for a in made.answers()]
     assert made.unit.sensitivity == 2

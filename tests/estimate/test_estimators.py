@@ -136,7 +136,7 @@ def test_a_mechanism_takes_it(row: Row) -> None:
     estimator = ESTIMATORS.get(row.estimator)
     made = ConstraintBased(DAG, 1, estimator=row.estimator, budget="leaves")
     assert made.rounding == "nearest"
-    tables = 1 - {a.feature: a.epsilon for a in made.answers()}[SINGLETON]
+    tables = 1 - {a.feature: a.share for a in made.answers()}[SINGLETON]
     assert float(tables) == pytest.approx(0.02 if estimator.expects else 0.1)
     release = made.simulate(COUNTS, 3)
     assert release.recipe.estimator == estimator.name

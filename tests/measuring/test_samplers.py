@@ -208,7 +208,9 @@ def test_each_law_has_its_sampler():
     for name in ("geometric", "rounded"):
         law = law_of(name, Fraction(7, 3))
         assert sampler_of(law).law == law
-    with pytest.raises(InputError, match="'laplace' is never drawn here: use geometric or rounded"):
+    with pytest.raises(
+        InputError, match="'laplace' is never drawn here: use geometric or gaussian or rounded"
+    ):
         sampler_of(law_of("laplace", 1.0))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -27,25 +29,47 @@ from sparse_twin import (
 
 from cbdp.measuring.sparse import SparseAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
+from cbdp.privacy.laws import Law
+from cbdp.privacy.laws.gaussian import Gaussian
+
+BOTH = pytest.mark.parametrize("law", [LAW.law, Gaussian(Fraction(13, 5))], ids=lambda law: law.name)
 
 
 @pytest.mark.slow
-def test_revealed_as_if_all_had_been_noised() -> None:
+@BOTH
+def test_revealed_as_if_all_had_been_noised(law: Law) -> None:
     """Under floors that follow what is revealed, 20,000 runs and the twin's cannot be told apart."""
-    assert least_p(revealed(sparse(RUNS, 2), RUNS), twin()) > ALPHA
+    assert least_p(revealed(sparse(RUNS, 2, law=law), RUNS), twin(law)) > ALPHA
 
 
 @pytest.mark.slow
-def test_the_twin_is_like_another_twin() -> None:
+@BOTH
+def test_the_twin_is_like_another_twin(law: Law) -> None:
     """The comparison itself raises no false alarm."""
-    assert least_p(revealed(dense(RUNS, 3), RUNS), twin()) > ALPHA
+    assert least_p(revealed(dense(RUNS, 3, law), RUNS), twin(law)) > ALPHA
 
 
 @pytest.mark.slow
+@BOTH
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_mutant_of_the_law_is_caught(mutant: type[SparseAnswer]) -> None:
+def test_mutant_of_the_law_is_caught(mutant: type[SparseAnswer], law: Law) -> None:
     """The same comparison finds each mutant out, with a fifth of the runs."""
-    assert least_p(revealed(sparse(FEWER, 4, mutant), FEWER), twin()) < ALPHA
+    assert least_p(revealed(sparse(FEWER, 4, mutant, law), FEWER), twin(law)) < ALPHA
+
+
+@pytest.mark.slow
+def test_the_wrong_law_above_floors_is_caught() -> None:
+    """Hits as the discrete Gaussian law has them, and values above them as the geometric one: the comparison sees it."""
+    law = Gaussian(Fraction(13, 5))
+
+    class Mixed(SparseAnswer):
+        def _excess(self, n: int, low: int, high: int) -> np.ndarray:
+            own, self._sampler = self._sampler, LAW
+            drawn = super()._excess(n, low, high)
+            self._sampler = own
+            return drawn
+
+    assert least_p(revealed(sparse(FEWER, 4, Mixed, law), FEWER), twin(law)) < ALPHA
 
 
 def end_to_end(kind: type[SparseAnswer], runs: int) -> float:

@@ -135,7 +135,7 @@ def replayed(kind: type[Watched], how: str, seed: int) -> bool:
     scale = Fraction(first.noise.scale)
     answer = answer_of(kind, counts, features, scale, InsecureSeededEntropy(seed))
     estimate = post_process(features, [*answers, answer], estimator="projection")
-    again = Dense(features, embedded(answer, how, seed), scale)
+    again = Dense(features, embedded(answer, how, seed), Geometric(scale))
     other = post_process(features, [*answers, again], estimator="projection")
     assert len(answer.floors) > 1, "floors were never lowered"
     same = len(answer.floors) == len(again.floors)
@@ -208,7 +208,7 @@ def test_same_answer_whatever_lies_below_the_floors(
     case, weights, variances = one_leaf_weight(case, "inverse-variance" if by_variance else "", scale)
     dag = case.dag()
     others = measured(case, dag, variances)
-    leaves = Dense(dag, leaf_values(case, dag), scale)
+    leaves = Dense(dag, leaf_values(case, dag), Geometric(scale))
     found = post_process(dag, [*others, leaves], weights=weights)
     assert found.solution.kkt_residual <= 1e-9
     whole = embedded(leaves, how, seed)
@@ -233,7 +233,7 @@ def test_same_answer_whatever_lies_below_the_floors(
 def test_exact_count_of_which_no_leaf_exceeds_the_first_floor() -> None:
     """An exact count lowers the floors until it can be met."""
     dag = FeatureDag(Universe(stop=["A", "B"]), [])
-    leaves = Dense(dag, np.array([-3, -5]), Fraction(1000))
+    leaves = Dense(dag, np.array([-3, -5]), Geometric(Fraction(1000)))
     exact = Measurement("total", np.array([4.0]))
     found = post_process(dag, [exact, leaves], weights={"total": np.inf})
     np.testing.assert_allclose(found.counts("singleton"), [3, 1], atol=1e-9)

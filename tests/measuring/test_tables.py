@@ -38,8 +38,9 @@ def test_ties_lead_beyond_the_table_and_on():
         exp_power(Fraction(1, 3)),
         0,
         tables.Table(Thresholds(exp_power(Fraction(1, 3)), 1, 4, signed=True), 8),
-        True,
-        None,
+        restarts=True,
+        width=None,
+        signed=True,
     )
     values = short.draw(100_000, InsecureSeededEntropy(9))
     beyond = np.abs(values) >= 2

@@ -109,7 +109,7 @@ def test_bad_settings_are_refused() -> None:
         StabilityHistogram(TINY, 1, delta=1)
     with pytest.raises(InputError, match="delta is 0"):
         StabilityHistogram(TINY, 1, delta=0)
-    with pytest.raises(InputError, match="unknown law"):
+    with pytest.raises(InputError, match="unknown noise law 'gauss': did you mean 'gaussian'"):
         Laplace(TINY, 1, law="gauss")
     with pytest.raises(InputError, match="zeros"):
         ThresholdLaplace(TINY, 1, zeros="kept")

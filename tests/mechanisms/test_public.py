@@ -36,7 +36,7 @@ def test_public_counts_are_met_at_no_cost(kind: str, what: str, tmp_path: Path) 
     mechanism = ConstraintBased(DAG, 1, public=public, **KINDS[kind])
     release = mechanism.simulate(COUNTS, 4).with_intervals()
     assert not {a.feature for a in mechanism.answers()} & set(public)
-    assert sum(a.epsilon for a in mechanism.answers()) == 1
+    assert sum(a.share for a in mechanism.answers()) == 1
     assert not {m.feature for m in release.measurements} & set(public)
     for name, counts in public.items():
         assert release.counts(name).tolist() == counts
@@ -69,7 +69,7 @@ def test_public_counts_are_met_whatever_rounding_cannot_keep(names: list[str], p
 def test_a_table_makes_what_it_adds_up_to_public() -> None:
     """Total and times follow from zones and times: all of ε is left for trip types."""
     mechanism = ConstraintBased(DAG, 1, public={"zone": TRUTH["zone"]})
-    assert [(a.feature, a.epsilon) for a in mechanism.answers()] == [("singleton", 1)]
+    assert [(a.feature, a.share) for a in mechanism.answers()] == [("singleton", 1)]
     assert set(mechanism.recipe.public) == {"total", "time", "zone"}
     release = mechanism.simulate(COUNTS, 1)
     assert release.counts("time").tolist() == TRUTH["time"]

@@ -26,6 +26,8 @@ from cbdp.mechanisms import (
     ThresholdLaplace,
     of,
 )
+from cbdp.mechanisms.either_law import EitherLaw
+from cbdp.privacy.composition import amount_of
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.measurement import Measurement
 from cbdp.privacy.unit import Trip
@@ -63,6 +65,16 @@ MADE: dict[str, Callable[[], Mechanism]] = {
     "public, sparse": lambda: ConstraintBased(
         DAG, "0.5", preset="paper", sparse=True, public={"total": sum(TIMES)}
     ),
+    "gaussian": lambda: ConstraintBased(DAG, rho="1/8", law="gaussian"),
+    "gaussian, sparse": lambda: ConstraintBased(DAG, 1, law="gaussian", delta="1e-6", sparse=True),
+    "gaussian, projection": lambda: ConstraintBased(DAG, rho=0.1, law="gaussian", preset="paper", delta=1e-9),
+    "gaussian, replaced": lambda: ConstraintBased(
+        DAG, rho="1/2", unit=Trip("replace"), law="gaussian", target={"zone": 2, SINGLETON: 1}
+    ),
+    "gaussian, leaves": lambda: ConstraintBased(DAG, rho="1/2", law="gaussian", budget="leaves"),
+    "hierarchical, gaussian": lambda: Hierarchical(DAG, rho="1/3", law="gaussian"),
+    "laplace, gaussian": lambda: Laplace(DAG, rho="1/3", law="gaussian"),
+    "laplace, gaussian, sparse": lambda: Laplace(DAG, rho=2, law="gaussian", sparse=True),
     "hierarchical": lambda: Hierarchical(DAG, 1),
     "hierarchical, root": lambda: Hierarchical(DAG, 1, levels=["zone"], root=True, prune=False),
     "laplace": lambda: Laplace(DAG, 1),
@@ -188,9 +200,19 @@ def test_answers_are_planned_before_data_is_seen(kind: str) -> None:
     assert {m.feature for m in given} == set(planned)
     for m in given:
         assert m.noise == planned[m.feature].law
-        assert planned[m.feature].law.cost(mechanism.unit.sensitivity) == planned[m.feature].epsilon
-    assert sum(a.epsilon for a in planned.values()) == mechanism.epsilon == mechanism.claim().cost.epsilon
-    assert sum((a.delta for a in planned.values()), Fraction(0)) == mechanism.claim().cost.delta
+        cost, share = planned[m.feature].law.cost(mechanism.change(m.feature)), planned[m.feature].share
+        if isinstance(mechanism, EitherLaw):  # others publish tables, and no measurements
+            assert (m.epsilon, m.rho) == ((share, None) if mechanism.currency == "epsilon" else (None, share))
+        # scales in ρ are rounded up to twelve digits: the noise costs no more than it was bought with, and hardly less
+        assert (
+            cost == share
+            if mechanism.currency == "epsilon"
+            else share * (1 - Fraction(1, 10**10)) <= cost <= share
+        )
+    assert sum(a.share for a in planned.values()) == mechanism.amount == amount_of(mechanism.claim().cost)
+    assert mechanism.epsilon == mechanism.claim().cost.epsilon
+    if mechanism.currency == "epsilon":
+        assert sum((a.delta for a in planned.values()), Fraction(0)) == mechanism.claim().cost.delta
 
 
 def test_floors_that_were_asked_for_are_published() -> None:

@@ -39,7 +39,7 @@ def test_an_old_release_is_loaded_and_audited_with_its_own_shares(
     again = of(loaded)
     assert again.recipe.settings["budget"] == "balanced"
     assert again.answers() == wanted
-    assert {a.epsilon for a in wanted if a.feature != SINGLETON} == {Fraction(6, 25)}
+    assert {a.share for a in wanted if a.feature != SINGLETON} == {Fraction(6, 25)}
     assert again.answers() != cbdp.ConstraintBased(DAG, 2).answers()
     inside = again.intervals(loaded, 0.5, features=["time"], runs=20)["time"]
     assert (inside.low <= inside.high).all()

@@ -162,7 +162,7 @@ MECHANISM = Added(MECHANISMS, "even", """
             return Claim(self.unit, Spend(self.table, self.epsilon))
 
         def answers(self):
-            law = Geometric.costing(self.epsilon, self.unit.sensitivity)
+            law = Geometric.costing(self.epsilon, self.change("singleton"))
             return (PlannedAnswer(self.table, self.epsilon, law),)
 
         def measure(self, counts, entropy):
@@ -241,7 +241,7 @@ def test_a_budget_by_name(site: Path, tmp_path: Path) -> None:
     assert {m.feature: m.epsilon for m in measured} == given
     again(release, tmp_path / "made")
     plan = plan_of(write_city(tmp_path), ("epsilon = 1.0", 'epsilon = 1.0\nbudget = "doubling"'))
-    assert [a.epsilon for a in plan.mechanism.answers()] == [Fraction(2**n, 31) for n in range(5)]
+    assert [a.share for a in plan.mechanism.answers()] == [Fraction(2**n, 31) for n in range(5)]
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -74,10 +74,11 @@ def test_a_specialist_spends_all_on_one_feature() -> None:
 
 def test_nothing_is_bought_for_nothing() -> None:
     """A part of 0 has precision 0, whatever the law; and precision grows with the part."""
-    for law in ("geometric", "rounded", "laplace"):
-        found = model(DAG, LEVELS, Fraction(1, 3), DemandFacts(law=law)).precision(np.arange(11) / 10)
-        assert found[0] == 0
-        assert (np.diff(found) > 0).all()
+    for law in ("geometric", "gaussian", "rounded", "laplace"):
+        part = np.repeat(np.arange(11)[:, None] / 10, len(LEVELS), axis=1)
+        found = model(DAG, LEVELS, Fraction(1, 3), DemandFacts(law=law)).precision(part)
+        assert (found[0] == 0).all()
+        assert (np.diff(found, axis=0) > 0).all()
 
 
 @pytest.mark.parametrize("budget", ["tables", "balanced"])
@@ -85,7 +86,7 @@ def test_simulated_errors_are_as_predicted(budget: str) -> None:
     """Where no count is near 0 the estimates are least squares: over 40 simulated releases the errors are the model's."""
     truth = np.random.default_rng(2).poisson(500.0, UNIVERSE.size)
     made = cbdp.ConstraintBased(DAG, 1, budget=budget, estimator="projection", weights="inverse-variance")
-    stated = expected_errors(DAG, {a.feature: a.epsilon for a in made.answers()})
+    stated = expected_errors(DAG, {a.feature: a.share for a in made.answers()})
     counts = cbdp.count(truth, UNIVERSE)
     off: dict[str, list[float]] = {name: [] for name in DAG.features}
     for seed in range(40):

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
+
+from cbdp.errors import BudgetError
+from cbdp.privacy.accounting import epsilon_of
 from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Parallel, Sequential, Spend, spends_of
+from cbdp.privacy.composition import (
+    Parallel,
+    RhoSpend,
+    Sequential,
+    Spend,
+    Stated,
+    amount_of,
+    part_of,
+    spends_of,
+)
 from cbdp.privacy.unit import Trip
 
 
@@ -41,3 +54,36 @@ def test_a_claim_says_what_it_holds_for() -> None:
     assert str(Claim(Trip(), pure)).startswith("ε-DP for")
     assert str(Claim(Trip(), loose)).startswith("(ε, δ)-DP for")
     assert str(Claim(Trip(), pure, False, "zeros are skipped")).endswith("for any ε: zeros are skipped")
+
+
+def test_rho_adds_up_and_is_stated_once() -> None:
+    """Answers in ρ add up; disjoint parts do not; a pure ε among them enters as ε²/2; stated, it has an ε at its δ."""
+    tables = Sequential(tuple(RhoSpend(n, Fraction(1, 10)) for n in "abcde"), "features")
+    assert (tables.rho, tables.currency, tables.delta) == (Fraction(1, 2), "rho", 0)
+    assert Parallel((tables, RhoSpend("f", Fraction(2)))).rho == 2
+    mixed = Sequential((tables, Spend("choice", Fraction(1, 5))))
+    assert (mixed.rho, mixed.currency) == (Fraction(1, 2) + Fraction(1, 50), "rho")
+    stated = Stated(tables, Fraction(1, 10**6))
+    assert (stated.rho, stated.epsilon, stated.delta) == (
+        Fraction(1, 2),
+        epsilon_of("1/2", 1e-6),
+        Fraction(1, 10**6),
+    )
+    assert [p.what for p in spends_of(stated)] == list("abcde")
+    assert (amount_of(stated), amount_of(Spend("a", Fraction(3)))) == (Fraction(1, 2), 3)
+    assert part_of(stated) is tables
+    assert part_of(tables) is tables
+    assert str(Claim(Trip(), stated)).startswith("ρ-zCDP for one trip")
+
+
+def test_rho_has_no_epsilon_of_its_own() -> None:
+    """Without a δ there is none, and an (ε, δ) has no ρ: both are refused, with what to do."""
+    for cost in (
+        RhoSpend("a", Fraction(1)),
+        Sequential((RhoSpend("a", Fraction(1)),)),
+        Parallel((RhoSpend("a", Fraction(1)),)),
+    ):
+        with pytest.raises(BudgetError, match=r"ρ = 1 has an ε only together with a δ: state it as Stated"):
+            _ = cost.epsilon
+    with pytest.raises(BudgetError, match="has no ρ: only a pure ε has"):
+        _ = Spend("a", Fraction(1), Fraction(1, 100)).rho

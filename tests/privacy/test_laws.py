@@ -20,6 +20,7 @@ from cbdp.privacy.laws import LAWS, Law, law_of, recognised
 from cbdp.privacy.laws.continuous import ContinuousLaplace
 from cbdp.privacy.laws.geometric import Geometric
 from cbdp.privacy.laws.rounded import RoundedLaplace
+from cbdp.privacy.sensitivity import Change
 
 EXACT = decimal.Context(prec=400, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 WHOLE = [Geometric, RoundedLaplace, Twice]
@@ -210,15 +211,15 @@ def test_blurring_in_steps_is_near_the_closed_form():
 
 def test_laws_are_parts():
     """Each is known by its name, says what it is in a line and for manifests, and keeps its scale."""
-    assert LAWS.names()[:3] == ("geometric", "rounded", "laplace")
-    for name in LAWS.names()[:3]:
+    assert LAWS.names()[:4] == ("geometric", "gaussian", "rounded", "laplace")
+    for name in LAWS.names()[:4]:
         law = law_of(name, Fraction(3, 2))
         assert (law.name, law.scale) == (name, Fraction(3, 2))
         assert law.about
         assert law.words
         assert law.times(2.0) == law_of(name, 3.0)
-    with pytest.raises(InputError, match="unknown noise law 'gauss'"):
-        law_of("gauss", 1)
+    with pytest.raises(InputError, match="unknown noise law 'gaus'"):
+        law_of("gaus", 1)
     with pytest.raises(InputError, match="give a finite number of at least 0"):
         law_of("geometric", -1)
     with pytest.raises(InputError, match="confidence must lie strictly between 0 and 1, not 1"):
@@ -227,10 +228,11 @@ def test_laws_are_parts():
 
 def test_scale_and_price_are_two_sides_of_one():
     """ε buys a scale of Δ/ε, and such a scale costs ε again, as fractions."""
+    change = Change(l1=3, l2_squared=9, touched=3, pile=3)
     for kind in (Geometric, RoundedLaplace):
-        law = kind.costing(Fraction(1, 7), 3)
+        law = kind.costing(Fraction(1, 7), change)
         assert law.scale == 21
-        assert law.cost(3) == Fraction(1, 7)
+        assert law.cost(change) == Fraction(1, 7)
 
 
 def test_noise_is_recognised_by_its_variance():

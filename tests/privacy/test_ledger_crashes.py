@@ -78,6 +78,7 @@ def test_killed_at_any_time_no_draw_lacks_its_charge(tmp_path: Path) -> None:
 
 LINES = """
 import os, sys
+from datetime import date
 from pathlib import Path
 from cbdp.privacy import ledger
 folder, stride = Path(sys.argv[1]), int(sys.argv[2])
@@ -85,8 +86,9 @@ home = str(Path(ledger.__file__).parent) + os.sep
 seen = set()
 
 def work(path):
-    with ledger.Ledger.open(path, dataset="trips", cap=1, create=True) as book, book.lock("r"):
-        charge = book.reserve("r", "0.1")
+    day = ledger.Covers("trip", first=date(2026, 1, 1), last=date(2026, 1, 1))
+    with ledger.Ledger.open(path, dataset="trips", cap={"total": 1, "per_day": 1}, create=True) as book, book.lock("r"):
+        charge = book.reserve("r", "0.1", covers=day)
         (path.with_suffix(".draw")).write_text(charge.id)
         book.released(charge, "0" * 64, "out")
 
@@ -126,13 +128,15 @@ def test_killed_at_every_line_the_ledger_recovers(tmp_path: Path) -> None:
         lines, status = map(int, process.stdout.read().split())  # type: ignore[union-attr]
     assert status == 0
     assert set((tmp_path / "seen").read_text().split()) == {
-        f"{name}.py" for name in ("amounts", "chain", "ledger", "locks", "owner", "store")
+        f"{name}.py"
+        for name in ("amounts", "caps", "chain", "covers", "ledger", "locks", "owner", "store", "windows")
     }
     spent: Counter[tuple[Fraction, bool, bool]] = Counter()
+    caps = {"total": 1, "per_day": 1}
     for n in range(0, lines, 5):
         draw = tmp_path / f"{n}.draw"
         with (
-            Ledger.open(tmp_path / f"{n}.sqlite", dataset="trips", cap=1, create=True) as book,
+            Ledger.open(tmp_path / f"{n}.sqlite", dataset="trips", cap=caps, create=True) as book,
             book.lock("r"),
         ):
             charges = [e.fields["charge"] for e in book.entries() if e.event == "reserved"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 from fractions import Fraction
@@ -55,3 +56,30 @@ def test_unit_delta_and_missing_promises_are_spoken_of():
     text = Page(build(secured(cbdp.ThresholdLaplace(dag, 2).simulate(counts, 1)))).text
     assert "This release promises no differential privacy." in text
     assert "changes the odds" not in text
+
+
+def test_a_period_of_a_person_is_what_is_protected() -> None:
+    """A day of a person and no habit; trips kept apart; the caveat stands on the headline; what the publisher expected tells how many may be missing."""
+    universe = cbdp.Universe(time=cbdp.periods("08:00", "10:00", "1h"), stop=["M", "Q"])
+    dag = cbdp.FeatureDag(universe, [])
+    person = cbdp.Person("card", 2, per="day", apart="time")
+    stamps = [dt.datetime(2026, 3, d, 8) for d in (2, 3) for _ in range(40)]  # noqa: DTZ001
+    trips = {"time": stamps, "stop": ["M"] * 80, "card": list(range(40)) * 2}
+    simulation = cbdp.ConstraintBased(dag, 50, unit=person, expected_trips=100).simulate(trips, 1)
+    text = Page(build(secured(simulation))).text
+    assert "The unit of protection is one day of one person" in text
+    assert "All trips of a person on one day are protected together" in text
+    assert "A habit that shows on many days is protected less" in text
+    assert (
+        "At most 2 trips of each person a day (told apart by the column “card”) were counted, chosen at random, at most one in each time"
+        in text
+    )
+    assert "Whether any one day of one person is in the data" in text
+    assert "; counts at most 2 trips of each person a day" in text
+    assert "about 100 trips were expected; 80 are published" in text
+    assert "up to 20 % of all" in text
+    for other in (None, 80):
+        made = cbdp.ConstraintBased(dag, 50, unit=person, expected_trips=other).simulate(trips, 1)
+        assert "were expected" not in Page(build(secured(made))).text, (
+            "nothing is said without a public figure"
+        )

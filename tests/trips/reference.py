@@ -7,7 +7,7 @@ import datetime as dt
 import hashlib
 import math
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -32,26 +32,69 @@ def reference(
     person: str | None = None,
     most: int = 0,
     key: bytes = b"",
+    per: str = "release",
+    apart: str | None = None,
 ) -> dict[tuple[Hashable, ...], int]:
     """Trip type → count."""
-    everyone: dict[bytes, list[tuple[int, ...]]] = collections.defaultdict(list)
+    everyone: dict[Any, list[tuple[int, ...]]] = collections.defaultdict(list)
     for row in rows:
         codes = [_code(row[columns.get(n, n)], d, clock, untyped) for n, d in universe.dimensions.items()]
         who = b"all" if person is None else _person(row[person])
         weight = _whole(row[columns["count"]], untyped) if "count" in columns else 1
-        if None not in codes and who is not None and weight is not None and weight >= 0:
+        within = _within(row, universe, columns, clock, codes, per)
+        if None not in [*codes, who, weight, within] and weight >= 0:
             values = [d.values[c] for d, c in zip(universe.dimensions.values(), codes, strict=True)]
             if universe.rank(*values) >= 0:
-                everyone[who] += [tuple(codes)] * weight
+                everyone[who, within] += [tuple(codes)] * weight
     counted: collections.Counter[tuple[int, ...]] = collections.Counter()
-    for who, types in everyone.items():
-        tickets = [
-            (hashlib.sha256(b"%b:%d:%b" % (key, j, who)).digest(), j, t)
-            for j, t in enumerate(sorted(types), 1)
-        ]
-        counted.update(t for *_, t in (sorted(tickets)[:most] if person else tickets))
+    for (who, within), own in everyone.items():
+        mark, types = b"" if per == "release" else b"/%d" % within, own
+        if apart is not None:
+            slots = collections.defaultdict(list)
+            for t in own:
+                slots[_slot(t, universe, apart)].append(t)
+            types = [_drawn(key, mark + b"+%d" % slot, who, some)[0] for slot, some in slots.items()]
+        counted.update(_drawn(key, mark, who, types)[:most] if person else types)
     dims = list(universe.dimensions.values())
     return {tuple(d.values[c] for d, c in zip(dims, t, strict=True)): n for t, n in counted.items()}
+
+
+def _drawn(key: bytes, mark: bytes, who: bytes, types: Iterable[Any]) -> list[Any]:
+    """Trips in the order of their tickets."""
+    tickets = [
+        (hashlib.sha256(b"%b:%d%b:%b" % (key, j, mark, who)).digest(), j, t)
+        for j, t in enumerate(sorted(types), 1)
+    ]
+    return [t for *_, t in sorted(tickets)]
+
+
+def _slot(codes: tuple[int, ...], universe: cbdp.Universe, apart: str) -> int:
+    slot = 0
+    for (name, dimension), code in zip(universe.dimensions.items(), codes, strict=True):
+        slot = slot * len(dimension) + code if name in ("day", apart) else slot
+    return slot
+
+
+def _within(
+    row: Mapping[str, Any],
+    universe: cbdp.Universe,
+    columns: Mapping[str, str],
+    clock: cbdp.Clock,
+    codes: Sequence[int | None],
+    per: str,
+) -> int | None:
+    """The number of the day, week or month: of the day that is counted, or of the day that the trip tells."""
+    day: Any = None
+    if "day" in universe.dimensions:
+        code = codes[list(universe.dimensions).index("day")]
+        label = None if code is None else universe.dimensions["day"].values[code]
+        day = dt.date.fromisoformat(str(label)) if re.fullmatch(r"\d{4}-\d\d-\d\d", str(label)) else None
+    if day is None:
+        day = _moment(row[columns.get("day", columns.get("time", "time"))], clock)[0]
+    since = None if day is None else day.toordinal() - dt.date(1970, 1, 1).toordinal()
+    if per == "release" or since is None:
+        return 0 if per == "release" else None
+    return {"day": since, "week": (since + 3) // 7, "month": 12 * day.year + day.month - 1}[per]
 
 
 def _person(value: Any) -> bytes | None:
@@ -151,7 +194,10 @@ def _local(stamp: dt.datetime, clock: cbdp.Clock) -> Moment:
         return None, None
     if clock.timezone or stamp.tzinfo:
         stamp = aware.astimezone(_zone(clock.timezone or "UTC"))
-    return stamp.date(), stamp.hour * 3600 + stamp.minute * 60 + stamp.second
+    second = stamp.hour * 3600 + stamp.minute * 60 + stamp.second
+    starts = [*map(int, clock.day_starts.split(":")), 0]
+    early = second < starts[0] * 3600 + starts[1] * 60 + starts[2]
+    return stamp.date() - dt.timedelta(days=early), second
 
 
 def _zone(name: str) -> dt.tzinfo:

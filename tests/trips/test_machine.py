@@ -12,7 +12,8 @@ import gzip
 import io
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from trips.reference import reference
 
 import cbdp
 from cbdp.features import days
-from cbdp.trips import Clock, inspect, second_count
+from cbdp.trips import Clock, inspect, second_count, trips_by_person
 
 EXAMPLES = int(os.environ.get("CBDP_EXAMPLES", "150"))  # more in a long run
 KEY = bytes(range(100, 132))
@@ -75,6 +76,8 @@ class Case:
     rows: list[dict[str, Any]]
     person: str | None = None
     most: int = 0
+    per: str = "release"
+    apart: str | None = None
     how: dict[str, Any] = field(default_factory=dict)  # choices of the storage
 
 
@@ -139,7 +142,8 @@ def cases(draw: st.DrawFn) -> Case:
     form = draw(st.sampled_from(["us", "ns", "ms", "s", "text", "format", "hour", "epoch"]))
     stated = {"format": st.sampled_from(FORMATS), "epoch": st.sampled_from(["epoch_s", "epoch_ms"])}
     holidays = draw(st.sampled_from([{}, {dt.date(2026, 3, 8): "monday", dt.date(2026, 10, 25): "fête"}]))
-    clock = Clock(zone, draw(stated.get(form, st.none())), holidays)
+    starts = draw(st.sampled_from(["00:00", "00:00", "04:00", "02:30:01"]))
+    clock = Clock(zone, draw(stated.get(form, st.none())), holidays, starts)
     labels = draw(st.sampled_from(NAMES))
     dims: dict[str, Any] = {"stop": labels, "time": draw(_periods())}
     if form != "hour" and draw(st.booleans()):
@@ -164,6 +168,8 @@ def cases(draw: st.DrawFn) -> Case:
     case = Case(universe, columns, clock, types, rows, how=draw(_storages(types)))
     if unit == "person":
         case.person, case.most = "card", draw(st.integers(1, 4))
+        case.per = draw(st.sampled_from(["release", "day", "week", "month"])) if form != "hour" else "release"
+        case.apart = draw(st.sampled_from([None, "time"]))
     return case
 
 
@@ -354,7 +360,9 @@ def test_every_count_is_that_of_a_plain_loop(case: Case) -> None:
             row["at"] = row["at"].replace(microsecond=0)
     with tempfile.TemporaryDirectory() as folder:
         trips = stored(case, Path(folder))
-        unit: Any = "trip" if case.person is None else cbdp.Person(case.person, case.most)
+        unit: Any = "trip"
+        if case.person is not None:
+            unit = cbdp.Person(case.person, case.most, case.per, case.apart)
         counts = cbdp.count(
             trips, case.universe, columns=case.columns, clock=case.clock, unit=unit, entropy=_Fixed()
         )
@@ -368,13 +376,36 @@ def test_every_count_is_that_of_a_plain_loop(case: Case) -> None:
             person=case.person,
             most=case.most,
             key=KEY,
+            per=case.per,
+            apart=case.apart,
         )
         assert found == {t: n for t, n in wanted.items() if n}
         if case.person is None and case.how["kind"] in ("memory", "parquet", "csv"):
             again = second_count(trips, case.universe, columns=case.columns, clock=case.clock)
             assert [a.tolist() for a in again] == [counts.index.tolist(), counts.value.tolist()]
+        if case.person is not None and case.how["kind"] in ("memory", "parquet", "csv"):
+            _check_persons(trips, case, unit)
         if case.how["kind"] != "batches":
             _check_inspection(trips, case, unit)
+
+
+def _check_persons(trips: Any, case: Case, unit: Any) -> None:
+    """The second count and the engine group the same trips by person and period."""
+    given = {"columns": case.columns, "clock": case.clock}
+    again = _groups(*trips_by_person(trips, case.universe, unit, **given))
+    with monkeypatched("cbdp.trips.opening.can_recount", lambda _: False):
+        assert _groups(*trips_by_person(trips, case.universe, unit, **given)) == again
+
+
+def _groups(new: Any, types: Any) -> list[list[int]]:
+    return sorted(sorted(part.tolist()) for part in np.split(types, np.flatnonzero(new)[1:]))
+
+
+@contextmanager
+def monkeypatched(name: str, value: Any) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(name, value)
+        yield
 
 
 def _check_inspection(trips: Any, case: Case, unit: Any) -> None:
@@ -389,6 +420,7 @@ def _check_inspection(trips: Any, case: Case, unit: Any) -> None:
         person=case.person,
         most=10**9,
         key=KEY,
+        per=case.per,
     )
     assert seen.trips == sum(everybody.values())
     assert all(sum(n for _, n in by) == seen.trips for by in seen.by.values())

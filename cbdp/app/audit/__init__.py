@@ -6,6 +6,7 @@ from cbdp.lazy import lazily
 
 if TYPE_CHECKING:
     from cbdp.app.audit.epsilon import epsilon_lower_bound
+    from cbdp.app.audit.rho import rho_lower_bound
     from cbdp.app.audit.run import audit_release
     from cbdp.audit.result import Audit
 
@@ -15,7 +16,8 @@ __getattr__, __dir__ = lazily(
         "Audit": "cbdp.audit.result",
         "audit_release": "cbdp.app.audit.run",
         "epsilon_lower_bound": "cbdp.app.audit.epsilon",
+        "rho_lower_bound": "cbdp.app.audit.rho",
     },
 )
 
-__all__ = ["Audit", "audit_release", "epsilon_lower_bound"]
+__all__ = ["Audit", "audit_release", "epsilon_lower_bound", "rho_lower_bound"]

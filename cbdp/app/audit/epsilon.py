@@ -110,22 +110,19 @@ def epsilon_lower_bound(
     are conditions on those columns by name; without, they are searched on half of the trials. `claim` and `delta` are
     those of the mechanism unless told otherwise.
     """
-    _check(trials, alpha, delta)
+    check_asked(trials, alpha, delta)
     inner = mechanism.mechanism if isinstance(mechanism, ThroughFiles) else mechanism
     if hasattr(inner, "claim"):
         promised = inner.claim().cost
         claim = float(promised.epsilon) if claim is None else claim
         delta = float(promised.delta) if delta is None else delta
     delta = delta or 0.0
-    columns, first = _trials(mechanism, d1, d2, trials, parts, seed, view)
-    half = 0 if events is not None else len(first) // 2
-    if events is None:
-        events = _found({n: v[:half] for n, v in columns.items()}, first[:half], delta, alpha)
-    left = {n: v[half:] for n, v in columns.items()}
-    return _tested(events, left, first[half:], claim, delta, alpha)
+    made = run_trials(mechanism, d1, d2, trials, parts, seed, view)
+    proven, best = best_proof(*made, events, partial(_proven, delta=delta), alpha)
+    return EpsilonBound(proven, *best, delta, alpha, claim)
 
 
-def _check(trials: int, alpha: float, delta: float | None) -> None:
+def check_asked(trials: int, alpha: float, delta: float | None) -> None:
     if isinstance(trials, bool) or not isinstance(trials, int) or trials < LEAST:
         raise InputError(f"trials is {trials!r}: give a whole number of at least {LEAST}")
     if not 0 < alpha < 1:
@@ -134,7 +131,7 @@ def _check(trials: int, alpha: float, delta: float | None) -> None:
         raise InputError(f"delta is {delta!r}: it must be at least 0 and below 1")
 
 
-def _trials(
+def run_trials(
     mechanism: Any, d1: Any, d2: Any, trials: int, parts: TrialParts | None, seed: int, view: View | None
 ) -> tuple[dict[str, Floats], Bools]:
     """Columns of numbers with a row for each trial, and the coins: whether it was of the first data set."""
@@ -176,24 +173,34 @@ def _published(mechanism: Any, data: Any, seed: int) -> Any:
     return mechanism(data)
 
 
-def _tested(
-    events: Events, columns: Columns, first: Bools, claim: float | None, delta: float, alpha: float
-) -> EpsilonBound:
+Witness = tuple[
+    str, tuple[int, int], tuple[int, int]
+]  # an event, how often it happened in either, and in how many
+
+
+def best_proof(
+    columns: Columns, first: Bools, events: Events | None, proves: Callable[..., Any], alpha: float
+) -> tuple[float, Witness]:
+    """The most that an event proves, and which: by those given, or by those found on half of the trials and tested on the others."""
+    half = 0 if events is not None else len(first) // 2
+    if events is None:
+        events = _found({n: v[:half] for n, v in columns.items()}, first[:half], proves, alpha)
+    columns, first = {n: v[half:] for n, v in columns.items()}, first[half:]
     n1, n2 = int(first.sum()), int((~first).sum())
-    best = EpsilonBound(0.0, "no event", (0, 0), (n1, n2), delta, alpha, claim)
+    most, best = 0.0, ("no event", (0, 0), (n1, n2))
     level = alpha / (2 * max(len(events), 1))
     for name, happens in events.items():
         held = np.asarray(happens(columns), dtype=bool)
         k1, k2 = int((held & first).sum()), int((held & ~first).sum())
         for a, n, b, m in ((k1, n1, k2, n2), (k2, n2, k1, n1)):
-            proven = float(_proven(a, b, n, m, delta=delta, level=level))
-            if proven > best.epsilon:
-                best = EpsilonBound(proven, name, (k1, k2), (n1, n2), delta, alpha, claim)
-    return best
+            proven = float(proves(a, b, n, m, level=level))
+            if proven > most:
+                most, best = proven, (name, (k1, k2), (n1, n2))
+    return most, best
 
 
-def _found(columns: Columns, first: Bools, delta: float, alpha: float) -> Events:
-    rate = partial(_proven, delta=delta, level=alpha / (2 * TESTED))
+def _found(columns: Columns, first: Bools, proves: Callable[..., Any], alpha: float) -> Events:
+    rate = partial(proves, level=alpha / (2 * TESTED))
     return {str(event): event.holds for event in search(columns, first, rate, TESTED)}
 
 

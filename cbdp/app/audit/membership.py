@@ -31,6 +31,8 @@ from cbdp.app.audit.residuals import ALARM
 from cbdp.app.audit.truth import Truth
 from cbdp.audit.finding import Finding, Verdict
 from cbdp.features.index import among
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.composition import Cost, amount_of
 from cbdp.release.release import Release
 from cbdp.report.roles import listed
 
@@ -48,7 +50,7 @@ class Trials:
     member: Floats = field(repr=False)
     stranger: Floats = field(repr=False)
     tables: tuple[str, ...]
-    epsilon: float
+    spent: float  # on these tables: ε, or ρ
     exact: bool = (
         True  # False: what is hidden depends on others' noise, so trials are only nearly independent
     )
@@ -93,6 +95,20 @@ def bound(epsilon: float, delta: float = 0.0) -> float:
     0.4621
     """
     return min(1.0, math.tanh(epsilon / 2) + 2 * delta / (1 + math.exp(min(epsilon, 700))))
+
+
+def bound_of_rho(rho: float) -> float:
+    """The largest advantage that ρ-zCDP allows: its Kullback-Leibler divergence is at most ρ (Pinsker; Bretagnolle and Huber).
+
+    >>> round(bound_of_rho(0.02), 4), round(bound_of_rho(5), 4)
+    (0.1, 0.9966)
+    """
+    return min(math.sqrt(rho / 2), math.sqrt(-math.expm1(-rho)))
+
+
+def allowed(cost: Cost, spent: float) -> float:
+    """The largest advantage that is allowed where so much was spent, in the currency of the claim."""
+    return bound_of_rho(spent) if cost.currency == "rho" else bound(spent, float(cost.delta))
 
 
 # Scores
@@ -164,7 +180,7 @@ def trials(release: Release, true: Truth) -> tuple[Trials | None, float | None]:
         for m in (True, False)
     )
     tables = tuple(s.answers.name for s in chosen)
-    spent, exact = sum(s.answers.epsilon for s in chosen), not any(s.answers.adaptive for s in chosen)
+    spent, exact = sum(s.answers.spent for s in chosen), not any(s.answers.adaptive for s in chosen)
     made = Trials(member, stranger, tables, spent, exact)
     sure = np.logical_and.reduce([s.known for s in every])
     if not sure.any():
@@ -216,7 +232,7 @@ def attack(release: Release, true: Truth) -> list[Finding]:
     if made is None:
         return []
     claim, n = release.claim, len(made.member)
-    most = bound(made.epsilon, float(claim.cost.delta)) if claim.holds else 1.0
+    most = allowed(claim.cost, made.spent) if claim.holds else 1.0
     low, high = made.interval(0.05)
     floor = made.interval(ALARM / 2)[0]
     tables = listed(made.tables)
@@ -226,11 +242,10 @@ def attack(release: Release, true: Truth) -> list[Finding]:
         f"{low:.3f} to {high:.3f})."
     )
     if claim.holds:
-        text += f" ε = {made.epsilon:.4g} on {tables} allows {most:.3f}."
+        sign = "ρ" if claim.cost.currency == "rho" else "ε"
+        text += f" {sign} = {made.spent:.4g} on {tables} allows {most:.3f}."
     if together is not None:
-        whole = (
-            f", where the whole claim allows {bound(float(claim.cost.epsilon), float(claim.cost.delta)):.3f}"
-        )
+        whole = f", where the whole claim allows {allowed(claim.cost, float(amount_of(claim.cost))):.3f}"
         text += f" On all tables at once, in this one draw: {together:.3f}{whole if claim.holds else ''}."
     figures: dict[str, float | str] = {
         "riders": n,
@@ -239,7 +254,7 @@ def attack(release: Release, true: Truth) -> list[Finding]:
     }
     if claim.holds:
         figures["allowed"] = round(most, 4)
-    verdict, title = _verdict(made, claim.holds, floor, most)
+    verdict, title = _verdict(made, claim, floor, most)
     if verdict == "clear":
         return [Finding("membership", verdict, title, text, figures=figures)]
     attack = "Whoever knows all other trips learns whether a particular rider is in the data."
@@ -249,11 +264,15 @@ def attack(release: Release, true: Truth) -> list[Finding]:
     return [Finding("membership", verdict, title, text, attack, cure, figures)]
 
 
-def _verdict(made: Trials, holds: bool, floor: float, most: float) -> tuple[Verdict, str]:
-    if holds and floor > most:
-        return "contradicts" if made.exact else "weakness", "Riders can be told apart better than ε allows"
-    if holds:
-        return "clear", "Riders cannot be told apart better than ε allows"
+def _verdict(made: Trials, claim: Claim, floor: float, most: float) -> tuple[Verdict, str]:
+    sign = "ρ" if claim.cost.currency == "rho" else "ε"
+    if claim.holds and floor > most:
+        return (
+            "contradicts" if made.exact else "weakness",
+            f"Riders can be told apart better than {sign} allows",
+        )
+    if claim.holds:
+        return "clear", f"Riders cannot be told apart better than {sign} allows"
     if floor > 0:
         return "weakness", f"An attacker tells riders from others, with an advantage of {made.advantage:.2f}"
     return "clear", "No advantage over guessing could be shown"

@@ -28,7 +28,7 @@ class Noised:
     name: str
     dag: FeatureDag = field(repr=False)
     law: Law
-    epsilon: float
+    spent: float  # on it: ε, or ρ where its law is paid for in ρ
     values: Ints = field(repr=False)
     elements: Ints | None = field(default=None, repr=False)
     floor: Ints | int | None = field(default=None, repr=False)
@@ -80,9 +80,9 @@ def _measured(release: Release) -> Iterator[Noised]:
         if law is None or not law.whole or m.values.dtype.kind != "i":
             continue
         if m.elements is None or m.floor is not None:
-            epsilon = 0.0 if m.epsilon is None else float(m.epsilon)
+            spent = m.rho if law.currency == "rho" else m.epsilon
             dag = release.levels or release.features
-            yield Noised(m.feature, dag, law, epsilon, m.values, m.elements, m.floor)
+            yield Noised(m.feature, dag, law, float(spent or 0), m.values, m.elements, m.floor)
 
 
 def _tables(release: Release) -> Iterator[Noised]:
@@ -93,6 +93,6 @@ def _tables(release: Release) -> Iterator[Noised]:
             continue
         shown = np.flatnonzero(table).astype(np.int64)
         floor = 0 if noise.threshold is None else math.ceil(noise.threshold) - 1
-        epsilon = float(spent_on(release, name)[0] or 0)
         law = noise.law.times(1.0)
-        yield Noised(name, release.features, law, epsilon, table[shown], shown, floor, not noise.skips_zeros)
+        spent = float(spent_on(release, name).get(law.currency) or 0)
+        yield Noised(name, release.features, law, spent, table[shown], shown, floor, not noise.skips_zeros)

@@ -20,7 +20,9 @@ from cbdp.release.saving import MANIFEST
 from cbdp.release.stated import claim_of
 
 if TYPE_CHECKING:
+    from cbdp.app.config import Config
     from cbdp.app.plan import Plan
+    from cbdp.app.plan.periods import Slot
     from cbdp.release.release import Release
 
 DESCRIPTION = described.NAME
@@ -89,7 +91,7 @@ class _OfOurs:
     def made(self) -> Audit:
         if self.config is None and isinstance(self.trips, str | Path) and Path(self.trips).suffix == ".toml":
             self.config, self.trips = self.trips, True
-        planned = None if self.config is None else _planned(self.config)
+        planned = None if self.config is None else _planned(self.config, self.place)
         if self.trips is True and planned is None:
             raise InputError(
                 "trips without a file are those of the configuration: give config (--config) too, or name the file"
@@ -115,7 +117,10 @@ class _OfOurs:
         readable = not any(f.check == "manifest" and ours.release is None for f in ours.findings)
         if readable:
             tell("adding up the manifest")
-            yield from promises.attack(ours.manifest)
+            release = ours.release
+            yield from promises.attack(
+                ours.manifest, None if release is None else release.levels or release.features
+            )
         where = self.ledger
         if where is None and planned is not None:
             where = planned.config.path(planned.config.privacy.ledger)
@@ -193,7 +198,7 @@ def _claimed(manifest: Mapping[str, Any]) -> str:
         return "the manifest's claim cannot be understood"
 
 
-def _planned(config: str | Path) -> Plan:
+def _planned(config: str | Path, place: Path) -> Plan:
     """What the configuration asks for, whatever state its ledger and its output are in: the audit looks at those itself."""
     import tempfile
     from dataclasses import replace
@@ -202,10 +207,27 @@ def _planned(config: str | Path) -> Plan:
     from cbdp.app.plan import plan
 
     given = read(config)
+    slot = None if given.series is None else _slot(given, place)
     with tempfile.TemporaryDirectory() as folder:
         privacy = replace(given.privacy, ledger=f"{folder}/ledger", cap=None, cap_delta=None)
         output = replace(given.output, path=f"{folder}/output")
-        return replace(plan(replace(given, privacy=privacy, output=output)), config=given)
+        if slot is not None:
+            privacy = replace(privacy, cap=given.privacy.cap, cap_delta=given.privacy.cap_delta)
+            output = replace(output, path=f"{folder}/{{period}}")
+        return replace(plan(replace(given, privacy=privacy, output=output), slot), config=given)
+
+
+def _slot(config: Config, place: Path) -> Slot | None:
+    """Which release of the series is audited; the first, if its manifest does not say."""
+    from cbdp.app.plan.periods import slot_of
+    from cbdp.release.loading import read_manifest
+    from cbdp.release.series import in_series
+
+    try:
+        said = in_series(read_manifest(place).get("series"))
+    except CbdpError:  # a finding of its own
+        return None
+    return None if said is None else slot_of(config, said)
 
 
 def _request(planned: Plan) -> book.LedgerRequest:

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.features import Universe
+from cbdp.features.calendar import day_dimension
 from cbdp.privacy.unit import Person
 from cbdp.release.release import Release
 from cbdp.trips import Clock, Counts, count, second_count, trips_by_person
+from cbdp.trips.days import Days
 
 Ints = NDArray[np.int64]
 
@@ -52,9 +54,10 @@ def truth(
 ) -> Truth:
     """The counts that a release was made from, as far as they can be known again, and a sample of riders."""
     universe, unit = release.features.universe, release.claim.unit
+    days = None if release.series is None else Days(release.series.first, release.series.last)
     if isinstance(unit, Person) and not isinstance(trips, Counts | np.ndarray):
-        new, types = trips_by_person(trips, universe, unit, columns=columns, clock=clock)
-        return _bounded(universe, types, new, unit.max_trips, riders)
+        new, types = trips_by_person(trips, universe, unit, columns=columns, clock=clock, days=days)
+        return _bounded(universe, types, new, unit, riders)
     if isinstance(trips, Counts):
         if trips.universe.size != universe.size:
             raise InputError(
@@ -65,7 +68,7 @@ def truth(
         given = count(trips, universe)
         index, value = given.index, given.value
     else:  # not as the release counted them, so that a mistake there would show
-        index, value = second_count(trips, universe, columns=columns, clock=clock)
+        index, value = second_count(trips, universe, columns=columns, clock=clock, days=days)
     rng = np.random.default_rng(SEED)
     total = int(value.sum())
     at = np.sort(rng.integers(0, max(total, 1), min(riders, total)))
@@ -77,14 +80,33 @@ def _none() -> Ints:
     return np.empty(0, dtype=np.int64)
 
 
-def _bounded(universe: Universe, rank: Ints, new: NDArray[np.bool_], most: int, riders: int) -> Truth:
-    """Trips sorted by person: those of persons within the bound are counted, the others' types are loose."""
+def _bounded(universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person, riders: int) -> Truth:
+    """Trips sorted by person (and period): those of persons within the bound are counted, the others' types are loose."""
     begin = np.flatnonzero(new)
     many = np.diff(np.append(begin, len(rank)))
-    over = np.repeat(many > most, many)
+    beyond = (many > unit.max_trips) | _together(universe, rank, new, unit)
+    over = np.repeat(beyond, many)
     index, value = np.unique(rank[~over], return_counts=True)
     rng = np.random.default_rng(SEED)
-    within = np.flatnonzero(many <= most)
+    within = np.flatnonzero(~beyond)
     chosen = rng.permutation(within)[:riders]
     listed = [rank[begin[p] : begin[p] + many[p]] for p in chosen.tolist()]
     return Truth(universe, index.astype(np.int64), value.astype(np.int64), np.unique(rank[over]), listed)
+
+
+def _together(universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person) -> NDArray[np.bool_]:
+    """For each person (and period), whether two of the trips are in one slot, where the unit keeps trips apart."""
+    who = np.cumsum(new) - 1
+    found = np.zeros(int(new.sum()), dtype=bool)
+    if unit.apart is None:
+        return found
+    named = {unit.apart, day_dimension(universe.dimensions)}
+    codes = zip(universe.dimensions.items(), universe.unrank_codes(rank), strict=True)
+    slot = np.zeros(len(rank), dtype=np.int64)
+    for (name, dimension), code in codes:
+        if name in named:
+            slot = slot * len(dimension) + code
+    order = np.lexsort((slot, who))
+    same = (np.diff(who[order]) == 0) & (np.diff(slot[order]) == 0)
+    found[who[order][1:][same]] = True
+    return found

@@ -2,7 +2,9 @@
 
 from cbdp.app.config.mechanism import MechanismSection
 from cbdp.app.config.positions import TomlFile, Where, key_lines
+from cbdp.app.config.privacy import PrivacySection, UnitSection
 from cbdp.app.config.reading import SCHEMA, parse, read, schema
+from cbdp.app.config.series import DayRange, SeriesSection
 from cbdp.app.config.settings import (
     AboutSection,
     Config,
@@ -13,9 +15,7 @@ from cbdp.app.config.settings import (
     ModesSection,
     NamedPeriod,
     OutputSection,
-    PrivacySection,
     TimeGrid,
-    UnitSection,
     UniverseSection,
     ZonesSection,
 )
@@ -25,6 +25,7 @@ __all__ = [
     "AboutSection",
     "Config",
     "DataSection",
+    "DayRange",
     "DaySpan",
     "FeatureSection",
     "ListingFile",
@@ -33,6 +34,7 @@ __all__ = [
     "NamedPeriod",
     "OutputSection",
     "PrivacySection",
+    "SeriesSection",
     "TimeGrid",
     "TomlFile",
     "UnitSection",

@@ -21,6 +21,13 @@ def budgets() -> Parts[Any]:
     return BUDGETS
 
 
+def laws() -> Parts[Any]:
+    """Those that noise can be drawn of."""
+    from cbdp.measuring.samplers import SAMPLERS
+
+    return SAMPLERS
+
+
 def formats() -> Parts[Any]:
     from cbdp.release.export import FORMATS
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -15,7 +14,6 @@ from cbdp.app.config import choices
 from cbdp.app.config.kinds import (
     Day,
     Either,
-    Exact,
     Fields,
     Flag,
     Many,
@@ -28,8 +26,9 @@ from cbdp.app.config.kinds import (
 )
 from cbdp.app.config.mechanism import MechanismFields, MechanismSection
 from cbdp.app.config.positions import TomlFile
+from cbdp.app.config.privacy import PrivacySection
+from cbdp.app.config.series import SeriesSection
 from cbdp.errors import InputError
-from cbdp.privacy.numbers import probability
 
 TIME_OF_DAY = Text('a time of day like "06:30"', form=r"^([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d)?$")
 
@@ -100,6 +99,12 @@ class DataSection:
         Mapping[str, str],
         Option(Named(Text(), day=True), "days that count as another day type: date → type"),
     ] = field(default_factory=dict)
+    day_starts: Annotated[
+        str | None,
+        Option(
+            TIME_OF_DAY, 'when the service day starts, like "04:00": a trip at 01:30 belongs to the day before'
+        ),
+    ] = None
     expected_trips: Annotated[
         int | None,
         Option(Whole(), "a public order of magnitude of the number of trips, for expected errors"),
@@ -247,81 +252,6 @@ class FeatureSection:
 
 
 @dataclass(frozen=True)
-class UnitSection:
-    """What is protected, if it is not one trip added or removed."""
-
-    ONE_OF: ClassVar[tuple[str, ...]] = ("person", "trip")
-    NEEDS: ClassVar[Mapping[str, str]] = {"person": "max_trips", "max_trips": "person"}
-
-    person: Annotated[str | None, Option(Text(), "the column that tells persons apart")] = None
-    max_trips: Annotated[
-        int | None, Option(Whole(), "how many trips of each person are counted, chosen at random")
-    ] = None
-    trip: Annotated[
-        str | None, Option(Text(choices=("add-remove", "replace")), "how neighbouring data sets differ")
-    ] = None
-
-
-@dataclass(frozen=True)
-class PrivacySection:
-    """What may be spent, and on what."""
-
-    epsilon: Annotated[Fraction, Option(Exact(), "ε of the whole release")]
-    delta: Annotated[
-        Fraction | None,
-        Option(
-            Exact(probability, "a number of at least 0 and below 1"),
-            "δ of the whole release, for mechanisms that need one",
-        ),
-    ] = None
-    unit: Annotated[
-        str | UnitSection, Option(Either((Text(choices=("trip",)), Fields(UnitSection))), "what is protected")
-    ] = "trip"
-    budget: Annotated[
-        str | Mapping[str, Fraction] | None,
-        Option(
-            Either((PartName(choices.budgets), Named(Exact()))),
-            "how ε is shared among the features: by name (see `cbdp parts budgets`), or feature → share",
-        ),
-    ] = None
-    target: Annotated[
-        Mapping[str, Fraction] | None,
-        Option(
-            Named(Exact()), "feature → how much its error matters: ε is shared for that, from public facts"
-        ),
-    ] = None
-    public: Annotated[
-        str | Mapping[str, Any] | None,
-        Option(
-            Either(
-                (
-                    Text('a file, or a table like { total = 37714, zone = "zones.csv" }'),
-                    Named(Either((Whole(0), Text("a file")))),
-                ),
-            ),
-            "counts that are public already: feature → count or file, or one CSV or Parquet file by a feature's attributes with a column count",
-        ),
-    ] = None
-    ledger: Annotated[str, Option(Text(), "the file that keeps account of what this data set has spent")] = (
-        "ledger.sqlite"
-    )
-    cap: Annotated[
-        Fraction | None,
-        Option(
-            Exact(),
-            "the most ε the data set may ever spend: fixed when the ledger is created; by default epsilon",
-        ),
-    ] = None
-    cap_delta: Annotated[
-        Fraction | None,
-        Option(
-            Exact(probability, "a number of at least 0 and below 1"),
-            "the most δ it may ever spend; by default delta",
-        ),
-    ] = None
-
-
-@dataclass(frozen=True)
 class AboutSection:
     """What the publisher says about the release; public, and shown wherever it is."""
 
@@ -384,6 +314,10 @@ class Config:
     output: Annotated[OutputSection, Option(Fields(OutputSection), "what is written")] = field(
         default_factory=OutputSection
     )
+    series: Annotated[
+        SeriesSection | None,
+        Option(Fields(SeriesSection), "a release for every day, week or month, made by `cbdp series run`"),
+    ] = None
     about: Annotated[
         AboutSection | None, Option(Fields(AboutSection), "title, place, period, publisher and the like")
     ] = None

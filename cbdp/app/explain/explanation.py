@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from cbdp.app.explain.gaps import Gap, gaps
+from cbdp.app.explain.laws import LawChoice, law_choice
 from cbdp.app.explain.numbers import (
     ExpectedNoise,
     choices,
@@ -14,6 +15,7 @@ from cbdp.app.explain.numbers import (
     noise,
     number,
     percent,
+    sign_of,
     trips_text,
     unmeasured,
 )
@@ -39,6 +41,7 @@ class Explanation:
     confidence: float
     noise: tuple[ExpectedNoise, ...]
     choices: Mapping[str, Mapping[str, float]]  # budget → feature → expected error of a count, in trips
+    laws: LawChoice | None  # both laws of noise, for the same (ε, δ)
     unmeasured: tuple[str, ...]
     gaps: tuple[Gap, ...]  # dimensions and attributes that no measured table covers
     warnings: tuple[str, ...]
@@ -67,6 +70,7 @@ def explain(plan: Plan) -> Explanation:
         confidence=plan.confidence,
         noise=measured,
         choices=choices(plan),
+        laws=law_choice(plan),
         unmeasured=unmeasured(plan),
         gaps=gaps(plan),
         warnings=tuple(warnings(plan, measured)),
@@ -88,8 +92,8 @@ def answer(
     sure = plan.confidence if confidence is None else confidence
     return (
         f"For {feature!r} to be within {percent(float(part))} ({trips_text(part * mean)} of {trips_text(mean)} trips on average) "
-        f"with {percent(sure)} confidence, ε of the whole release must be at least {number(epsilon)}. "
-        "This is by the law of the noise before post-processing, with ε shared as configured."
+        f"with {percent(sure)} confidence, {sign_of(plan)} of the whole release must be at least {number(epsilon)}. "
+        f"This is by the law of the noise before post-processing, with {sign_of(plan)} shared as configured."
     )
 
 

@@ -42,16 +42,23 @@ def noise(plan: Plan) -> tuple[ExpectedNoise, ...]:
     for a in plan.mechanism.answers():
         size = dag.size(a.feature)
         half, expected = a.law.half_width(plan.confidence), None if trips is None else Fraction(trips, size)
-        found.append(
-            ExpectedNoise(a.feature, size, a.epsilon, a.delta, Fraction(a.law.scale), half, expected)
-        )
+        found.append(ExpectedNoise(a.feature, size, a.share, a.delta, Fraction(a.law.scale), half, expected))
     return tuple(found)
 
 
 def choices(plan: Plan) -> dict[str, dict[str, float]]:
     """What each way to share ε would do to each table: the expected error of a count in trips, the configured way first."""
-    facts = DemandFacts(plan.unit.sensitivity, plan.expected_trips, plan.config.data.expected_filled)
-    return {name: dict(errors) for name, errors in plan.mechanism.expected_errors(facts).items()}
+    return {name: dict(errors) for name, errors in plan.mechanism.expected_errors(facts_of(plan)).items()}
+
+
+def facts_of(plan: Plan) -> DemandFacts:
+    """What a plan says publicly about its trips."""
+    return DemandFacts(plan.unit.sensitivity, plan.expected_trips, plan.config.data.expected_filled)
+
+
+def sign_of(plan: Plan) -> str:
+    """The letter of what the noise is paid for in."""
+    return "ρ" if plan.mechanism.currency == "rho" else "ε"
 
 
 def told_by_others(plan: Plan, noise: ExpectedNoise, bound: float) -> bool:
@@ -76,7 +83,8 @@ def epsilon_for(
     confidence: float | None = None,
     expected_trips: int | None = None,
 ) -> Fraction:
-    """The least ε of the whole release, rounded up to three digits, that brings a feature within a part of its counts.
+    """The least ε of the whole release (or ρ, if that is what its noise costs), rounded up to three digits, that brings a feature within a part
+    of its counts.
 
     Within means: the noise on an element of average size is at most `relative` of its count with this confidence. It is
     worked out by the law of the noise before post-processing, with ε shared among the features as the plan shares it.
@@ -92,14 +100,14 @@ def epsilon_for(
     sure = plan.confidence if confidence is None else confidence
 
     def enough(epsilon: Fraction) -> bool:
-        return bool(law.costing(share(epsilon), plan.unit.sensitivity).half_width(sure) <= allowed)
+        return bool(law.costing(share(epsilon), plan.mechanism.change(feature)).half_width(sure) <= allowed)
 
     high = Fraction(1)
     while not enough(high):
         high *= 2
         if high > LARGEST:
             raise InputError(
-                f"with this budget {feature!r} does not get within {percent(float(positive(relative)))} by any ε: "
+                f"with this budget {feature!r} does not get within {percent(float(positive(relative)))} by any {sign_of(plan)}: "
                 "use budget 'balanced' or 'tables', or state a target"
             )
     while high > Fraction(1, 10**12) and enough(high / 2):

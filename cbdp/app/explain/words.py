@@ -7,12 +7,15 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from cbdp.app.explain import gaps as told
+from cbdp.app.explain.changes import change_remarks, change_table, title
+from cbdp.app.explain.laws import law_choice, law_remarks, law_table
 from cbdp.app.explain.numbers import (
     ExpectedNoise,
     choices,
     epsilon_for,
     number,
     percent,
+    sign_of,
     told_by_others,
     trips_text,
     unmeasured,
@@ -20,12 +23,14 @@ from cbdp.app.explain.numbers import (
 from cbdp.app.inspecting.tables import read_as_trips, unused_counts
 from cbdp.app.plan import Plan
 from cbdp.app.plan.account import missing
+from cbdp.app.plan.bought import GUESS, unbought
 from cbdp.app.printing import aligned
 from cbdp.errors import InputError
 from cbdp.estimate.public import MEANING
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
-from cbdp.privacy.ledger import Amount
-from cbdp.privacy.unit import Person
+from cbdp.privacy.accounting import curve, in_words
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.unit import RELEASE, Person
 
 WIDTH = 110
 
@@ -37,6 +42,9 @@ def words(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
     written = [f"{plan.output}/", *(f"  {file}" for file in files(plan))]
     yield from _section("What would be released", _wrapped(_what(plan)))
     yield from _section("How strongly it is protected", _wrapped(_protection(plan)))
+    if isinstance(plan.unit, Person):
+        changes = [*change_table(plan, plan.unit), "", *_wrapped(change_remarks(plan.unit))]
+        yield from _section(title(plan.unit), changes)
     yield from _section(
         "What is counted (each table is made of those below it)", tree(plan.features).split("\n")
     )
@@ -45,6 +53,11 @@ def words(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
         yield from _section(
             "What budgets would do: expected error of a count in trips",
             [*_choice_table(plan), "", *_wrapped(_choice_remarks(plan))],
+        )
+    either = law_choice(plan)
+    if either is not None:
+        yield from _section(
+            "What either law of noise would do", [*law_table(either), "", *_wrapped(law_remarks(either))]
         )
     found = told.gaps(plan)
     if found:
@@ -99,25 +112,67 @@ def _protection(plan: Plan) -> list[str]:
     claim, unit = plan.mechanism.claim(), plan.unit
     if not claim.holds:
         return [f"Mechanism {plan.mechanism.name}: {claim}."]
-    whom = f"any one person (up to {unit.max_trips} trips)" if isinstance(unit, Person) else "any one trip"
-    factor = f"e^{number(claim.cost.epsilon)} = {math.exp(min(700.0, float(claim.cost.epsilon))):.3g}"
+    whom = "any one trip"
+    if isinstance(unit, Person):
+        whose = "any one person" if unit.per == RELEASE else f"any one {unit.per} of any one person"
+        whom = f"{whose} (up to {unit.max_trips} trips)"
+    if claim.cost.currency == "rho":
+        odds = _concentrated(claim, whom)
+    else:
+        factor = f"e^{number(claim.cost.epsilon)} = {math.exp(min(700.0, float(claim.cost.epsilon))):.3g}"
+        odds = (
+            f"In words: whether {whom} is in the data changes the odds of any conclusion by at most a factor {factor}"
+            + (f", but for a chance of {float(claim.cost.delta):.1e}." if claim.cost.delta else ".")
+        )
     lines = [
         f"Mechanism {plan.mechanism.name}: {claim}.",
-        f"In words: whether {whom} is in the data changes the odds of any conclusion by at most a factor {factor}"
-        + (f", but for a chance of {float(claim.cost.delta):.1e}." if claim.cost.delta else "."),
+        odds,
     ]
     if isinstance(unit, Person):
-        lines.append(
-            f"Of a person with more than {unit.max_trips} trips, {unit.max_trips} chosen at random are counted."
-        )
+        lines += _bounding(unit)
     if plan.public:
         lines.append(f"Public already: {', '.join(plan.public)}. {MEANING}")
     return lines
 
 
+def _concentrated(claim: Claim, whom: str) -> str:
+    """What ρ means at the δ that is stated, and at others."""
+    cost = claim.cost
+    others = [f"e^{in_words(e)} at δ = {float(d):.0e}" for e, d in curve(cost.rho)[::4] if d != cost.delta]
+    return (
+        f"In words: whether {whom} is in the data changes the chance of any conclusion by at most a factor e^{in_words(cost.epsilon)} = "
+        f"{math.exp(min(700.0, float(cost.epsilon))):.3g}, plus δ = {float(cost.delta):.0e}. δ is how far the factor may be exceeded: keep it well below "
+        f"one over the number of riders. The same promise at other δ: {', '.join(others)}."
+    )
+
+
+def _bounding(unit: Person) -> list[str]:
+    """What of a person's trips is counted, and what is not protected."""
+    lines = [
+        f"Of a person with more than {unit.max_trips} trips{unit.period}, {unit.max_trips} chosen at random are counted."
+    ]
+    if unit.bought is not None:
+        lines.append(
+            f"How many are counted is bought for ε = {number(unit.bought.epsilon)} of the release's ε, as what "
+            f"{percent(float(unit.bought.quantile))} of persons do not exceed; the rest is for the tables."
+        )
+    if unit.apart is not None:
+        lines.insert(
+            0,
+            f"Of trips of a person with the same {unit.apart} (and day, where days are counted), one chosen at random is counted.",
+        )
+    if unit.per != RELEASE:
+        lines.append(
+            f"What is protected is one {unit.per} of a person, not a habit: over several {unit.per}s of the release, ε adds up."
+        )
+    return lines
+
+
 def _noise_table(plan: Plan, measured: Sequence[ExpectedNoise]) -> list[str]:
     told = plan.expected_trips is not None
-    rows = [("table", "elements", "ε", "scale", "margin", *(("trips each", "relative") if told else ()))]
+    rows = [
+        ("table", "elements", sign_of(plan), "scale", "margin", *(("trips each", "relative") if told else ()))
+    ]
     for n in measured:
         row = (
             n.feature,
@@ -163,14 +218,15 @@ def _account(plan: Plan) -> list[str]:
     account = plan.account
     state = "" if account.exists else " (does not exist yet)"
     cost = account.left - account.after
+    left = "" if account.cap.is_unlimited else f", left after it {account.after}"
     lines = [
         f"Ledger {account.path}{state} of {account.owner}",
-        f"cap {account.cap}, spent {account.spent}, this release {cost}, left after it {account.after}",
+        f"cap {account.caps}, spent {account.spent}, this release {cost}{left}",
     ]
     if not account.exists:
         said = missing(plan.config, account)
         lines.append(f"{said[0].upper()}{said[1:]}.")
-    if account.unpublished != Amount():
+    if account.unpublished.nano:
         lines.append(
             f"Of what was spent, {account.unpublished} went to runs that were never published. It stays spent: "
             "docs/threat-model.md says why."
@@ -203,9 +259,11 @@ def warnings(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
         )
     for gap in told.missing(told.gaps(plan)):
         yield str(gap)
+    if unbought(plan.config, plan.universe, plan.columns, plan.clock, plan.unit):
+        yield f"max_trips is bought by `cbdp choose`, which was not done yet: what is shown goes by {GUESS}"
     if plan.public and isinstance(plan.unit, Person):
         yield (
-            f"privacy.public states {', '.join(plan.public)}, and at most {plan.unit.max_trips} trips of each person are counted: if "
+            f"privacy.public states {', '.join(plan.public)}, and at most {plan.unit.max_trips} trips of each person{plan.unit.period} are counted: if "
             "the public counts are of all trips, the release is scaled up to them"
         )
     counts = None if plan.schema is None else unused_counts(plan.schema, plan.columns, plan.unit)
@@ -222,8 +280,8 @@ def _cure(plan: Plan, feature: str, bound: float) -> str:
     try:
         needed = number(epsilon_for(plan, feature, repr(bound)))
     except InputError:
-        return "no ε meets it with this budget: use another, or a coarser table"
-    return f"to meet it ε would have to be {needed}, or the table coarser"
+        return f"no {sign_of(plan)} meets it with this budget: use another, or a coarser table"
+    return f"to meet it {sign_of(plan)} would have to be {needed}, or the table coarser"
 
 
 def files(plan: Plan) -> tuple[str, ...]:

@@ -67,7 +67,12 @@ def real_trips(source: str, universe: Universe) -> CountedTrips:
 
 def _configured(config: str, universe: Universe | None) -> CountedTrips:
     """All trips, even where the unit of privacy is a person with at most so many: shuttles carry everybody."""
-    planned = plan(read_config(config))
+    given = read_config(config)
+    if given.series is not None:
+        raise InputError(
+            f"{config} describes a series of releases: give a file with the trips of one day instead"
+        )
+    planned = plan(given)
     types = universe or planned.universe
     found = count(planned.trips, types, columns=planned.columns, clock=planned.clock)
     return CountedTrips("the real trips", types, found.index, found.value, internal=True)

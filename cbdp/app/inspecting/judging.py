@@ -95,7 +95,7 @@ def summary(plan: Plan, counts: Counts, shares: tuple[Share, ...]) -> str:
     said = [f"{t.counted:,} of {counted(t.read, t.what)}" for t in shares]
     line = f"counted {', '.join(said)}"
     if isinstance(plan.unit, Person):
-        line += f", of which {int(counts.value.sum()):,} are kept with at most {plan.unit.max_trips} of each person"
+        line += f", of which {int(counts.value.sum()):,} are kept with at most {plan.unit.max_trips} of each person{plan.unit.period}"
     return f"{line} (private: for you alone)"
 
 

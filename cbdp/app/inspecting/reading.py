@@ -8,6 +8,8 @@ from typing import Any
 
 from cbdp.app.config import Config
 from cbdp.app.plan import Plan
+from cbdp.app.plan.periods import first_slot
+from cbdp.app.plan.slots import applied
 from cbdp.app.plan.stops import stops_of
 from cbdp.app.plan.trips import Given, check_columns, check_names, columns_of, schema_of, unit_of
 from cbdp.app.plan.universe import universe_of
@@ -64,13 +66,13 @@ class TripReading:
 
 def reading_of(config: Config) -> TripReading:
     """How a configuration reads trips; what is wrong with it is one line with its place."""
-    trips = schema_of(config)
+    trips = schema_of(config if config.series is None else applied(config, first_slot(config)))
     stops = stops_of(config, trips)
     universe = universe_of(config, stops, trips)
     check_names(config, universe, trips)
     check_columns(config, universe, trips)
     unit = unit_of(config, trips, universe)
-    columns = columns_of(universe, trips)
+    columns = columns_of(universe, trips, unit)
     return TripReading(config, trips.given, trips.source, universe, columns, unit, trips.clock, stops)
 
 

@@ -11,6 +11,7 @@ from cbdp.app.inspecting.curve import chart
 from cbdp.app.inspecting.reading import TripReading, counts_column
 from cbdp.app.plan.stops import stop_dimensions
 from cbdp.app.printing import aligned
+from cbdp.privacy.unit import RELEASE
 from cbdp.report.markup import INTERNAL, internal_banner, join, page, tag
 from cbdp.trips import Inspection
 from cbdp.trips.inspect import Loads
@@ -98,10 +99,13 @@ def _dropped(found: Inspection) -> Iterator[str]:
 
 
 def _loads(loads: Loads) -> Iterator[str]:
-    yield f"{counted(loads.persons, 'person')} with {counted(loads.trips, 'trip')}"
+    who = "person" if loads.per == RELEASE else f"person-{loads.per}"
+    yield f"{counted(loads.persons, who)} with {counted(loads.trips, 'trip')}"
     if not loads.persons:
         return
     yield ", ".join(f"{100 * share:g} % have at most {most:,}" for share, most in loads.quantiles.items())
+    if loads.together:
+        yield f"{counted(loads.together, 'trip')} would be dropped to keep trips apart, whatever max_trips is; the table includes them"
     rows = [
         (f"{most}", f"{lost:,}", f"{100 * lost / loads.trips:.1f} %" if loads.trips else "–")
         for most, lost in loads.dropped.items()

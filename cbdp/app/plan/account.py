@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cbdp.app.config import Config
 from cbdp.app.config.choices import formats
@@ -12,7 +13,10 @@ from cbdp.app.plan.chosen import check_chosen
 from cbdp.app.plan.siblings import forgotten
 from cbdp.errors import InputError
 from cbdp.mechanisms import Mechanism
-from cbdp.privacy.ledger import Amount, BudgetError, Charge, Finished, Ledger, Owner
+from cbdp.privacy.composition import Cost
+from cbdp.privacy.ledger import Amount, BudgetError, Caps, Charge, Covers, Finished, Ledger, Owner
+from cbdp.privacy.ledger.amounts import Currency
+from cbdp.privacy.ledger.prices import currency_of, price_of
 
 MOST_CONFIDENT = 0.999
 
@@ -24,7 +28,7 @@ class Account:
     path: Path
     exists: bool
     owner: Owner
-    cap: Amount  # of the ledger, or the one it would be created with
+    caps: Caps  # of the ledger, or those it would be created with
     spent: Amount
     charge: Amount  # what this release costs
     unpublished: Amount = field(
@@ -33,6 +37,10 @@ class Account:
     forgotten: str | None = None  # an earlier release that the ledger ought to hold and does not
     finished: Finished | None = None  # an identical request that was released: it costs nothing again
     unfinished: tuple[Charge, ...] = ()  # identical requests that were charged and never released
+
+    @property
+    def cap(self) -> Amount:
+        return self.caps.total
 
     @property
     def left(self) -> Amount:
@@ -44,19 +52,26 @@ class Account:
         return self.left if self.finished else self.left - self.charge
 
 
-def account_of(config: Config, mechanism: Mechanism, request: str) -> Account:
+def account_of(config: Config, mechanism: Mechanism, request: str, covers: Covers | None = None) -> Account:
     path = config.path(config.privacy.ledger)
     owner = Owner.of(config.data.id, config.data.riders)
     cost = mechanism.claim().cost
-    charge = Amount.charge(cost.epsilon, cost.delta)
     with config.source.at("privacy", "ledger"):
         started = path.parent.is_dir() and Ledger.started(path)
-    account = Account(path, started, owner, Amount(), Amount(), charge)
-    account = _existing(config, account, request) if started else _new(config, account)
-    if account.finished is None and not _written(config, account) and not charge.within(account.left):
+    if started:
+        account = _existing(config, path, owner, request, cost, covers)
+    else:
+        account = _new(config, path, owner, cost)
+    charge = account.charge
+    if not _done(config, account) and not charge.within(account.left):
         with config.source.at("privacy", "epsilon"):
             raise BudgetError(f"a charge of {charge} does not fit: {_choices(account)}")
     return account
+
+
+def _done(config: Config, account: Account) -> bool:
+    """Whether nothing will be charged: the release is there."""
+    return account.finished is not None or _written(config, account)
 
 
 def missing(config: Config, account: Account) -> str:
@@ -73,7 +88,7 @@ def _choices(account: Account) -> str:
     """What is left, where the rest has gone, and what can be done. Lowering ε is not the only way."""
     lost = (
         ""
-        if account.unpublished == Amount()
+        if not account.unpublished.nano
         else f" ({account.unpublished} was spent on runs that were never published, and stays spent)"
     )
     return (
@@ -82,52 +97,85 @@ def _choices(account: Account) -> str:
     )
 
 
-def _new(config: Config, account: Account) -> Account:
+def _new(config: Config, path: Path, owner: Owner, cost: Cost) -> Account:
     """The account of a ledger that has yet to be created."""
-    path, charge = account.path, account.charge
     privacy = config.privacy
+    currency = _currency(config, cost)
+    with config.source.at("privacy", "currency"):
+        charge = price_of(cost, currency)
     with config.source.at("privacy", "cap"):
         if privacy.cap_delta is not None and privacy.cap is None:
             raise InputError(f"cap_delta is {privacy.cap_delta} without a cap: give both or none")
+        if privacy.cap is None and config.series is not None:
+            raise InputError(
+                "a series needs a cap: say how much its releases may cost, like "
+                "cap = { per_day = 1, per_30_days = 30, per_year = 365 }, or one number for all of them together"
+            )
         delta = charge.delta if privacy.cap_delta is None else privacy.cap_delta
-        cap = charge if privacy.cap is None else Amount.limit(privacy.cap, delta)
+        caps = Caps(charge) if privacy.cap is None else Caps.of(privacy.cap, delta, currency=currency)
     with config.source.at("privacy", "ledger"):
         if not path.parent.is_dir():
             raise InputError(f"there is no folder {str(path.parent)!r} for the ledger: create it first")
-    lost = forgotten(config.path(config.output.path), account.owner, None)
-    return replace(account, cap=cap, forgotten=lost)
+    lost = forgotten(config.path(config.output.path), owner, None)
+    return Account(path, False, owner, caps, Amount(currency=currency), charge, forgotten=lost)
 
 
-def _existing(config: Config, account: Account, request: str) -> Account:
-    owner = account.owner
-    with config.source.at("privacy", "ledger"), Ledger.view(account.path) as ledger:
+def _currency(config: Config, cost: Cost) -> Currency:
+    """What a new ledger counts."""
+    stated: Any = config.privacy.currency
+    found: Currency = currency_of(cost) if stated is None else stated
+    return found
+
+
+def _existing(
+    config: Config, path: Path, owner: Owner, request: str, cost: Cost, covers: Covers | None
+) -> Account:
+    with config.source.at("privacy", "ledger"), Ledger.view(path) as ledger:
         ledger.verify()
         if ledger.owner != owner:
             keys = ("data", "riders" if owner.riders else "id")
             refusal = ledger.owner.refusal_of(owner)
-            raise config.source.error(keys, f"the ledger {str(account.path)!r} {refusal}")
-        account = replace(
-            account,
-            cap=ledger.cap,
-            spent=ledger.spent,
-            unpublished=ledger.unpublished,
-            forgotten=forgotten(config.path(config.output.path), owner, ledger),
-            finished=ledger.finished(request),
-            unfinished=tuple(ledger.unfinished(request)),
+            raise config.source.error(keys, f"the ledger {str(path)!r} {refusal}")
+        _check_currency(config, ledger)
+        account = Account(
+            path,
+            True,
+            owner,
+            ledger.caps,
+            ledger.spent,
+            price_of(cost, ledger.currency),
+            ledger.unpublished,
+            forgotten(config.path(config.output.path), owner, ledger),
+            ledger.finished(request),
+            tuple(ledger.unfinished(request)),
         )
-    _check_cap(config, account.cap)
+        _check_cap(config, account.caps)
+        if account.charge.within(account.left) and not _done(config, account):
+            with config.source.at("privacy", "cap"):
+                ledger.would_refuse(request, account.charge, covers)
     return account
 
 
-def _check_cap(config: Config, cap: Amount) -> None:
+def _check_currency(config: Config, ledger: Ledger) -> None:
+    stated = config.privacy.currency
+    if stated not in (None, ledger.currency):
+        raise config.source.error(
+            ("privacy", "currency"),
+            f"the ledger counts {ledger.currency}, not {stated}: that was fixed when it was created; "
+            f'write currency = "{ledger.currency}", or name another ledger',
+        )
+
+
+def _check_cap(config: Config, caps: Caps) -> None:
     privacy = config.privacy
     if privacy.cap is None:
         return
     with config.source.at("privacy", "cap"):
-        asked = Amount.limit(privacy.cap, cap.delta if privacy.cap_delta is None else privacy.cap_delta)
-        if asked != cap:
+        delta = caps.total.delta if privacy.cap_delta is None else privacy.cap_delta
+        asked = Caps.of(privacy.cap, delta, currency=caps.total.currency)
+        if asked != caps:
             raise InputError(
-                f"the ledger's cap is {cap}, not {asked}: it was fixed when the ledger was created, write {cap}"
+                f"the ledger's cap is {caps}, not {asked}: it was fixed when the ledger was created, write {caps}"
             )
 
 

@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from cbdp.app.config import Config
-from cbdp.app.config.choices import budgets, mechanisms
+from cbdp.app.config.choices import budgets, laws, mechanisms
 from cbdp.app.plan.chosen import check_chosen
 from cbdp.app.plan.features import check_features
 from cbdp.app.plan.prior import weights_of
 from cbdp.app.plan.public_counts import public_counts
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
 from cbdp.mechanisms import Mechanism
+from cbdp.mechanisms.either_law import EitherLaw
 from cbdp.parts import Parts, Setting, settings_of
+from cbdp.privacy.laws import LAWS
 from cbdp.privacy.unit import Unit
 
 OPTIMAL = "optimal"  # the budget that goes by a target
@@ -24,14 +26,20 @@ def mechanism_of(config: Config, features: FeatureDag, unit: Unit) -> Mechanism:
     with config.source.at("mechanism", "name"):
         cls: type[Mechanism] = mechanisms().get(config.mechanism.name)
     settings = (
-        _settings(config, cls, features) | _budget(config, cls, features) | _delta(config, cls, features)
-    ) | _public(config, cls, features)
+        _settings(config, cls, features)
+        | _budget(config, cls, features)
+        | _law(config, cls)
+        | _delta(config, cls, features)
+        | _public(config, cls, features)
+    )
     privacy = config.privacy
     where: tuple[str, ...] = ("mechanism",)
     if privacy.target is not None:
         where = ("privacy", "target")
     elif isinstance(privacy.budget, Mapping) or privacy.budget == OPTIMAL:
         where = ("privacy", "budget")
+    elif privacy.law is not None:
+        where = ("privacy", "law")
     with config.source.at(*where):
         return cls(features, privacy.epsilon, unit, **settings)
 
@@ -109,9 +117,40 @@ def _public(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[
     return {"public": public_counts(config, features)}
 
 
+def _law(config: Config, cls: type[Mechanism]) -> dict[str, Any]:
+    """The law of the noise and what it is paid for in; the mechanism says which go together."""
+    privacy, own = config.privacy, config.mechanism.settings.get("law")
+    if not issubclass(cls, EitherLaw):
+        for name in ("law", "rho"):
+            if getattr(privacy, name) is not None:
+                raise config.source.error(
+                    ("privacy", name), f"{cls.name} draws geometric noise and spends ε: leave {name} out"
+                )
+        return {}
+    if privacy.law is not None and own not in (None, privacy.law):
+        raise config.source.error(
+            ("privacy", "law"),
+            f"law is {privacy.law!r} here and {own!r} in [mechanism]: leave one of them out",
+        )
+    with config.source.at(*(("privacy", "law") if own is None else ("mechanism", "law"))):
+        chosen: str = privacy.law or own or cls.law
+        check_chosen(laws(), chosen)
+        currency = LAWS.get(chosen).currency
+    given = {"rho": privacy.rho, "delta": privacy.delta or None}
+    for name, value in given.items():
+        if currency == "epsilon" and value is not None:
+            raise config.source.error(
+                ("privacy", name),
+                f'law {chosen!r} spends pure ε, and no {"ρ" if name == "rho" else "δ"}: leave {name} out, or write law = "gaussian"',
+            )
+    return {"law": chosen} | {name: value for name, value in given.items() if value is not None}
+
+
 def _delta(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
     """δ is stated for the whole release, and shared evenly among the tables that need it."""
     delta = config.privacy.delta
+    if issubclass(cls, EitherLaw):
+        return {}
     if not _has(cls, "delta"):
         if delta:
             raise config.source.error(("privacy", "delta"), f"{cls.name} spends no δ: leave delta out")

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cbdp.app.config import Config
 from cbdp.app.plan.about import about_of
 from cbdp.app.plan.account import Account, account_of, output_of
+from cbdp.app.plan.bought import after_purchase
 from cbdp.app.plan.features import features_of
 from cbdp.app.plan.mechanism import mechanism_of
+from cbdp.app.plan.periods import Slot, check_series, first_slot, series_of
 from cbdp.app.plan.request import asked_of, request_of
+from cbdp.app.plan.slots import applied, check_fits, covers_of, part_of, request_of_slot
 from cbdp.app.plan.source import source_hash
 from cbdp.app.plan.stops import stops_of
-from cbdp.app.plan.trips import Given, check_columns, check_names, columns_of, schema_of, unit_of
+from cbdp.app.plan.trips import Given, TripSchema, check_columns, check_names, columns_of, schema_of, unit_of
 from cbdp.app.plan.universe import universe_of
 from cbdp.estimate.public import total_of
 from cbdp.features import FeatureDag, Universe
 from cbdp.features.places import Stops
 from cbdp.mechanisms import Mechanism
+from cbdp.privacy.ledger import Covers, Part
 from cbdp.privacy.unit import Unit
 from cbdp.release import About
-from cbdp.trips import Clock, Schema
+from cbdp.release.series import InSeries
+from cbdp.trips import Clock, Schema, planning
+from cbdp.trips.days import Days
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +47,24 @@ class Plan:
     request: str  # what the ledger knows the release by: `asked`, and where the trips are
     about: About | None = None
     schema: Schema | None = field(default=None, repr=False)  # of the trips
+    covers: Covers | None = None  # the days and the unit that the charge is for
+    slot: Slot | None = None  # which release of a series it is
+    changes: tuple[str, ...] = ()  # of universe and features, since the version before
+
+    @property
+    def days(self) -> Days | None:
+        """The service days whose trips are counted; None: all rows."""
+        return None if self.slot is None else Days(self.slot.first, self.slot.last)
+
+    @property
+    def part(self) -> Part | None:
+        return None if self.slot is None else part_of(self.config, self.slot, self.features)
+
+    @property
+    def series(self) -> InSeries | None:
+        if self.slot is None:
+            return None
+        return replace(self.slot.place(series_of(self.config)), changes=self.changes)
 
     @property
     def dataset(self) -> str:
@@ -78,18 +102,33 @@ class Plan:
         return getattr(self.mechanism, "public", None) or {}
 
 
-def plan(config: Config) -> Plan:
-    """What a configuration means; what is wrong with it, or with its public inputs, is one line with its place."""
+def plan(config: Config, slot: Slot | None = None) -> Plan:
+    """What a configuration means; what is wrong with it, or with its public inputs, is one line with its place.
+
+    Of a series it is one release: that of the slot, or the first.
+    """
+    if config.series is not None:
+        check_series(config)
+        slot = slot or first_slot(config)
+        config = applied(config, slot)
     trips = schema_of(config)
     stops = stops_of(config, trips)
     universe = universe_of(config, stops, trips)
     check_names(config, universe, trips)
     check_columns(config, universe, trips)
     features = features_of(config, universe)
-    mechanism = mechanism_of(config, features, unit_of(config, trips, universe))
-    columns = columns_of(universe, trips)
-    request = request_of(asked_of(config, columns, trips.clock, mechanism), source_hash(trips.given))
-    account = account_of(config, mechanism, request)
+    unit = unit_of(config, trips, universe)
+    config = after_purchase(config, unit)
+    mechanism = mechanism_of(config, features, unit)
+    columns: Mapping[str, str] = columns_of(universe, trips, mechanism.unit)
+    if slot is None:
+        request = request_of(asked_of(config, columns, trips.clock, mechanism), source_hash(trips.given))
+    else:
+        check_fits(config, mechanism.unit, universe)
+        columns = _dated(config, columns, universe, trips, mechanism.unit, slot)
+        request = request_of_slot(config, slot)
+    covers = covers_of(mechanism.unit, universe, slot)
+    account = account_of(config, mechanism, request, covers)
     return Plan(
         config,
         trips.given,
@@ -103,4 +142,43 @@ def plan(config: Config) -> Plan:
         request,
         about_of(config),
         trips.source,
+        covers,
+        slot,
     )
+
+
+def plan_of(earlier: Plan, config: Config, slot: Slot) -> Plan:
+    """The plan of another release of the same series, which shares all but its period with an earlier one of the same stage."""
+    config = applied(config, slot)
+    request = request_of_slot(config, slot)
+    covers = covers_of(earlier.unit, earlier.universe, slot)
+    account = account_of(config, earlier.mechanism, request, covers)
+    given = earlier.trips if config.data.trips == earlier.config.data.trips else schema_of(config).given
+    return replace(
+        earlier,
+        config=config,
+        trips=given,
+        account=account,
+        output=output_of(config, account),
+        request=request,
+        about=about_of(config),
+        covers=covers,
+        slot=slot,
+    )
+
+
+def _dated(
+    config: Config,
+    columns: Mapping[str, str],
+    universe: Universe,
+    trips: TripSchema,
+    unit: Unit,
+    slot: Slot,
+) -> Mapping[str, str]:
+    """The columns with that of the day, which says in which period a trip is; checked by the schema."""
+    dated = {**columns, planning.DAY: trips.column(planning.DAY)}
+    if planning.DAY not in config.data.columns and trips.column("time") not in trips.source.kinds:
+        dated = dict(columns)  # nobody says where the day is: the plan of the count finds it, or says so
+    with config.source.at("data", "columns"):
+        planning.make_plan(trips.source, universe, dated, unit, trips.clock, Days(slot.first, slot.last))
+    return dated

@@ -16,15 +16,26 @@ from typing import Any
 from cbdp.app.config import Config, DataSection
 from cbdp.mechanisms import Mechanism
 from cbdp.parts import settings_of
-from cbdp.privacy.composition import spends_of
+from cbdp.privacy.composition import RhoSpend, Spend, spends_of
 from cbdp.release.universe_files import universe_hash
 from cbdp.rounding.few import price_of
 from cbdp.trips import Clock
 
 VERSION = 2
+GEOMETRIC = "geometric"  # the law that goes without saying
 SPELLING = ("measured", "tables", "preset")  # what is spent, and the other settings, say the same
 # Of [data]: what is stated by other parts of the request, and what decides no count. All that is not listed counts.
-ELSEWHERE = ("trips", "id", "columns", "timezone", "time_format", "holidays", "stops", "stop_columns")
+ELSEWHERE = (
+    "trips",
+    "id",
+    "columns",
+    "timezone",
+    "time_format",
+    "holidays",
+    "day_starts",
+    "stops",
+    "stop_columns",
+)
 NO_COUNT = ("riders", "expected_trips", "expected_filled")
 
 
@@ -39,18 +50,33 @@ def asked_of(config: Config, columns: Mapping[str, str], clock: Clock, mechanism
         "version": VERSION,
         "dataset": config.data.id,
         "reading": _reading(config.data, columns),
-        "clock": {f.name: repr(getattr(clock, f.name)) for f in fields(clock)},
+        "clock": _clock(clock),
         "universe": universe_hash(features.universe),
         "features": {name: list(feature.by) for name, feature in features.features.items()},
         "recipe": _recipe(mechanism),
         "unit": [str(mechanism.unit), getattr(mechanism.unit, "column", None)],
-        "spends": [[p.what, str(p.epsilon), str(p.delta)] for p in spends_of(cost)],
+        "spends": [_spend(p) for p in spends_of(cost)],
         "cost": [str(cost.epsilon), str(cost.delta)],
     }
+    law = getattr(mechanism, "law", GEOMETRIC)
+    if law != GEOMETRIC:
+        stated["law"] = law
     if mechanism.recipe.public:
         stated["public"] = dict(mechanism.recipe.public)
     text = json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _spend(part: Spend | RhoSpend) -> list[str]:
+    if isinstance(part, RhoSpend):
+        return [part.what, "rho", str(part.rho)]
+    return [part.what, str(part.epsilon), str(part.delta)]
+
+
+def _clock(clock: Clock) -> dict[str, str]:
+    """What is set; of settings that older versions had not, only what is not the default, so that their requests stay the same."""
+    newer = {f.name for f in fields(clock) if f.name == "day_starts" and getattr(clock, f.name) == f.default}
+    return {f.name: repr(getattr(clock, f.name)) for f in fields(clock) if f.name not in newer}
 
 
 def _reading(data: DataSection, columns: Mapping[str, str]) -> dict[str, Any]:

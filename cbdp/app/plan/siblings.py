@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,15 @@ def _charged(output: Path, owner: Owner) -> Iterator[tuple[Path, Mapping[str, An
 
 
 def _ledger_of(manifest: Path) -> Mapping[str, Any]:
+    try:
+        about = manifest.stat()
+    except OSError:
+        return {}
+    return _read(manifest, about.st_mtime_ns, about.st_size, about.st_ino)
+
+
+@lru_cache(4096)  # of a series there are many, and every release looks at all of them
+def _read(manifest: Path, changed: int, size: int, identity: int) -> Mapping[str, Any]:  # noqa: ARG001
     try:
         found = json.loads(manifest.read_text("utf-8"))
     except (OSError, ValueError):

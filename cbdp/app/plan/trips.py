@@ -10,10 +10,12 @@ from typing import Any
 
 from cbdp.app.config import Config, UnitSection
 from cbdp.app.config.choices import UNKNOWN
-from cbdp.app.presets import PRESETS, Settled, settled
+from cbdp.app.plan.bought import GUESS, bought_of, settled
+from cbdp.app.presets import PRESETS, Settled
+from cbdp.app.presets import settled as settled_by_preset
 from cbdp.features import Universe
 from cbdp.parts import did_you_mean
-from cbdp.privacy.unit import Person, Trip, Unit
+from cbdp.privacy.unit import RELEASE, Person, Trip, Unit
 from cbdp.trips import Clock, Schema, kinds, planning
 from cbdp.trips import schema_of as opened
 from cbdp.trips.preparing import Prepared
@@ -62,7 +64,7 @@ def _settled(config: Config, source: Schema) -> Settled:
         return Settled(data.columns, data.time_format)
     _clock(config, data.time_format)
     with config.source.at("data", "preset"):
-        return settled(PRESETS.get(data.preset), source.kinds, data.columns, data.time_format)
+        return settled_by_preset(PRESETS.get(data.preset), source.kinds, data.columns, data.time_format)
 
 
 def _prepared(config: Config, raw: Raw, found: Settled) -> tuple[Prepared, Schema]:
@@ -118,8 +120,11 @@ def _clock(config: Config, formats: Sequence[str]) -> Clock:
     said = formats[0] if len(formats) == 1 else tuple(formats) or None
     with config.source.at("data", "time_format"):
         Clock(format=said)
+    starts = config.data.day_starts or Clock().day_starts
+    with config.source.at("data", "day_starts"):
+        Clock(day_starts=starts)
     with config.source.at("data", "timezone"):
-        return Clock(config.data.timezone, said, holidays(config))
+        return Clock(config.data.timezone, said, holidays(config), starts)
 
 
 def _columns(config: Config, stated: Mapping[str, str]) -> dict[str, str]:
@@ -169,9 +174,11 @@ def check_columns(config: Config, universe: Universe, trips: TripSchema) -> None
             opened(trips.given, list(columns_of(universe, trips).values()))  # compares all files' schemas
 
 
-def columns_of(universe: Universe, trips: TripSchema) -> dict[str, str]:
-    """What `cbdp.count` is told of the columns: the dimensions', and the column of counts where there is one."""
+def columns_of(universe: Universe, trips: TripSchema, unit: Unit | None = None) -> dict[str, str]:
+    """What `cbdp.count` is told of the columns: the dimensions', the day's where persons are bounded by it, and the column of counts where there is one."""
     found = {name: trips.column(name) for name in universe.dimensions}
+    if unit is not None and unit.per != RELEASE:
+        found.setdefault(planning.DAY, trips.column(planning.DAY))
     counts = planning.weight_column(trips.columns, universe)
     return found if counts is None else {**found, planning.COUNT: counts}
 
@@ -201,8 +208,17 @@ def _unit(config: Config, trips: TripSchema, universe: Universe) -> Unit:
     if given.trip is not None:
         return Trip(given.trip)
     assert given.person is not None
-    assert given.max_trips is not None
     with config.source.at("privacy", "unit", "person"):
         column = planning.person_column(given.person, trips.columns, universe)
         kinds.check_person(trips.source, column)
-    return Person(column, given.max_trips)
+    wanted = bought_of(config)
+    most = GUESS if wanted is not None else given.max_trips
+    assert isinstance(most, int)
+    unit = Person(column, most, given.per or RELEASE, given.apart, wanted)
+    for key in ("per", "apart"):
+        if getattr(given, key) is not None:
+            with config.source.at("privacy", "unit", key):
+                planning.check_unit(
+                    trips.source, universe, columns_of(universe, trips, unit), unit, trips.clock, key
+                )
+    return settled(config, universe, columns_of(universe, trips, unit), trips.clock, unit)

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 def counted(run: Run) -> Counts:
     plan = run.plan
     with run.stage("counting trips"):
-        return count(plan.trips, plan.universe, columns=plan.columns, unit=plan.unit, clock=plan.clock)
+        return count(
+            plan.trips, plan.universe, columns=plan.columns, unit=plan.unit, clock=plan.clock, days=plan.days
+        )
 
 
 def rehearse(run: Run) -> None:
@@ -35,7 +37,7 @@ def rehearse(run: Run) -> None:
     place = run.folder / f".{plan.output.name}.{secrets.token_hex(8)}{PARTIAL}"
     with run.stage("rehearsing without trips"), run.interrupts.temporary(place) as work:
         release = plan.mechanism.simulate(Counts(plan.universe, nothing, nothing, plan.unit), seed=0)
-        release = replace(release, places=plan.stops, about=plan.about)
+        release = replace(release, places=plan.stops, about=plan.about, series=plan.series)
         release.save(work / "rehearsal", extra={"report.html": build(release)}, simulation=True)
         for name in plan.exports:
             export(release, work / f"rehearsal-{name}", format=name)
@@ -48,7 +50,9 @@ def stages_after_charge(run: Run) -> int:
 def measured(run: Run, counts: Counts) -> Release:
     plan = run.plan
     with run.stage("measuring, solving and rounding"), watched(in_quarters(run.say)):
-        release = replace(plan.mechanism.release(counts), places=plan.stops, about=plan.about)
+        release = replace(
+            plan.mechanism.release(counts), places=plan.stops, about=plan.about, series=plan.series
+        )
     with run.stage("simulating intervals from the release"), watched(in_quarters(run.say)):
         try:
             return release.with_intervals(plan.confidence)

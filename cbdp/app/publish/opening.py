@@ -40,9 +40,13 @@ def opened(plan: Plan, *, create: bool) -> Ledger:
     account, data = plan.account, plan.config.data
     if create and not Ledger.started(account.path):
         _check_siblings(plan, None)
-    cap, delta = (account.cap.epsilon, account.cap.delta) if create else (None, None)
     ledger = Ledger.open(
-        account.path, dataset=plan.dataset, riders=data.riders, cap=cap, cap_delta=delta, create=create
+        account.path,
+        dataset=plan.dataset,
+        riders=data.riders,
+        cap=account.caps if create else None,
+        currency=account.cap.currency,
+        create=create,
     )
     try:
         _check_siblings(plan, ledger)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from cbdp.app.plan.bought import unbought
 from cbdp.app.publish.earlier import earlier
 from cbdp.app.publish.making import counted, exported, measured, rehearse, stages_after_charge, written
 from cbdp.app.publish.opening import check_ledger, opened
@@ -16,6 +17,8 @@ from cbdp.app.publish.run import Judge, Run, Say, approve, silent
 from cbdp.app.stopping import Interrupts
 from cbdp.errors import CbdpError, InputError
 from cbdp.privacy.ledger import Charge, Ledger
+from cbdp.privacy.ledger.amounts import SYMBOLS
+from cbdp.privacy.ledger.prices import terms_of
 from cbdp.release.layout import check
 from cbdp.release.loading import read_manifest
 
@@ -44,13 +47,15 @@ def publish(
     create_ledger: bool = False,
     interrupts: Interrupts | None = None,
     judge: Judge = approve,
+    rehearsed: bool = False,
 ) -> PublishedRelease:
     """Count, charge, measure, solve, round, write: or find the release that an identical request has made before.
 
     A ledger that does not exist is created only if `create_ledger` says so. `interrupts` is how a command is stopped by signals.
-    `judge` sees the counts before anything is charged, and may refuse them.
+    `judge` sees the counts before anything is charged, and may refuse them. `rehearsed`: a plan that differs by its days alone was
+    rehearsed by this process already.
     """
-    run = Run(plan, say, interrupts or Interrupts(), judge)
+    run = Run(plan, say, interrupts or Interrupts(), judge, rehearsed)
     _check(plan)
     with _alone_in(run.folder):
         check_ledger(plan, create=create_ledger)
@@ -66,6 +71,8 @@ def _check(plan: Plan) -> None:
         raise InputError(
             f"{plan.mechanism.name} is {claim}. It is here to be studied, not to release real trips"
         )
+    if unbought(plan.config, plan.universe, plan.columns, plan.clock, plan.unit):
+        raise InputError("max_trips is not bought yet: run `cbdp choose` with this configuration first")
     if plan.output == plan.account.path:
         raise InputError(f"the output {str(plan.output)!r} is the ledger's file: choose another path")
     check(plan.features)
@@ -86,20 +93,27 @@ def _made(run: Run, *, create_ledger: bool) -> PublishedRelease:
     plan = run.plan
     counts = counted(run)
     run.judge(plan, counts)
-    rehearse(run)
-    cost = plan.mechanism.claim().cost
+    if not run.rehearsed:
+        rehearse(run)
     with opened(plan, create=create_ledger) as ledger, ledger.lock(plan.request):
         path = earlier(ledger, plan)
         if path is not None:
             return PublishedRelease(path, fresh=False)
         run.interrupts.no_return(stages_after_charge(run))
-        charge = ledger.reserve(plan.request, cost.epsilon, cost.delta, what=plan.mechanism.name)
+        charge = _charged(ledger, plan)
         with _paid(charge):
-            run.say(f"charged ε = {float(charge.epsilon):g} to the ledger")
+            run.say(
+                f"charged {SYMBOLS[charge.amount.currency]} = {float(charge.amount.value):g} to the ledger"
+            )
             release = measured(run, counts)
             saved = written(run, release, ledger.statement(charge))
             ledger.released(charge, saved.sha256, plan.output)
     return PublishedRelease(plan.output, fresh=True)
+
+
+def _charged(ledger: Ledger, plan: Plan) -> Charge:
+    terms = terms_of(plan.mechanism.claim().cost)
+    return ledger.reserve(plan.request, **terms, what=plan.mechanism.name, covers=plan.covers, part=plan.part)
 
 
 @contextmanager

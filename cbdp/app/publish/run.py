@@ -35,6 +35,7 @@ class Run:
     say: Say = silent
     interrupts: Interrupts = field(default_factory=Interrupts)
     judge: Judge = approve  # of the counts, before the charge
+    rehearsed: bool = False
 
     @property
     def folder(self) -> Path:

@@ -14,6 +14,7 @@ SAMPLERS: Parts[type[Sampler]] = Parts(
     "cbdp.samplers",
     {  # law → its sampler
         "geometric": "cbdp.measuring.samplers.geometric:GeometricSampler",
+        "gaussian": "cbdp.measuring.samplers.gaussian:GaussianSampler",
         "rounded": "cbdp.measuring.samplers.rounded:RoundedSampler",
     },
     subclass_of(Sampler),

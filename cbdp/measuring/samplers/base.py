@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
-from cbdp.measuring.tables import CHUNK, Digits, compiled, walk
+from cbdp.measuring.compiling import compiled
+from cbdp.measuring.tables import CHUNK, Digits, walk
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.laws import Law
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 from cbdp.errors import InputError
 from cbdp.features import FeatureDag
 from cbdp.privacy.numbers import positive
+from cbdp.privacy.sensitivity import Change
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,9 @@ class DemandFacts:
     filled: float | None = None  # share of the trip types that hold any trips
     law: str = "geometric"  # of the noise
     public: tuple[str, ...] = ()  # features whose counts are public already: nothing is spent on them
+    changes: tuple[
+        tuple[str, Change], ...
+    ] = ()  # how much one unit changes each feature's counts, where it is known
 
     def __post_init__(self) -> None:
         if self.trips is not None:
@@ -29,10 +34,15 @@ class DemandFacts:
         if self.filled is not None and positive(self.filled, "expected_filled") > 1:
             raise InputError(f"expected_filled is {self.filled}, a share of the trip types: give at most 1")
 
+    def change(self, feature: str) -> Change:
+        """How much one unit can change the counts of a feature; where that is not known, the worst."""
+        most = math.ceil(self.sensitivity)
+        return dict(self.changes).get(feature) or Change(most, most**2, most, most)
+
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What ε is to be shared among, and what may be known about it."""
+    """What ε (or ρ, where the noise is paid for in it) is to be shared among, and what may be known about it."""
 
     features: FeatureDag
     levels: tuple[str, ...]  # the measured features, coarse ones first
@@ -56,15 +66,16 @@ class Standing:
     worst: float
     bound: float
     leaves: Fraction = Fraction(0)
+    sign: str = "ε"  # of what is shared
 
     def __str__(self) -> str:
         serves = ", ".join(f"{name} {weight}" for name, weight in self.target.items())
         alike = len({*self.target.values()}) == 1
         weighed = "" if alike else ", times its weight (1 for the largest),"
-        others = f" that give {self.leaves} of ε to single trip types" if self.leaves else ""
+        others = f" that give {self.leaves} of {self.sign} to single trip types" if self.leaves else ""
         return (
             f"Shares are worked out for the target {serves}. The worst error among these{weighed} is {self.worst:.2f} times that of a "
-            f"specialist, who spends all of ε on one table. No shares{others} bring it below {self.bound:.2f}."
+            f"specialist, who spends all of {self.sign} on one table. No shares{others} bring it below {self.bound:.2f}."
         )
 
 

@@ -32,6 +32,7 @@ from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.budget.base import DemandFacts
 from cbdp.privacy.budget.strata import TINY, Strata, strata_of
 from cbdp.privacy.laws import LAWS, Law
+from cbdp.privacy.sensitivity import Change
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +41,7 @@ GATHERED = 0.8
 NODES = np.arange(-8.0, 12.0, 0.25)  # standard deviations from the middle; squares weigh the upper tail
 WEIGHTS = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
 CERTAIN = 1e30  # precision of what is public
-LARGEST = 500.0  # ε/Δ of one answer from which there is no noise to speak of
+LARGEST = 500.0  # one over the scale of one answer, from which there is no noise to speak of
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,8 @@ class Model:
 
     strata: Strata
     measured: tuple[str, ...]
-    rate: float  # ε/Δ
+    amount: float  # ε, or ρ
+    changes: tuple[Change, ...]  # of all features, by one unit
     signals: tuple[Signal | None, ...]  # None: nothing is known
     law: type[Law]
     public: tuple[str, ...] = ()  # features whose counts are known
@@ -76,11 +78,18 @@ class Model:
         return self.strata.names
 
     def precision(self, part: Floats) -> Floats:
-        """Of one measured count, for each of these parts of ε; 0 where nothing is spent."""
-        asked = np.minimum(part * self.rate, LARGEST)
-        spent = asked > 0
-        made = np.zeros(asked.shape)
-        made[spent] = self.law.precision(asked[spent])[0]
+        """Of one count of each measured feature (last axis), for these parts of the whole; 0 where nothing is spent."""
+        made = np.zeros(part.shape)
+        for column, name in enumerate(self.measured):
+            made[..., column] = self._bought(name, part[..., column])
+        return made
+
+    def _bought(self, feature: str, part: Floats) -> Floats:
+        change = self.changes[self.names.index(feature)]
+        rate = np.minimum(self.law.rate(part * self.amount, change), LARGEST)
+        spent = rate > 0
+        made = np.zeros(rate.shape)
+        made[spent] = self.law.precision(rate[spent])[0]
         return made
 
     def errors(self, precision: Floats) -> Floats:
@@ -103,8 +112,7 @@ class Model:
 
     def alone(self) -> Floats:
         """The error variance of each feature, had it all of ε to itself: that of a specialist."""
-        noise = 1.0 / self.precision(np.ones(1))
-        return self._shrunk(np.repeat(noise, len(self.names)))
+        return self._shrunk(np.array([1.0 / float(self._bought(name, np.ones(1))[0]) for name in self.names]))
 
     def ratios(self, part: Floats) -> Floats:
         """How many times the specialist's error that of each feature is (last axis), given the measured ones' parts of ε."""
@@ -121,9 +129,10 @@ class Model:
 
 def model(features: FeatureDag, measured: Sequence[str], epsilon: Fraction, facts: DemandFacts) -> Model:
     """The model of errors for these measured features."""
-    rate = float(epsilon / Fraction(facts.sensitivity))
-    signals = tuple(_signals(features, facts))
-    return Model(strata_of(features), tuple(measured), rate, signals, LAWS.get(facts.law), facts.public)
+    signals, strata = tuple(_signals(features, facts)), strata_of(features)
+    changes = tuple(facts.change(name) for name in strata.names)
+    law = LAWS.get(facts.law)
+    return Model(strata, tuple(measured), float(epsilon), changes, signals, law, facts.public)
 
 
 def _signals(features: FeatureDag, facts: DemandFacts) -> Iterator[Signal | None]:

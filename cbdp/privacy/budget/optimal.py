@@ -125,8 +125,10 @@ def standing(
     least = np.array([int(leaves * FINE) if name == SINGLETON else 0 for name in given])
     best = least_worst(judge, FINE, least)
     own = of.precision(np.array([float(share / epsilon) for share in given.values()]))
-    worst, bound = (float(np.exp(judge.of_precision(p).max())) for p in (own, judge.bought[best]))
-    return Standing(wanted, worst, min(worst, bound), leaves)
+    worst, bound = (
+        float(np.exp(judge.of_precision(p).max())) for p in (own, judge.bought[best, np.arange(len(best))])
+    )
+    return Standing(wanted, worst, min(worst, bound), leaves, "ρ" if of.law.currency == "rho" else "ε")
 
 
 class _Judge:
@@ -134,13 +136,13 @@ class _Judge:
 
     def __init__(self, of: Model, target: Mapping[str, Fraction], units: int) -> None:
         self.of = of
-        self.bought = of.precision(np.arange(units + 1) / units)
+        self.bought = of.precision(np.repeat(np.arange(units + 1)[:, None] / units, len(of.measured), axis=1))
         self.wanted = [of.names.index(name) for name in target]
         weight = np.array([float(weight) for weight in target.values()])
         self.base: Floats = np.log(weight / weight.max()) - 0.5 * np.log(of.alone()[self.wanted])
 
     def __call__(self, parts: Ints) -> Floats:
-        return self.of_precision(self.bought[parts])
+        return self.of_precision(self.bought[parts, np.arange(parts.shape[-1])])
 
     def of_precision(self, precision: Floats) -> Floats:
         made: Floats = self.base + 0.5 * np.log(self.of.errors(precision)[..., self.wanted])

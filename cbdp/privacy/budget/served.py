@@ -13,6 +13,8 @@ from typing import ClassVar
 from cbdp.features import SINGLETON
 from cbdp.privacy.budget.base import Asked, Budget, DemandFacts, Standing
 from cbdp.privacy.budget.optimal import optimal, standing
+from cbdp.privacy.laws import Law
+from cbdp.privacy.sensitivity import Change
 
 ENOUGH = Fraction(1, 50)
 """Of ε for one trip, for all tables: tells the number of trips to within a few hundred, and the leaves tell the rest."""
@@ -100,5 +102,13 @@ def _standing(
 
 
 def _noise_alone(facts: DemandFacts) -> DemandFacts:
-    """What does not depend on the trips."""
-    return DemandFacts(law=facts.law, public=facts.public)
+    """What does not depend on the trips. A change that is the same for all features only scales all noise, and does not matter."""
+    alike = len({change for _, change in facts.changes}) <= 1
+    return DemandFacts(law=facts.law, public=facts.public, changes=() if alike else facts.changes)
+
+
+def enough_of(law: type[Law], change: Change) -> Fraction:
+    """`ENOUGH` for a unit that changes counts so; where noise is paid for in ρ, what makes it as wide: 2(Δ/ε)² = l2²/2ρ."""
+    if law.currency == "epsilon":
+        return ENOUGH * change.l1
+    return ENOUGH**2 / 4 * change.l2_squared

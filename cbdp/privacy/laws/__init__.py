@@ -12,6 +12,7 @@ LAWS: Parts[type[Law]] = Parts(
     "cbdp.laws",
     {
         "geometric": "cbdp.privacy.laws.geometric:Geometric",
+        "gaussian": "cbdp.privacy.laws.gaussian:Gaussian",
         "rounded": "cbdp.privacy.laws.rounded:RoundedLaplace",
         "laplace": "cbdp.privacy.laws.continuous:ContinuousLaplace",
     },
@@ -31,7 +32,7 @@ def law_of(name: str, scale: Fraction | float) -> Law:
 
 def recognised(scale: Fraction | float, variance: float | None) -> Law | None:
     """The law for whole counts that has this scale and variance; without a variance, the geometric one."""
-    for name in ("geometric", "rounded"):
+    for name in ("geometric", "rounded", "gaussian"):
         law = law_of(name, scale)
         if variance is None or abs(law.variance() - variance) <= 1e-6 * variance:
             return law

@@ -6,14 +6,16 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
+from cbdp.privacy.sensitivity import Change
 
 Floats = NDArray[np.float64]
+Currency = Literal["epsilon", "rho"]
 LEAST_SCALE = 1e-300
 AT_ONCE = 512  # columns of a lattice that are blurred at a time
 LEAST_VARIANCE = 1e-100  # what is given to noise too small to speak of: it can be computed with
@@ -28,6 +30,9 @@ class Law(ABC):
     words: ClassVar[str] = ""  # how manifests state it
     whole: ClassVar[bool] = True  # is Z a whole number
     excess_kurtosis: ClassVar[float] = 3.0  # beyond the normal law's
+    currency: ClassVar[Currency] = (
+        "epsilon"  # what such noise is paid with: ε, or the ρ of zero-concentrated privacy
+    )
 
     scale: Fraction | float
 
@@ -36,13 +41,18 @@ class Law(ABC):
             raise InputError(f"the noise scale is {self.scale!r}: give a finite number of at least 0")
 
     @classmethod
-    def costing(cls, epsilon: Fraction, sensitivity: int) -> Self:
-        """The law whose noise makes counts ε-differentially private that one unit changes by at most the sensitivity."""
-        return cls(Fraction(sensitivity) / epsilon)
+    def costing(cls, amount: Fraction, change: Change) -> Self:
+        """The law whose noise costs this much (of its currency) on counts that one unit changes so; never more, if hardly less."""
+        return cls(Fraction(change.l1) / amount)
 
-    def cost(self, sensitivity: int) -> Fraction:
-        """The ε that such noise buys."""
-        return Fraction(sensitivity) / Fraction(self.scale)
+    def cost(self, change: Change) -> Fraction:
+        """What such noise costs on counts that one unit changes so."""
+        return Fraction(change.l1) / Fraction(self.scale)
+
+    @classmethod
+    def rate(cls, amount: Floats, change: Change) -> Floats:
+        """One over the scale that these amounts buy; not exact."""
+        return np.asarray(amount / change.l1)
 
     def times(self, factor: float) -> Self:
         """The same law with noise so many times as large."""
@@ -52,6 +62,11 @@ class Law(ABC):
     def size(self) -> float:
         """The scale as a number to divide by."""
         return max(float(self.scale), LEAST_SCALE)
+
+    @property
+    def radius(self) -> float:
+        """The s from which E exp(sZ) does not exist."""
+        return 1 / self.size
 
     @abstractmethod
     def variance(self) -> float: ...
@@ -152,6 +167,10 @@ class Law(ABC):
         mean = np.cumsum(pieces[::-1])[::-1]  # E max(0, Z − s) is the integral of P(Z > t) over t > s
         wanted = np.asarray(excess, dtype=float)
         return np.where(wanted > mean[0], -wanted, np.interp(-wanted, -mean, at))
+
+    def falloff(self, at: Any) -> Floats:
+        """About how far below these heights e times as many noises lie above as above them."""
+        return np.full(np.shape(at), self.size)
 
     def blurred(self, rows: Floats, step: int) -> Floats:
         """Laws on a lattice of this step (rows) after the noise was added.

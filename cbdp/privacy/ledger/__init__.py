@@ -15,9 +15,12 @@ sound in itself: keep the head that a release's manifest states, and ask `contai
 
 No entry holds a time: how long a release takes depends on private rows, and heads are published.
 
+A ledger counts ε, or ρ (zero-concentrated differential privacy), and never both: where it counts ρ, a charge of ε is ε²/2 of it.
+Charges may state the service days and the unit that they cover; then windows of days can have caps of their own.
+
 A ledger is created when somebody asks for it, never because it is missing: a new one would forget what was spent.
 
-`amounts` are what is charged, `owner` is for whom, `chain` checks the entries and adds them up, `store` is the SQLite file that holds them,
+`amounts` are what is charged, `covers` for which days and unit, `windows` add it up for one person, `caps` limit it, `owner` is for whom, `chain` checks the entries and adds them up, `store` is the SQLite file that holds them,
 `snapshot` reads it without a trace, `locks` make identical requests wait for each other, `ledger` puts these together.
 """
 
@@ -25,18 +28,23 @@ from __future__ import annotations
 
 from cbdp.errors import BudgetError
 from cbdp.privacy.ledger.amounts import Amount, Charge, Finished, Spending
+from cbdp.privacy.ledger.caps import Caps
 from cbdp.privacy.ledger.chain import Entry, LedgerError
+from cbdp.privacy.ledger.covers import Covers, Part
 from cbdp.privacy.ledger.ledger import Ledger
 from cbdp.privacy.ledger.owner import Owner
 
 __all__ = [
     "Amount",
     "BudgetError",
+    "Caps",
     "Charge",
+    "Covers",
     "Entry",
     "Finished",
     "Ledger",
     "LedgerError",
     "Owner",
+    "Part",
     "Spending",
 ]

@@ -9,16 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cbdp.errors import CbdpError, InputError
-from cbdp.privacy.ledger.amounts import ATTO, Amount, Charge, Finished, Spending
+from cbdp.errors import BudgetError, CbdpError, InputError
+from cbdp.privacy.ledger import caps
+from cbdp.privacy.ledger.amounts import ATTO, SYMBOLS, Amount, Charge, Finished, Spending
+from cbdp.privacy.ledger.caps import Caps, check_windows
+from cbdp.privacy.ledger.covers import COVERS, PART, Covers, Part
 from cbdp.privacy.ledger.owner import Owner
+from cbdp.privacy.ledger.windows import WindowSums
 
 GENESIS = "0" * 64  # what the first entry names as its predecessor
 RESTORE = "restore a copy that you trust"
 
 Row = tuple[int, str, str, str]  # sequence, hash of the entry before, entry as JSON, hash
 
-_CAPS = {"ledger": str, "cap_nano": int, "cap_atto": int}
+_CAPS = {"ledger": str, "cap_atto": int}
 _CHARGE = {"charge": str, "request": str, "nano": int, "atto": int, "what": str}
 _FORMS: dict[str, tuple[dict[str, type], ...]] = {  # the fields that an event may have
     "opened": (_CAPS | {"dataset": str}, _CAPS | {"riders": str}),
@@ -26,7 +30,12 @@ _FORMS: dict[str, tuple[dict[str, type], ...]] = {  # the fields that an event m
     "released": ({"charge": str, "sha256": str, "path": str},),
     "abandoned": ({"charge": str, "note": str},),  # read in older ledgers; no longer written
 }
-_UNITS = {"cap_nano", "cap_atto", "nano", "atto"}
+_WINDOWS = dict.fromkeys(caps.FIELDS, int)
+_FURTHER: dict[str, Mapping[str, type]] = {  # since format 3: fields that an event may have as well
+    "opened": {"cap_nano": int, "currency": str, **_WINDOWS},
+    "reserved": {"currency": str, **COVERS, **PART},
+}
+_UNITS = {"cap_nano", "cap_atto", "nano", "atto", "currency", "shape", *_WINDOWS}
 
 
 class LedgerError(CbdpError):
@@ -47,8 +56,9 @@ class Entry:
     def amount(self) -> Amount:
         """The cap that `opened` sets, or the charge that `reserved` makes; nothing for other events."""
         if self.event == "opened":
-            return Amount(self.fields["cap_nano"], self.fields["cap_atto"])
-        return Amount(self.fields.get("nano", 0), self.fields.get("atto", 0))
+            return Caps.read(self.fields).total
+        currency = self.fields.get("currency", "epsilon")
+        return Amount(self.fields.get("nano", 0), self.fields.get("atto", 0), currency)
 
     @property
     def shown(self) -> dict[str, str]:
@@ -59,8 +69,11 @@ class Entry:
         {'ε': '0.25', 'charge': 'ab', 'request': 'r', 'what': 'laplace'}
         """
         texts = {name: str(value) for name, value in self.fields.items() if name not in _UNITS}
-        label = {"opened": "cap", "reserved": "ε"}.get(self.event)
-        return {label: str(self.amount), **texts} if label else texts
+        if self.event == "opened":
+            return {"cap": str(Caps.read(self.fields)), **texts}
+        if self.event == "reserved":
+            return {"ε" if self.amount.currency == "epsilon" else "charge of": str(self.amount), **texts}
+        return texts
 
 
 @dataclass
@@ -73,15 +86,31 @@ class Book:
     heads: set[str] = field(default_factory=set)
     id: str = ""  # drawn at random when the ledger was created
     owner: Owner = field(default_factory=lambda: Owner(""))
-    cap: Amount = field(default_factory=Amount)
+    caps: Caps = field(default_factory=lambda: Caps(Amount()))
+    windows: dict[int, WindowSums] = field(
+        default_factory=dict
+    )  # days → sums, of the windows that have a cap
     spent: Amount = field(default_factory=Amount)
     charges: dict[str, Charge] = field(default_factory=dict)
     finished: dict[str, Finished] = field(default_factory=dict)
     closed: dict[str, str] = field(default_factory=dict)  # charges that end here, and how they ended
 
     @property
+    def cap(self) -> Amount:
+        return self.caps.total
+
+    @property
     def left(self) -> Amount:
         return self.cap - self.spent
+
+    def refuse(self, charge: Charge) -> None:
+        """Whether a charge may be made: `BudgetError` if it exceeds a cap."""
+        if not charge.amount.within(self.left):
+            raise BudgetError(
+                f"a charge of {charge.amount} does not fit: {self.left} of the cap {self.cap} is left for {self.owner}; "
+                "ask for less (a charge rounds up to 9 decimals)"
+            )
+        check_windows(self.caps, self.windows, charge)
 
     def spending(self) -> dict[str, Spending]:
         """What each data set has spent, in the order of their first charges."""
@@ -91,7 +120,7 @@ class Book:
             found[charge.dataset] = before.with_charge(charge.amount, published=charge.id in self.finished)
         return found
 
-    def following(self, event: str, **fields: str | int) -> Row:
+    def following(self, event: str, **fields: str | int | bool) -> Row:
         """The row that would continue the chain. It is posted when it was read back from the file."""
         text = _canonical({"sequence": self.sequence + 1, "event": event, **fields})
         return self.sequence + 1, self.head, text, _hash(self.head, text)
@@ -123,31 +152,59 @@ class Book:
             raise InputError(f"charge {charge.id!r} was already {self.closed[charge.id]}: reserve a new one")
 
     def _opened(self, entry: Entry) -> None:
-        cap = entry.amount
-        if cap.nano <= 0 or not 0 <= cap.atto < ATTO:
+        found = Caps.read(entry.fields)
+        cap = found.total
+        if cap.nano <= 0 or not 0 <= cap.atto < ATTO or any(nano <= 0 for _, nano in found.windows):
             raise broken(
-                self.path, entry.sequence, f"invalid cap {cap}: ε must be positive, δ at least 0 and below 1"
+                self.path,
+                entry.sequence,
+                f"invalid cap {found}: ε must be positive, δ at least 0 and below 1",
             )
-        self.id, self.cap = entry.fields["ledger"], cap
-        riders = entry.fields.get("riders")
-        self.owner = Owner.of(entry.fields.get("dataset", ""), riders)
+        if cap.currency not in SYMBOLS or found.fields() != _stated(entry, found):
+            raise broken(self.path, entry.sequence, "its caps are not written as a ledger writes them")
+        if cap.is_unlimited and not found.windows:
+            raise broken(self.path, entry.sequence, "it sets no cap")
+        self.id, self.caps = entry.fields["ledger"], found
+        self.spent = Amount(currency=cap.currency)
+        self.windows = {days: WindowSums(days, cap.currency) for days, _ in found.windows}
+        self.owner = Owner.of(entry.fields.get("dataset", ""), entry.fields.get("riders"))
 
     def _reserved(self, entry: Entry) -> None:
-        charge, amount = entry.fields["charge"], entry.amount
-        total = self.spent + amount
-        if amount.nano <= 0 or amount.atto < 0:
-            raise broken(
-                self.path, entry.sequence, f"invalid charge {amount}: ε must be positive, δ at least 0"
-            )
-        if charge in self.charges:
+        charge = self._charge_of(entry)
+        amount, total = charge.amount, self.spent + charge.amount
+        if charge.id in self.charges:
             raise broken(self.path, entry.sequence, "its charge was already reserved")
         if not total.within(self.cap):
             raise broken(
                 self.path, entry.sequence, f"the charges add up to {total}, more than the cap {self.cap}"
             )
-        self.spent = total
-        self.charges[charge] = Charge(
-            charge, entry.fields["request"], amount, entry.fields["what"], entry.hash, self._charged(entry)
+        try:
+            check_windows(self.caps, self.windows, charge)
+        except BudgetError as refused:
+            raise broken(self.path, entry.sequence, str(refused)) from None
+        self.spent = self.spent + amount
+        for sums in self.windows.values():
+            sums.add(charge)
+        self.charges[charge.id] = charge
+
+    def _charge_of(self, entry: Entry) -> Charge:
+        amount, fields = entry.amount, entry.fields
+        if amount.currency != self.caps.total.currency:
+            raise broken(self.path, entry.sequence, "it is not in the currency of the ledger")
+        if amount.nano <= 0 or amount.atto < 0:
+            symbol = SYMBOLS[amount.currency]
+            raise broken(
+                self.path, entry.sequence, f"invalid charge {amount}: {symbol} must be positive, δ at least 0"
+            )
+        try:
+            covers, part = Covers.read(fields), Part.read(fields)
+        except (CbdpError, ValueError) as wrong:
+            raise broken(
+                self.path, entry.sequence, f"it does not say clearly what it covers: {wrong}"
+            ) from None
+        owner = self._charged(entry)
+        return Charge(
+            fields["charge"], fields["request"], amount, fields["what"], entry.hash, owner, covers, part
         )
 
     def _charged(self, entry: Entry) -> str:
@@ -192,7 +249,7 @@ def parsed(row: Row, path: Path) -> Entry:
         event = fields.pop("event")
         sound = (
             fields.pop("sequence") == sequence
-            and {name: type(value) for name, value in fields.items()} in _FORMS[event]
+            and _is_form(event, {name: type(value) for name, value in fields.items()})
             and _canonical({"sequence": sequence, "event": event, **fields}) == text
         )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -202,7 +259,21 @@ def parsed(row: Row, path: Path) -> Entry:
     return Entry(sequence, event, fields, previous, digest)
 
 
-def _canonical(fields: Mapping[str, str | int]) -> str:
+def _is_form(event: str, types: Mapping[str, type]) -> bool:
+    """Whether these are fields that the event may have: all of one form, and any of the further ones."""
+    further = _FURTHER.get(event, {})
+    if any(types[name] is not kind for name, kind in further.items() if name in types):
+        return False
+    return {name: kind for name, kind in types.items() if name not in further} in _FORMS[event]
+
+
+def _stated(entry: Entry, found: Caps) -> dict[str, str | int]:
+    """The fields of an opening that state caps."""
+    names = ("cap_nano", "cap_atto", "currency", *_WINDOWS, *found.fields())
+    return {name: entry.fields[name] for name in names if name in entry.fields}
+
+
+def _canonical(fields: Mapping[str, str | int | bool]) -> str:
     return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
 

@@ -6,15 +6,17 @@ import hashlib
 import os
 import secrets
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from cbdp.errors import BudgetError, InputError
-from cbdp.privacy.ledger.amounts import Amount, Charge, Finished, Spending
+from cbdp.errors import InputError
+from cbdp.privacy.ledger.amounts import SYMBOLS, Amount, Charge, Currency, Finished, Spending
+from cbdp.privacy.ledger.caps import Caps
 from cbdp.privacy.ledger.chain import RESTORE, Book, Entry, LedgerError, Row, parsed
+from cbdp.privacy.ledger.covers import Covers, Part
 from cbdp.privacy.ledger.locks import held
 from cbdp.privacy.ledger.owner import Owner
 from cbdp.privacy.ledger.snapshot import snapshot
@@ -38,29 +40,37 @@ class Ledger:
         *,
         dataset: str,
         riders: str | None = None,
-        cap: Number | None = None,
+        cap: Number | Mapping[str, Number] | Caps | None = None,
         cap_delta: Number | None = None,
+        currency: Currency | None = None,
         create: bool = False,
         timeout: float = 60.0,
     ) -> Self:
         """Open a verified ledger to charge releases of a data set to. It belongs to the `riders`, if they are named.
 
-        The caps are fixed when it is created; later they may be left out.
+        The caps are fixed when it is created; later they may be left out. A cap is a number, or a table of `total`, `per_day`,
+        `per_7_days`, `per_30_days` and `per_year`. The currency is fixed likewise: "epsilon", the default, or "rho".
         """
         file = _place(path)
         owner = _owner(dataset, riders)
         if cap is None and cap_delta is not None:
             raise InputError(f"cap_delta is {cap_delta} without a cap: give both or neither")
-        limit = None if cap is None else Amount.limit(cap, cap_delta or 0)
+        _check_currency(currency)
+        caps = (
+            cap
+            if cap is None or isinstance(cap, Caps)
+            else Caps.of(cap, cap_delta or 0, currency=currency or "epsilon")
+        )
         if not file.exists():
-            _may_create(file, limit, create=create)
+            _may_create(file, caps, create=create)
         ledger = cls(connect(file, create=create, timeout=timeout), dataset)
         try:
-            prepare(ledger._store, _opening(file, owner, limit) if create else None, timeout)
+            prepare(ledger._store, _opening(file, owner, caps) if create else None, timeout)
             ledger.verify()
             ledger._must_be_of(owner)
-            if limit is not None:
-                ledger._must_have(limit, compare_delta=cap_delta is not None)
+            ledger._must_count(currency)
+            if caps is not None:
+                ledger._must_have(caps, compare_delta=cap_delta is not None or isinstance(cap, Caps))
         except BaseException:
             ledger.close()
             raise
@@ -118,7 +128,21 @@ class Ledger:
 
     @property
     def cap(self) -> Amount:
+        """The most that all charges may add up to."""
         return self._current().cap
+
+    @property
+    def caps(self) -> Caps:
+        """That, and the caps of windows of days."""
+        return self._current().caps
+
+    @property
+    def currency(self) -> Currency:
+        return self._current().cap.currency
+
+    def charges(self) -> tuple[Charge, ...]:
+        """All that was charged, in order."""
+        return tuple(self._current().charges.values())
 
     @property
     def spent(self) -> Amount:
@@ -169,29 +193,53 @@ class Ledger:
             self._current()  # what this object has seen must still be there
         self._book = book
 
-    def reserve(self, request: str, epsilon: Number, delta: Number = 0, what: str = "") -> Charge:
-        """Charge ε and δ to the data set before noise is drawn; on disk when this returns. Over the cap: `BudgetError`."""
+    def reserve(
+        self,
+        request: str,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        what: str = "",
+        *,
+        rho: Number | None = None,
+        covers: Covers | None = None,
+        part: Part | None = None,
+    ) -> Charge:
+        """Charge ε (or ρ) and δ to the data set before noise is drawn; on disk when this returns. Over a cap: `BudgetError`.
+
+        Where the ledger counts ρ, ε is charged as ε²/2 of it.
+        """
         _text(request, "request")
-        amount = Amount.charge(epsilon, delta)
+        amount = self.price(epsilon, delta, rho=rho)
         charge = secrets.token_hex(16)
         with self._writing() as book:
-            if not amount.within(book.left):
-                raise BudgetError(
-                    f"a charge of {amount} does not fit: {book.left} of the cap {book.cap} is left for {book.owner}; "
-                    "ask for less (a charge rounds up to 9 decimals)"
-                )
+            dataset = self._dataset or book.owner.name
+            book.refuse(Charge(charge, request, amount, what, "", dataset, covers, part))
+            further = (covers.fields() if covers else {}) | (part.fields() if part else {})
+            if amount.currency != "epsilon":
+                further["currency"] = amount.currency
+            entry = {"charge": charge, "request": request, "dataset": dataset, "what": what}
             self._store.append(
-                book.following(
-                    "reserved",
-                    charge=charge,
-                    request=request,
-                    dataset=self._dataset or book.owner.name,
-                    nano=amount.nano,
-                    atto=amount.atto,
-                    what=what,
-                )
+                book.following("reserved", **entry, nano=amount.nano, atto=amount.atto, **further)
             )
         return self._current().charges[charge]
+
+    def price(self, epsilon: Number | None = None, delta: Number = 0, *, rho: Number | None = None) -> Amount:
+        """What ε or ρ comes to in this ledger's currency."""
+        if (epsilon is None) == (rho is None):
+            raise InputError(f"epsilon is {epsilon} and rho is {rho}: a charge is of one of them")
+        if epsilon is not None:
+            return Amount.charge(epsilon, delta, currency=self.currency)
+        if self.currency == "epsilon":
+            raise InputError(
+                f"the ledger {self.path} counts ε and cannot hold a charge of ρ = {rho}: create a ledger with the currency rho "
+                "(privacy.currency), which holds both, or use a law of noise that costs ε"
+            )
+        assert rho is not None
+        return Amount.charge_rho(rho, delta)
+
+    def would_refuse(self, request: str, amount: Amount, covers: Covers | None = None) -> None:
+        """Raise `BudgetError` if a charge does not fit; nothing is written."""
+        self._current().refuse(Charge("", request, amount, "", "", "", covers))
 
     def released(self, charge: Charge, sha256: str, path: str | os.PathLike[str]) -> Finished:
         """Note that the charge's release is written and where; once per charge."""
@@ -229,12 +277,23 @@ class Ledger:
         if owner != asked:
             raise InputError(f"the ledger {self.path} {owner.refusal_of(asked)}")
 
-    def _must_have(self, limit: Amount, *, compare_delta: bool) -> None:
-        cap = self._current().cap
-        asked = limit if compare_delta else Amount(limit.nano, cap.atto)
-        if asked != cap:
+    def _must_count(self, currency: Currency | None) -> None:
+        own = self.currency
+        if currency not in (None, own):
             raise InputError(
-                f"the cap of the ledger {self.path} is {cap}, not {asked}: it was fixed when the ledger was created; "
+                f"the ledger {self.path} counts {SYMBOLS[own]}, not {SYMBOLS[currency]}: the currency was fixed when it was created; "
+                f'write currency = "{own}", or name another ledger'
+            )
+
+    def _must_have(self, asked: Caps, *, compare_delta: bool) -> None:
+        caps = self._current().caps
+        total = asked.total
+        if not compare_delta or total.currency != caps.total.currency:
+            atto = total.atto if compare_delta else caps.total.atto
+            asked = Caps(Amount(total.nano, atto, caps.total.currency), asked.windows)
+        if asked != caps:
+            raise InputError(
+                f"the cap of the ledger {self.path} is {caps}, not {asked}: it was fixed when the ledger was created; "
                 "leave the cap out, or give that one"
             )
 
@@ -259,12 +318,16 @@ class Ledger:
         return book
 
 
-def _opening(file: Path, owner: Owner, cap: Amount | None) -> Row | None:
+def _opening(file: Path, owner: Owner, caps: Caps | None) -> Row | None:
     """The first entry of a new ledger, if it is known how much may be spent."""
-    if cap is None:
+    if caps is None:
         return None
-    caps = {"cap_nano": cap.nano, "cap_atto": cap.atto}
-    return Book(file).following("opened", ledger=secrets.token_hex(16), **owner.json(), **caps)
+    return Book(file).following("opened", ledger=secrets.token_hex(16), **owner.json(), **caps.fields())
+
+
+def _check_currency(currency: str | None) -> None:
+    if currency not in (None, *SYMBOLS):
+        raise InputError(f"unknown currency {currency!r}: use 'epsilon' or 'rho'")
 
 
 def _emptied(path: Path) -> LedgerError:
@@ -295,10 +358,10 @@ def _place(path: str | os.PathLike[str]) -> Path:
     return file
 
 
-def _may_create(file: Path, limit: Amount | None, *, create: bool) -> None:
+def _may_create(file: Path, caps: Caps | None, *, create: bool) -> None:
     if not create:
         raise InputError(f"there is no ledger at {file}: open it with create=True to start one")
-    if limit is None:
+    if caps is None:
         raise InputError(
             f"the ledger {file} does not exist yet and needs a cap: say how much ε may be spent in all"
         )

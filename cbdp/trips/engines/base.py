@@ -19,8 +19,9 @@
 4.  No row decides the outcome: what cannot be read (a text that is no number, a stamp beyond the range, bytes that are no UTF-8, a weight of
     −1 or 0.5) is no value, and the row is dropped. Casts are of the trying kind. Overflow is guarded. Only what is public may raise, at `open`.
 5.  With `plan.bound`, persons are told apart by the bytes of `cbdp.trips.tickets.message`, NaN, NULL and "" being nobody, and kept by its
-    tickets: numbered over (person order by flat), chosen over (person order by ticket, j). The key is in no query's text and no plan that is
-    logged: hand it over as a parameter or a one-row table.
+    tickets: numbered over (person order by flat), chosen over (person order by ticket, j). With a period, persons are told apart with it; with
+    `apart`, one trip of each slot is chosen the same way first. The key is in no query's text and no plan that is logged: hand it over as
+    a parameter or a one-row table.
 6.  Errors after opening are turned into `InputError` without the engine's own text, which may quote private values (`raise … from None`).
 7.  Temporary tables and views have names nobody else has, and are dropped when the source closes, in any case.
 
@@ -53,9 +54,12 @@ class Facts:
     weight: int | None = None  # the sum of all weights that are whole and at least 0
     inside: int = 0  # with a bound: trips inside the universe, before bounding
     kept: int = 0  # trips that were counted; the driver fills it in
-    most_kept: int | None = None  # the greatest number of kept trips of any person, grouped again
+    most_kept: int | None = (
+        None  # the greatest number of kept trips of any person (in any period), grouped again
+    )
+    most_apart: int | None = None  # the same in any slot, where trips are kept apart
     allowed: int | None = (
-        None  # Σ over persons of min(most, rows of the person), from the person's column alone
+        None  # Σ over persons of min(most × periods, rows of the person), from the person's column alone
     )
     changed: tuple[str, ...] = ()  # files that are not what they were when the count began
 
@@ -72,8 +76,28 @@ class Statuses:
     zero: NDArray[np.bool_]
     nobody: NDArray[np.bool_]
     weightless: NDArray[np.bool_]
+    undated: NDArray[np.bool_]  # in no period, where persons are bounded by periods
     rows: Ints
     trips: Ints = field(repr=False)  # the sum of weights; the number of rows where there are none
+
+
+def statuses_of(found: Ints, axes: int) -> Statuses:
+    """The rows that `sql_inspect.statuses` asks for."""
+    rest = found[:, axes:]
+    zero, nobody, weightless, undated = (rest[:, c].astype(bool) for c in range(4))
+    return Statuses(found[:, :axes], zero, nobody, weightless, undated, rest[:, 4], rest[:, 5])
+
+
+def begins(who: Sequence[Any], last: Sequence[Any] | None) -> NDArray[np.bool_]:
+    """Where another person's trips begin, or those of another period: `who` are the columns, `last` their values in the row before."""
+    import pyarrow.compute as pc
+
+    made = np.zeros(len(who[0]), dtype=bool)
+    made[0] = last is None or not all(c[0].equals(v) for c, v in zip(who, last, strict=True))
+    for column in who:
+        changes = pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+        made[1:] |= np.asarray(changes, dtype=bool)
+    return made
 
 
 class Source(ABC):
@@ -99,7 +123,7 @@ class Source(ABC):
 
     @abstractmethod
     def by_person(self, plan: CountingPlan) -> Iterator[tuple[NDArray[np.bool_], Ints]]:
-        """All trips of persons, unbounded, in the order of (person, flat): whether another person begins, and flat."""
+        """All trips of persons, unbounded, in the order of (person, period, flat): whether another person or period begins, and flat."""
 
     @abstractmethod
     def statuses(self, plan: CountingPlan) -> Statuses:
@@ -114,8 +138,8 @@ class Source(ABC):
         """The first and the last day (since 1970) of rows that have one; None without."""
 
     @abstractmethod
-    def loads(self, plan: CountingPlan) -> tuple[Ints, Ints]:
-        """Numbers of trips (ascending), and how many persons have each, before bounding."""
+    def loads(self, plan: CountingPlan) -> tuple[Ints, Ints, Ints]:
+        """Numbers of trips (ascending), how many persons have each (in a period), and all their trips; of trips in one slot one is a number's."""
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.trips.engines import duckdb_open, sql, sql_inspect
-from cbdp.trips.engines.base import Engine, Facts, Source, Statuses
+from cbdp.trips.engines import duckdb_open, sql, sql_bounding, sql_inspect
+from cbdp.trips.engines.base import Engine, Facts, Source, Statuses, begins, statuses_of
 from cbdp.trips.engines.duckdb_dialect import DuckDialect, literal
 from cbdp.trips.engines.duckdb_open import Opened, Relation, reading
 from cbdp.trips.files import are_files
-from cbdp.trips.plan import CountingPlan
+from cbdp.trips.plan import Bound, CountingPlan
 from cbdp.trips.preparing import Prepared
 from cbdp.trips.spill import spill_folder
 
@@ -143,24 +143,27 @@ class DuckSource(Source):
         steps = sql.steps_inside(plan, say, source.text, str)
         persons = say.persons(plan.bound, plan.fields[plan.bound.person].kind, sql.SECRET)
         with spill_folder() as folder:
-            dealt = self._dealt(steps, turns, folder) if turns > 1 else []
+            dealt = self._dealt(steps, plan.bound, turns, folder) if turns > 1 else []
             for n, inside in enumerate(dealt or [steps]):  # without a file there is nobody to bound
-                made = sql.query([*inside, *persons], "SELECT person, flats, own FROM persons")
+                made = sql.query([*inside, *persons], "SELECT * FROM persons")
                 if n == 0:
                     self._make("kept", made)
                 else:
                     self._engine.execute(f"INSERT INTO kept {made}")
 
-    def _dealt(self, steps: Sequence[sql.Step], turns: int, folder: Path) -> list[list[sql.Step]]:
+    def _dealt(
+        self, steps: Sequence[sql.Step], bound: Bound, turns: int, folder: Path
+    ) -> list[list[sql.Step]]:
         """Rows inside, dealt by person to files of a private folder; what reads each of them.
 
         A turn then reads its own rows only, and not those of all.
         """
-        rows = sql.query(steps, f"SELECT person, flat, hash(person) % {turns} AS turn FROM inside")
+        columns = sql_bounding.inside(bound)
+        rows = sql.query(steps, f"SELECT {columns}, hash(person) % {turns} AS turn FROM inside")
         into = folder / "turns"
         self._engine.execute(f"COPY ({rows}) TO {literal(str(into))} (FORMAT parquet, PARTITION_BY (turn))")
         files = [literal(f"{part}/*") for part in sorted(into.iterdir())] if into.exists() else []
-        reads = [f"SELECT person, flat FROM read_parquet({f}, hive_partitioning = false)" for f in files]
+        reads = [f"SELECT {columns} FROM read_parquet({f}, hive_partitioning = false)" for f in files]
         return [[sql.Step("inside", read)] for read in reads]
 
     def _make(self, table: str, query: str) -> None:
@@ -231,14 +234,14 @@ class DuckSource(Source):
         return self._opened.rows()
 
     def facts(self, plan: CountingPlan) -> Facts:
-        most_kept = allowed = weight = None
+        most_kept = most_apart = allowed = weight = None
         inside = 0
         if plan.bound is not None:
-            each = "SELECT sum(len(flats)) AS n FROM kept GROUP BY hex(person)"
-            most_kept = self._one(f"SELECT max(n) FROM ({each})")
+            most_kept, most_apart = self._most(plan, plan.bound)
             inside = self._one("SELECT sum(own) FROM kept")
             allowed = self._read(
-                plan, lambda source: self._one(sql.allowed(plan, self._say(plan, source), source.text))
+                plan,
+                lambda source: self._one(sql_bounding.allowed(plan, self._say(plan, source), source.text)),
             )
         if plan.weight is not None:
             weight = self._read(
@@ -249,24 +252,34 @@ class DuckSource(Source):
             weight=weight,
             inside=inside,
             most_kept=most_kept,
+            most_apart=most_apart,
             allowed=allowed,
             changed=self._opened.changed(),
         )
+
+    def _most(self, plan: CountingPlan, bound: Bound) -> tuple[int, int | None]:
+        """The greatest number of kept trips of any person, and in any slot where they are kept apart."""
+        kept = "(SELECT *, unnest(flats) AS flat FROM kept)"
+        most = self._one(sql_bounding.most_kept(bound, kept, "hex(person)"))
+        slot = sql_bounding.slot_of(plan, DuckDialect(())) if bound.apart else ""
+        return most, self._one(
+            sql_bounding.most_kept(bound, kept, "hex(person)", slot=slot)
+        ) if slot else None
 
     def _one(self, query: str) -> int:
         return int(self._engine.sql(query).fetchall()[0][0] or 0)
 
     def by_person(self, plan: CountingPlan) -> Iterator[tuple[NDArray[np.bool_], Ints]]:
         def rows(source: Relation) -> Iterator[Any]:
-            return self._batches(sql.by_person(plan, self._say(plan, source), source.text, str))
+            return self._batches(sql_bounding.by_person(plan, self._say(plan, source), source.text, str))
 
         last = None
         with reading(self.schema.label, self._opened.damaged):
             for batch in self._read(plan, rows, again=False):
                 if len(batch):
-                    persons = batch.column("person")
-                    yield _begins(persons, last), np.asarray(batch.column("flat").to_numpy(), dtype=np.int64)
-                    last = persons[-1]
+                    who = batch.columns[:-1]
+                    yield begins(who, last), np.asarray(batch.column("flat").to_numpy(), dtype=np.int64)
+                    last = [column[-1] for column in who]
 
     # Inspecting
 
@@ -276,10 +289,8 @@ class DuckSource(Source):
                 sql_inspect.statuses(plan, self._say(plan, source), source.text, str)
             ).fetchall()
 
-        found = np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, len(plan.axes) + 5)
-        axes, rest = found[:, : len(plan.axes)], found[:, len(plan.axes) :]
-        zero, nobody, weightless = (rest[:, c].astype(bool) for c in range(3))
-        return Statuses(axes, zero, nobody, weightless, rest[:, 3], rest[:, 4])
+        found = np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, len(plan.axes) + 6)
+        return statuses_of(found, len(plan.axes))
 
     def examples(self, plan: CountingPlan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
         def rows(source: Relation) -> list[tuple[str, int]]:
@@ -296,24 +307,16 @@ class DuckSource(Source):
 
         return self._read(plan, rows, again=True)
 
-    def loads(self, plan: CountingPlan) -> tuple[Ints, Ints]:
+    def loads(self, plan: CountingPlan) -> tuple[Ints, Ints, Ints]:
         def rows(source: Relation) -> Any:
-            return self._engine.sql(sql.loads(plan, self._say(plan, source), source.text, str)).fetchall()
+            return self._engine.sql(
+                sql_bounding.loads(plan, self._say(plan, source), source.text, str)
+            ).fetchall()
 
-        trips, persons = np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, 2).T
-        return trips, persons
+        trips, persons, own = np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, 3).T
+        return trips, persons, own
 
 
 def _twice(plan: CountingPlan) -> bool:
     """Whether the invariants read the trips again."""
     return plan.bound is not None or plan.weight is not None
-
-
-def _begins(persons: Any, last: Any) -> NDArray[np.bool_]:
-    """Where another person's trips begin."""
-    import pyarrow.compute as pc
-
-    made = np.ones(len(persons), dtype=bool)
-    made[0] = last is None or not persons[0].equals(last)
-    made[1:] = np.asarray(pc.not_equal(persons[1:], persons[:-1]).to_numpy(zero_copy_only=False), dtype=bool)
-    return made

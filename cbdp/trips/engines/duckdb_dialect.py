@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from cbdp.features.calendar import DAY
 from cbdp.trips import written
-from cbdp.trips.engines.sql import EARLIEST, LATEST, Dialect, Step
+from cbdp.trips.engines import sql_bounding
+from cbdp.trips.engines.sql import EARLIEST, LATEST, Dialect, Numbered, Step
 from cbdp.trips.kinds import REAL, STAMP, TEXT, WHOLE, Kind
 from cbdp.trips.plan import Bound, By, Form
 from cbdp.trips.written import Written
@@ -124,11 +125,12 @@ class DuckDialect(Dialect):
             return f"COALESCE(CAST({self._whole(field, kind)} AS VARCHAR), {other})"
         return f"CAST({at.expression} AS VARCHAR)"
 
-    def ticket(self, field: int, kind: Kind) -> str:
+    def ticket(self, field: int, kind: Kind, number: Numbered) -> str:
         by_value = kind.name == WHOLE and self.stored[field].type in SMALL
         text = "CAST(person AS VARCHAR)" if by_value else "person"
         person = text if self.stored[field].raw else f"encode({text})"
-        return f"sha256(word || encode(concat(':', j, ':')) || {person})"
+        marked = ", ".join(f"'{mark}', {column}" for mark, column in number)
+        return f"sha256(word || encode(concat({marked}, ':')) || {person})"
 
     def nobody_else(self, field: int, kind: Kind) -> str:
         at = self.stored[field]
@@ -155,16 +157,21 @@ class DuckDialect(Dialect):
         return f"({a} // {b})"
 
     def persons(self, bound: Bound, kind: Kind, secret: str) -> list[Step]:
-        """Steps from `inside` to `persons`: a row for each, with the list of their kept trips and how many they have in all."""
-        steps = self.kept(bound, kind, secret)
+        """Steps from `inside` to `persons`: a row for each, and for each of their periods, with their kept trips and how many they have in all."""
+        who, own = (
+            sql_bounding.group(bound),
+            bool(bound.apart),
+        )  # of trips in one slot only one comes to be counted here
+        steps = sql_bounding.chosen(bound, kind, self, secret, own=own)
         if (
             bound.most < HEAP
         ):  # a heap of the least tickets (of their first 96 bits) is cheaper than a second sort
             flats, of = f"arg_min(flat, unhex(substr(ticket, 1, 24)), {bound.most})", "ticketed"
         else:
             flats, of = f"list(flat) FILTER (place <= {bound.most})", "chosen"
-        each = Step("persons", f"SELECT person, {flats} AS flats, count(*) AS own FROM {of} GROUP BY person")
-        return [*steps[: 2 if of == "ticketed" else 3], each]
+        all_own = "any_value(own)" if own else "count(*)"
+        each = Step("persons", f"SELECT {who}, {flats} AS flats, {all_own} AS own FROM {of} GROUP BY {who}")
+        return [*steps[: [s.name for s in steps].index(of) + 1], each]
 
 
 def literal(text: str) -> str:

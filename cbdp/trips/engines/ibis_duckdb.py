@@ -15,7 +15,9 @@ from cbdp.trips.engines.duckdb_dialect import StoredField, identifier
 from cbdp.trips.engines.duckdb_open import Opened, Relation, reading, stream
 from cbdp.trips.kinds import Schema
 
-OURS = re.compile(r"\b(kept|made|rows_inside|secret|spooled|stream|(way|zero|zone)_[0-9_]+)\b", re.IGNORECASE)
+OURS = re.compile(
+    r"\b(kept|made|period_of|rows_inside|secret|spooled|stream|(way|zero|zone)_[0-9_]+)\b", re.IGNORECASE
+)
 
 
 @contextmanager

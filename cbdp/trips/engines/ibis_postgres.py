@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cbdp.errors import InputError
-from cbdp.trips.engines.sql_source import SqlSource, batch_of, unique
+from cbdp.trips.engines.sql_source import SqlSource, batch_of, ordered, unique
 from cbdp.trips.engines.words import POSTGRES
 from cbdp.trips.kinds import Schema
 from cbdp.trips.plan import CountingPlan
@@ -97,9 +97,8 @@ class PostgresSource(SqlSource):
 
     def _batches(self, query: str, most: int | None = None, *, by: str | None = None) -> Iterator[Any]:  # noqa: ARG002
         """By a cursor of the server's, so that only a batch is here at a time."""
-        ordered = f"SELECT * FROM ({query}) o ORDER BY 1, 2" if by else query
         with self._connection.cursor(name=unique("cursor")) as cursor:
-            cursor.execute(ordered)
+            cursor.execute(ordered(query, by))
             while rows := cursor.fetchmany(ROWS):
                 yield batch_of(rows)
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from cbdp.errors import InputError
-from cbdp.trips.engines.sql_source import SqlSource, batch_of, unique
+from cbdp.trips.engines.sql_source import SqlSource, batch_of, ordered, unique
 from cbdp.trips.engines.words import Words
 from cbdp.trips.kinds import Schema
 from cbdp.trips.plan import CountingPlan
@@ -63,7 +63,7 @@ class WarehouseSource(SqlSource):
         return f"({query}) k"
 
     def _batches(self, query: str, most: int | None = None, *, by: str | None = None) -> Iterator[Any]:  # noqa: ARG002
-        answer = self._backend.raw_sql(f"SELECT * FROM ({query}) o ORDER BY 1, 2" if by else query)
+        answer = self._backend.raw_sql(ordered(query, by))
         if hasattr(answer, "to_arrow_iterable"):  # BigQuery's
             yield from answer.to_arrow_iterable()
             return

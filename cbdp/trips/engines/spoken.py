@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from cbdp.trips import written
 from cbdp.trips.engines import patterns, texts
-from cbdp.trips.engines.sql import EARLIEST, LATEST, Dialect, Step
+from cbdp.trips.engines.sql import EARLIEST, LATEST, Dialect, Numbered
 from cbdp.trips.engines.words import Words
 from cbdp.trips.kinds import REAL, TEXT, TRUTH, Kind
-from cbdp.trips.plan import Bound, By, CountingPlan, Form
+from cbdp.trips.plan import By, CountingPlan, Form
 from cbdp.trips.written import Written
 
 
@@ -74,9 +74,10 @@ class Spoken(Dialect):
         other = self.words.number.format(v=f"v{field}", text=self.words.text)
         return f"COALESCE({whole}, CASE WHEN {self.words.not_nan.format(v=f'v{field}')} THEN {other} END)"
 
-    def ticket(self, field: int, kind: Kind) -> str:  # noqa: ARG002 - persons are bytes, whatever they were
-        number = self.words.bytes.format(v=f"':' || {self._shown('j')} || ':'")
-        return self.words.hashed.format(b=f"word || {number} || person")
+    def ticket(self, field: int, kind: Kind, number: Numbered) -> str:  # noqa: ARG002 - persons are bytes, whatever they were
+        marked = " || ".join(f"'{mark}' || {self._shown(column)}" for mark, column in number)
+        between = self.words.bytes.format(v=f"{marked} || ':'")
+        return self.words.hashed.format(b=f"word || {between} || person")
 
     def nobody_else(self, field: int, kind: Kind) -> str:
         if kind.name == TEXT:
@@ -88,23 +89,6 @@ class Spoken(Dialect):
         return (
             f"CASE WHEN v{field} = 0 THEN '0' WHEN {self.words.not_nan.format(v=f'v{field}')} THEN {text} END"
         )
-
-    def kept(self, bound: Bound, kind: Kind, secret: str) -> list[Step]:
-        """As the base says, and with `own`, how many trips the person has."""
-        own, by_flat = "PARTITION BY person", "PARTITION BY person ORDER BY flat"
-        by_ticket, ticket = "PARTITION BY person ORDER BY ticket, j", self.ticket(bound.person, kind)
-        return [
-            Step("owned", f"SELECT person, flat, COUNT(*) OVER ({own}) AS own FROM inside"),
-            Step("numbered", f"SELECT person, flat, own, ROW_NUMBER() OVER ({by_flat}) AS j FROM owned"),
-            Step(
-                "ticketed",
-                f"SELECT person, flat, own, j, {ticket} AS ticket FROM numbered CROSS JOIN {secret} s",
-            ),
-            Step(
-                "chosen", f"SELECT person, flat, own, ROW_NUMBER() OVER ({by_ticket}) AS place FROM ticketed"
-            ),
-            Step("kept", f"SELECT person, flat, own FROM chosen WHERE place <= {bound.most}"),
-        ]
 
     # The rest
 

@@ -18,14 +18,18 @@ from typing import Any
 
 from cbdp.features.calendar import DAY
 from cbdp.trips.kinds import Kind
-from cbdp.trips.plan import MOST_TRIPS, Bound, By, CountingPlan, Form, Moment, Way
+from cbdp.trips.plan import MOST_TRIPS, By, CountingPlan, Form, Moment, Way
 from cbdp.trips.zones import FIRST_DAY, LAST_DAY
 
 MICRO = 10**6
 EARLIEST, LATEST = FIRST_DAY * DAY * MICRO, LAST_DAY * DAY * MICRO - 1
 SECRET = "secret"  # noqa: S105 - the name of the table that holds the key
+PERIODS = "period_of"  # the name of the table that says in which period a day lies
 
 Named = Callable[[str], str]  # a table of ours → what stands after FROM for it
+Numbered = tuple[
+    tuple[str, str], ...
+]  # what stands in a ticket between key and person: marks, each with a column of whole numbers
 
 
 class Dialect(ABC):
@@ -52,8 +56,8 @@ class Dialect(ABC):
         """A value that is equal for the trips of one person and no other, never by a collation; NULL for nobody."""
 
     @abstractmethod
-    def ticket(self, field: int, kind: Kind) -> str:
-        """The ticket (cbdp.trips.tickets) as 64 hexadecimal digits, of the columns `person`, `j` and `word`."""
+    def ticket(self, field: int, kind: Kind, number: Numbered) -> str:
+        """The ticket (cbdp.trips.tickets) as 64 hexadecimal digits, of the columns `person`, `word` and those that number a trip."""
 
     @abstractmethod
     def nobody_else(self, field: int, kind: Kind) -> str:
@@ -74,20 +78,6 @@ class Dialect(ABC):
     def total(self, value: str) -> str:
         """The sum of whole numbers up to MOST_TRIPS, saturated there."""
         return f"CAST(LEAST(SUM({self.wide(value)}), {MOST_TRIPS}) AS BIGINT)"
-
-    def kept(self, bound: Bound, kind: Kind, secret: str) -> list[Step]:
-        """Steps from `inside` (person, flat) to `kept` (person, flat); `secret` is the table that holds the key."""
-        word, ticket = f"CROSS JOIN {secret}", self.ticket(bound.person, kind)
-        return [
-            Step("numbered", f"SELECT person, flat, {_row_number('flat')} AS j FROM inside"),
-            Step("ticketed", f"SELECT person, flat, j, {ticket} AS ticket FROM numbered {word}"),
-            Step("chosen", f"SELECT person, flat, {_row_number('ticket, j')} AS place FROM ticketed"),
-            Step("kept", f"SELECT person, flat FROM chosen WHERE place <= {bound.most}"),
-        ]
-
-
-def _row_number(order: str) -> str:
-    return f"ROW_NUMBER() OVER (PARTITION BY person ORDER BY {order})"
 
 
 @dataclass(frozen=True)
@@ -118,6 +108,8 @@ def tables(plan: CountingPlan) -> dict[str, Any]:
         if zone is not None and zone.fixed is None:
             columns = {"day": zone.day, "before": zone.before, "change": zone.change, "after": zone.after}
             found[f"zone_{m}"] = pa.table({f"zone_{name}": column for name, column in columns.items()})
+    if (within := None if plan.bound is None else plan.bound.within) is not None:
+        found[PERIODS] = pa.table({"look": within.keys, "period": within.periods})
     return found
 
 
@@ -179,7 +171,8 @@ def _moment(
     gives = {form.gives for form in moment.forms}
     instant = bool(gives & {"stamp", "epoch"})
     steps = _instant(m, moment, plan, say, named, before) if instant else []
-    day = [f"m{m}_iday"] if instant else []
+    early = f" - CASE WHEN m{m}_isecond < {moment.starts} THEN 1 ELSE 0 END" if moment.starts else ""
+    day = [f"(m{m}_iday{early})"] if instant else []
     second = [f"m{m}_isecond"] if instant else []
     if "date" in gives:
         day.append(f"CASE WHEN m{m}_date BETWEEN {FIRST_DAY} AND {LAST_DAY - 1} THEN m{m}_date END")
@@ -245,6 +238,8 @@ def coded(plan: CountingPlan, say: Dialect, named: Named, before: str, *, every:
         if not inner:
             where.append(f"{code} IS NOT NULL")
     carried = [f"t.{c}" for c in ("weight", "person") if has(plan, c)]
+    if (day := bounded_by_day(plan)) is not None:
+        carried.append(f"t.{day}")
     if every:
         carried = ["t.*"]
     where += [f"{c} IS NOT NULL" for c in carried]
@@ -257,6 +252,25 @@ def coded(plan: CountingPlan, say: Dialect, named: Named, before: str, *, every:
 def has(plan: CountingPlan, column: str) -> bool:
     """Whether rows carry this column, `weight` or `person`."""
     return (plan.weight if column == "weight" else plan.bound) is not None
+
+
+def has_period(plan: CountingPlan) -> bool:
+    """Whether persons are bounded by periods."""
+    return plan.bound is not None and plan.bound.within is not None
+
+
+def bounded_by_day(plan: CountingPlan) -> str | None:
+    """The column of the day that decides in which period a person is bounded; None where a code decides, or nothing."""
+    within = None if plan.bound is None else plan.bound.within
+    return None if within is None or within.moment is None else f"m{within.moment}_day"
+
+
+def in_period(plan: CountingPlan, named: Named) -> str:
+    """The join that finds a row's period; a row that has none drops out."""
+    assert plan.bound is not None
+    assert plan.bound.within is not None
+    day = bounded_by_day(plan) or f"c{plan.bound.within.axis}"
+    return f"JOIN {named(PERIODS)} p ON p.look = {day}"
 
 
 def _looked_up(way: Way, say: Dialect) -> str:
@@ -274,6 +288,12 @@ def inside(plan: CountingPlan, named: Named) -> Step:
         joins.append(f"{join} {named(f'zero_{z}')} z{z} ON z{z}.look = {flat(zeros.axes, zeros.shape)}")
         where += [f"z{z}.look IS NULL"] if zeros.out else []
     columns = [c for c in ("weight", "person") if has(plan, c)]
+    if has_period(plan):
+        joins.append(in_period(plan, named))
+        columns.append("p.period AS period")
+    if plan.bound is not None and plan.bound.apart:
+        axes = plan.bound.apart
+        columns.append(f"{flat(axes, [plan.shape[a] for a in axes])} AS slot")
     columns.append(f"{flat(range(len(plan.axes)), plan.shape)} AS flat")
     condition = f" WHERE {' AND '.join(where)}" if where else ""
     return Step("inside", f"SELECT {', '.join(columns)} FROM coded {' '.join(joins)}{condition}")
@@ -304,38 +324,7 @@ def counts(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str:
     return query(steps, f"SELECT flat, {n} AS n FROM inside GROUP BY flat{weighty}")
 
 
-def kept(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str:
-    """Rows (person, flat) of the kept trips."""
-    assert plan.bound is not None
-    kind = plan.fields[plan.bound.person].kind
-    steps = [*steps_inside(plan, say, source, named), *say.kept(plan.bound, kind, named(SECRET))]
-    return query(steps, "SELECT person, flat FROM kept")
-
-
-def by_person(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str:
-    """Rows (person, flat) of all trips inside, in order."""
-    return query(
-        steps_inside(plan, say, source, named), "SELECT person, flat FROM inside ORDER BY person, flat"
-    )
-
-
-def loads(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str:
-    """Rows (trips, persons): how many persons have how many trips."""
-    each = "SELECT COUNT(*) AS trips FROM inside GROUP BY person"
-    last = f"SELECT trips, COUNT(*) AS persons FROM ({each}) e GROUP BY trips ORDER BY trips"
-    return query(steps_inside(plan, say, source, named), last)
-
-
 # Invariants: other words for what the count relies on
-
-
-def allowed(plan: CountingPlan, say: Dialect, source: str) -> str:
-    """The most trips that may be kept in all: of every person at most `most`, and no more than they have rows."""
-    assert plan.bound is not None
-    who = say.nobody_else(plan.bound.person, plan.fields[plan.bound.person].kind)
-    each = f"SELECT COUNT(*) AS trips FROM (SELECT {who} AS who FROM {source}) r WHERE who IS NOT NULL GROUP BY who"
-    most = plan.bound.most
-    return f"SELECT SUM(CASE WHEN trips > {most} THEN {most} ELSE trips END) FROM ({each}) e"
 
 
 def weights(plan: CountingPlan, say: Dialect, source: str) -> str:

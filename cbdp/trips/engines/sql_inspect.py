@@ -5,12 +5,25 @@
 from __future__ import annotations
 
 from cbdp.trips.engines.base import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD
-from cbdp.trips.engines.sql import Dialect, Named, Step, coded, first_of, flat, has, moments, query, read
+from cbdp.trips.engines.sql import (
+    Dialect,
+    Named,
+    Step,
+    coded,
+    first_of,
+    flat,
+    has,
+    has_period,
+    in_period,
+    moments,
+    query,
+    read,
+)
 from cbdp.trips.plan import CountingPlan
 
 
 def statuses(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str:
-    """Rows (s0, s1, …, zero, nobody, weightless, rows, trips): how many rows share each combination."""
+    """Rows (s0, s1, …, zero, nobody, weightless, undated, rows, trips): how many rows share each combination."""
     joins = [
         f"LEFT JOIN {named(f'zero_{z}')} z{z} ON z{z}.look = {flat(zeros.axes, zeros.shape)}"
         for z, zeros in enumerate(plan.zeros)
@@ -22,9 +35,11 @@ def statuses(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str
     for name, column in (("nobody", "person"), ("weightless", "weight")):
         none = f"CASE WHEN {column} IS NULL THEN 1 ELSE 0 END" if has(plan, column) else "0"
         columns.append(f"{none} AS {name}")
+    joins += [f"LEFT {in_period(plan, named)}"] if has_period(plan) else []
+    columns.append(f"{'CASE WHEN p.look IS NULL THEN 1 ELSE 0 END' if has_period(plan) else '0'} AS undated")
     columns.append(f"{'COALESCE(weight, 0)' if has(plan, 'weight') else '1'} AS trips")
     marked = Step("marked", f"SELECT {', '.join(columns)} FROM coded {' '.join(joins)}")
-    groups = ", ".join([*(f"s{a}" for a in range(len(plan.axes))), "zero", "nobody", "weightless"])
+    groups = ", ".join([*(f"s{a}" for a in range(len(plan.axes))), "zero", "nobody", "weightless", "undated"])
     last = f"SELECT {groups}, COUNT(*) AS n, {say.total('trips')} AS trips FROM marked GROUP BY {groups}"
     return query([*_every(plan, say, source, named), marked], last)
 

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
-from cbdp.trips.engines import sql, sql_inspect
-from cbdp.trips.engines.base import Facts, Source, Statuses
+from cbdp.trips.engines import sql, sql_bounding, sql_inspect
+from cbdp.trips.engines.base import Facts, Source, Statuses, begins, statuses_of
 from cbdp.trips.engines.spoken import Spoken, relation, spoken
 from cbdp.trips.engines.words import Words
 from cbdp.trips.kinds import Schema
-from cbdp.trips.plan import CountingPlan
+from cbdp.trips.plan import Bound, CountingPlan
 
 Ints = NDArray[np.int64]
 Changed = Callable[[], tuple[str, ...]]  # files that are not what they were when they were opened
@@ -32,6 +32,14 @@ Changed = Callable[[], tuple[str, ...]]  # files that are not what they were whe
 def unique(name: str) -> str:
     """A name for a table of ours that nobody else has."""
     return f"cbdp_{secrets.token_hex(8)}_{name}"
+
+
+def ordered(query: str, by: str | None) -> str:
+    """A query whose rows come in the order of all columns: those that it is sliced `by`, and one more."""
+    if by is None:
+        return query
+    columns = range(1, by.count(",") + 3)
+    return f"SELECT * FROM ({query}) o ORDER BY {', '.join(map(str, columns))}"
 
 
 def batch_of(rows: Iterable[Sequence[Any]]) -> Any:
@@ -72,7 +80,7 @@ class SqlSource(Source):
     def _batches(self, query: str, most: int | None = None, *, by: str | None = None) -> Iterator[Any]:
         """An answer of at most so many rows as Arrow record batches.
 
-        Rows with the same value of a column `by` come together, in the order of all columns.
+        Rows with the same values of the columns `by` come together, in the order of all columns, which are one more.
         """
 
     @abstractmethod
@@ -100,12 +108,13 @@ class SqlSource(Source):
             yield from _pairs(self._batches(f"SELECT flat, COUNT(*) AS n FROM {kept} GROUP BY flat", most))
 
     def _kept(self, plan: CountingPlan) -> str:
-        """Rows (person, flat, own) of the kept trips; `own` is how many the person had."""
+        """Rows of the kept trips: person, perhaps period, flat, and `own`: how many the person had."""
         assert plan.bound is not None
         say = self._say(plan)
         steps = sql.steps_inside(plan, say, self._source(plan), self._named)
-        kept = say.kept(plan.bound, plan.fields[plan.bound.person].kind, self._named(sql.SECRET))
-        return sql.query([*steps, *kept], "SELECT person, flat, own FROM kept")
+        kind, secret = plan.fields[plan.bound.person].kind, self._named(sql.SECRET)
+        kept = sql_bounding.chosen(plan.bound, kind, say, secret, own=True)
+        return sql.query([*steps, *kept], f"SELECT {sql_bounding.carried(plan.bound, own=True)} FROM kept")
 
     def unbounded(self, plan: CountingPlan) -> Iterator[tuple[Ints, Ints]]:
         with self._reading():
@@ -150,20 +159,32 @@ class SqlSource(Source):
 
     def facts(self, plan: CountingPlan) -> Facts:
         say, source = self._say(plan), self._source(plan)
-        most_kept = allowed = weight = inside = None
+        most_kept = most_apart = allowed = weight = inside = None
         with self._reading():
             if plan.bound is not None:
-                most_kept, inside = self._loads_kept()
-                allowed = self._one(sql.allowed(plan, say, source))
+                most_kept, inside = self._loads_kept(plan.bound)
+                most_apart = self._most_apart(plan, plan.bound) if plan.bound.apart else None
+                allowed = self._one(sql_bounding.allowed(plan, say, source))
             if plan.weight is not None:
                 weight = self._one(sql.weights(plan, say, source))
         return Facts(
-            self.rows(), weight, inside or 0, most_kept=most_kept, allowed=allowed, changed=self._changed()
+            self.rows(),
+            weight,
+            inside or 0,
+            most_kept=most_kept,
+            most_apart=most_apart,
+            allowed=allowed,
+            changed=self._changed(),
         )
 
-    def _loads_kept(self) -> tuple[int, int]:
+    def _most_apart(self, plan: CountingPlan, bound: Bound) -> int:
+        """The greatest number of kept trips of any person in one slot."""
+        who, slot = self._words.hex.format(b="person"), sql_bounding.slot_of(plan, self._say(plan))
+        return self._one(sql_bounding.most_kept(bound, self._named("kept"), who, slot=slot))
+
+    def _loads_kept(self, bound: Bound) -> tuple[int, int]:
         """The greatest number of kept trips of any person, and how many trips there were of all persons."""
-        who = self._words.hex.format(b="person")
+        who = self._words.hex.format(b="person") + ("" if bound.within is None else ", period")
         each = f"SELECT COUNT(flat) AS trips, MAX(own) AS own FROM {self._named('kept')} GROUP BY {who}"
         most, own = self._rows(f"SELECT MAX(trips) AS trips, SUM(own) AS own FROM ({each}) e")[0]
         return int(most or 0), int(own or 0)
@@ -178,15 +199,17 @@ class SqlSource(Source):
         ]
 
     def by_person(self, plan: CountingPlan) -> Iterator[tuple[NDArray[np.bool_], Ints]]:
+        assert plan.bound is not None
         last = None
         with self._reading():
             self._lay(plan)
             steps = sql.steps_inside(plan, self._say(plan), self._source(plan), self._named)
-            for batch in self._batches(sql.query(steps, "SELECT person, flat FROM inside"), by="person"):
+            by, columns = sql_bounding.group(plan.bound), sql_bounding.carried(plan.bound)
+            for batch in self._batches(sql.query(steps, f"SELECT {columns} FROM inside"), by=by):
                 if len(batch):
-                    persons = batch.column(0)
-                    yield _begins(persons, last), _whole(batch.column(1))
-                    last = persons[-1]
+                    who = batch.columns[:-1]
+                    yield begins(who, last), _whole(batch.columns[-1])
+                    last = [column[-1] for column in who]
 
     # Inspecting
 
@@ -194,10 +217,8 @@ class SqlSource(Source):
         with self._reading():
             self._lay(plan)
             rows = self._rows(self._ask(plan, sql_inspect.statuses))
-        found = np.array(rows, dtype=np.int64).reshape(-1, len(plan.axes) + 5)
-        axes, rest = found[:, : len(plan.axes)], found[:, len(plan.axes) :]
-        zero, nobody, weightless = (rest[:, c].astype(bool) for c in range(3))
-        return Statuses(axes, zero, nobody, weightless, rest[:, 3], rest[:, 4])
+        found = np.array(rows, dtype=np.int64).reshape(-1, len(plan.axes) + 6)
+        return statuses_of(found, len(plan.axes))
 
     def examples(self, plan: CountingPlan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
         with self._reading():
@@ -214,12 +235,12 @@ class SqlSource(Source):
             first, last = (None, None) if query is None else self._rows(query)[0]
         return None if first is None else (int(first), int(last))
 
-    def loads(self, plan: CountingPlan) -> tuple[Ints, Ints]:
+    def loads(self, plan: CountingPlan) -> tuple[Ints, Ints, Ints]:
         with self._reading():
             self._lay(plan)
-            rows = self._rows(self._ask(plan, sql.loads))
-        trips, persons = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-        return trips, persons
+            rows = self._rows(self._ask(plan, sql_bounding.loads))
+        trips, persons, own = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        return trips, persons, own
 
 
 def _pairs(batches: Iterator[Any]) -> Iterator[tuple[Ints, Ints]]:
@@ -229,13 +250,3 @@ def _pairs(batches: Iterator[Any]) -> Iterator[tuple[Ints, Ints]]:
 
 def _whole(column: Any) -> Ints:
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
-
-
-def _begins(persons: Any, last: Any) -> NDArray[np.bool_]:
-    """Where another person's trips begin."""
-    import pyarrow.compute as pc
-
-    made = np.ones(len(persons), dtype=bool)
-    made[0] = last is None or not persons[0].equals(last)
-    made[1:] = np.asarray(pc.not_equal(persons[1:], persons[:-1]).to_numpy(zero_copy_only=False), dtype=bool)
-    return made

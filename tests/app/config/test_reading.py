@@ -197,7 +197,7 @@ WRONG = [
     ('epsilon = "1/3"', "epsilon = -1", 29, "privacy.epsilon is -1, it must be above 0"),
     ('epsilon = "1/3"', "epsilon = 0", 29, "privacy.epsilon is 0, it must be above 0"),
     ('epsilon = "1/3"', "epsilon = true", 29, "privacy.epsilon is true: give a number above 0"),
-    ('epsilon = "1/3"', "", 28, "[privacy] needs 'epsilon': give a number above 0"),
+    ('epsilon = "1/3"', "", 28, "privacy needs one of epsilon, rho: choose one"),
     ("delta = 1e-6", "delta = 1.5", 30, "privacy.delta is 1.5, it must be at least 0 and below 1"),
     (", max_trips = 4", "", 31, "has 'person', which needs 'max_trips': add it"),
     ("max_trips = 4", "max_trips = 0", 31, "max_trips is 0: give a whole number of at least 1"),

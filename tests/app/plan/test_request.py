@@ -14,7 +14,7 @@ def test_identical_requests_have_one_hash(city: Path) -> None:
     """Spelling, place, confidence and exports do not matter: to change them must not cost ε again."""
     request = plan_of(city).request
     every = 'measured = ["singleton", "mode", "zone", "time", "total"]'
-    parts = [f'{a.feature} = "{a.epsilon}"' for a in plan_of(city).mechanism.answers()]
+    parts = [f'{a.feature} = "{a.share}"' for a in plan_of(city).mechanism.answers()]
     shares = f"budget = {{ {', '.join(parts)} }}"
     for changes in (
         [("epsilon = 1.0", 'epsilon = "2/2"')],

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from trips.making import ORIGINS, same
 
 import cbdp
-from cbdp.trips import Clock, inspect
+from cbdp.trips import Clock, inspect, trips_by_person
 
 KEY = bytes.fromhex("9f0c31a7b2d84e65f1093ac7d25e8b46770d1e9ac3b5f28460dbe7a1934cf258")
 DAYS = ["weekday", "saturday", "sunday"]
@@ -58,6 +59,16 @@ class Case:
             trips, self.universe, columns=self.columns, clock=self.clock, unit=self.unit, entropy=Fixed()
         )
 
+    def groups(self, trips: Any) -> list[list[int]]:
+        """The types of each person's trips in each period; of the table in memory by the second count, else by the engine."""
+        with pytest.MonkeyPatch.context() as patch:
+            if trips is not self.table:
+                patch.setattr("cbdp.trips.opening.can_recount", lambda _: False)
+            new, types = trips_by_person(
+                trips, self.universe, self.unit, columns=self.columns, clock=self.clock
+            )
+        return sorted(sorted(part.tolist()) for part in np.split(types, np.flatnonzero(new)[1:]))
+
     def inspect(self, trips: Any) -> Any:
         return inspect(trips, self.universe, columns=self.columns, clock=self.clock, unit=self.unit)
 
@@ -68,6 +79,8 @@ def check(case: Case, trips: Any, *, inspected: bool = False) -> None:
     assert same(wanted, found)
     assert found.rows == wanted.rows
     assert wanted.value.sum() > 0 or len(case.table) == 0
+    if getattr(case.unit, "per", "release") != "release":
+        assert case.groups(trips) == case.groups(case.table)
     if inspected:
         here, there = case.inspect(case.table), case.inspect(trips)
         for name in ("read", "counted", "trips", "first", "last", "by", "loads"):
@@ -257,6 +270,23 @@ CASES: dict[str, Callable[[], Case]] = {
     "zone without one": lambda: Case(stamped(), PLACES, AT, Clock("Australia/Lord_Howe")),
     "offset": lambda: Case(stamped(zone="UTC"), PLACES, AT, Clock("+05:45")),
     "persons": lambda: Case(stamped(), PLACES, AT, Clock("Europe/Berlin"), cbdp.Person("card", 7)),
+    "persons by day": lambda: Case(
+        stamped(zone="UTC"),
+        PLACES,
+        AT,
+        Clock("Europe/Berlin", day_starts="04:00"),
+        cbdp.Person("card", 3, per="day", apart="time"),
+    ),
+    "persons by week": lambda: Case(
+        stamped(), DATED, DAY, Clock(holidays=HOLIDAYS), cbdp.Person("number", 4, per="week")
+    ),
+    "persons by month": lambda: Case(
+        written(),
+        cbdp.Universe(time=HOURS, day=FEBRUARY, stop=["A", "a"]),
+        {"time": "iso", "day": "iso"},
+        Clock(day_starts="02:30"),
+        cbdp.Person("stop", 5, per="month", apart="stop"),
+    ),
     "numbered persons": lambda: Case(stamped(), PLACES, AT, unit=cbdp.Person("number", 100)),
     "real persons": lambda: Case(numbers(), _numbered("text", "whole"), unit=cbdp.Person("rider", 3)),
     "weights": lambda: Case(stamped(), PLACES, {**AT, "count": "weight"}),

@@ -21,7 +21,7 @@ from trips.engines import contract
 import cbdp
 from cbdp.errors import InputError
 from cbdp.privacy.unit import unit_of
-from cbdp.trips.engines import ibis_warehouse, sql, sql_inspect
+from cbdp.trips.engines import ibis_warehouse, sql, sql_bounding, sql_inspect
 from cbdp.trips.engines.spoken import Spoken, relation, spoken
 from cbdp.trips.engines.words import SPARK, WORDS
 from cbdp.trips.kinds import Schema
@@ -60,14 +60,18 @@ def queries(case: contract.Case, name: str) -> dict[str, str]:
     if plan.weight is not None:
         made["weights"] = sql.weights(plan, say, source)
     if plan.bound is not None:
-        made |= {"allowed": sql.allowed(plan, say, source), "loads": sql.loads(plan, say, source, str)}
+        made |= {
+            "allowed": sql_bounding.allowed(plan, say, source),
+            "loads": sql_bounding.loads(plan, say, source, str),
+        }
         made["kept"] = kept(plan, say, source)
     return made
 
 
 def kept(plan: CountingPlan, say: Spoken, source: str) -> str:
     assert plan.bound is not None
-    steps = say.kept(plan.bound, plan.fields[plan.bound.person].kind, sql.SECRET)
+    kind = plan.fields[plan.bound.person].kind
+    steps = sql_bounding.chosen(plan.bound, kind, say, sql.SECRET, own=True)
     return sql.query(
         [*sql.steps_inside(plan, say, source, str), *steps], "SELECT person, flat, own FROM kept"
     )

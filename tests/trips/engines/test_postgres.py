@@ -96,8 +96,11 @@ def test_postgres_counts_random_trips_as_a_plain_loop_does(server: Server, case:
         laid(database, table, **{f.name: fold for f in table.schema if f.type == pa.string()})
     held = [{c: _held(v, case.types[c]) for c, v in row.items()} for row in case.rows]
     person = {"person": case.person, "most": case.most, "key": contract.KEY}
+    person |= {"per": case.per, "apart": case.apart}
     wanted = reference(held, case.universe, case.columns, case.clock, **person)
-    unit = "trip" if case.person is None else cbdp.Person(case.person, case.most)
+    unit: Any = "trip"
+    if case.person is not None:
+        unit = cbdp.Person(case.person, case.most, case.per, case.apart)
     asked = {"columns": case.columns, "clock": case.clock, "unit": unit, "entropy": contract.Fixed()}
     found = cbdp.count(f"{server.url}::trips", case.universe, **asked)
     assert as_dict(found, case.universe) == {t: n for t, n in wanted.items() if n}

@@ -1,0 +1,157 @@
+"""`cbdp choose`: buy a public max_trips. Count, charge, draw, write, note; an identical purchase is made once."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cbdp.app.config import Config, read
+from cbdp.app.inspecting.reading import TripReading, reading_of
+from cbdp.app.plan.bought import bought_of, choice, most_in, place_of_choice, request_of_choice
+from cbdp.app.plan.slots import covers_of
+from cbdp.measuring.choosing import choose
+from cbdp.privacy.bought import CANDIDATES
+from cbdp.privacy.entropy import Entropy, SystemEntropy
+from cbdp.privacy.ledger import Charge, Ledger
+from cbdp.privacy.unit import Person
+from cbdp.release.stated import unit_json
+from cbdp.trips import loads_of
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was bought, where that is written, and whether this run paid for it."""
+
+    max_trips: int
+    path: Path
+    fresh: bool
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="cbdp choose",
+        description="Buy the max_trips that privacy.unit asks for, and charge it to the ledger.",
+    )
+    parser.add_argument("config", help="configuration file")
+    options = parser.parse_args(argv)
+    config = read(options.config)
+    made = buy(config)
+    bought = bought_of(config)
+    assert bought is not None
+    paid = f"ε = {bought.epsilon} was charged" if made.fresh else "it was bought before, nothing was spent"
+    print(f"max_trips = {made.max_trips} ({paid})\n{made.path}")
+    return 0
+
+
+def buy(config: Config, entropy: Entropy | None = None) -> Choice:
+    """The max_trips that a configuration asks for: bought now, or before."""
+    if bought_of(config) is None:
+        raise config.source.error(
+            ("privacy", "unit"),
+            "there is nothing to buy: write max_trips = { quantile = 0.95, epsilon = 0.05 } in privacy.unit",
+        )
+    if config.series is not None:
+        raise config.source.error(
+            ("series",),
+            "max_trips of a series cannot be bought: buy it with one of its periods as data, and state the number",
+        )
+    reading = reading_of(config)
+    unit = reading.unit
+    assert isinstance(unit, Person)
+    request = request_of_choice(config, reading.universe, reading.columns, reading.clock, unit)
+    place = place_of_choice(config, request)
+    before = choice(config, request)
+    if before is not None:
+        return Choice(before, place, fresh=False)
+    _must_exist(config)
+    trips, persons = loads_of(
+        reading.trips, reading.universe, unit, columns=reading.columns, clock=reading.clock
+    )
+    return _bought(config, reading, unit, request, place, (trips, persons), entropy or SystemEntropy())
+
+
+def _must_exist(config: Config) -> None:
+    path = config.path(config.privacy.ledger)
+    if not (path.parent.is_dir() and Ledger.started(path)):
+        raise config.source.error(
+            ("privacy", "ledger"),
+            f"there is no ledger at {str(path)!r}: create it with `cbdp ledger create`, for these trips once",
+        )
+
+
+def _bought(
+    config: Config,
+    reading: TripReading,
+    unit: Person,
+    request: str,
+    place: Path,
+    loads: tuple[list[int], list[int]],
+    entropy: Entropy,
+) -> Choice:
+    """The charge, the draw, the file, the note: a run that dies leaves ε spent, and nothing drawn twice under one charge."""
+    assert unit.bought is not None
+    ledger = config.path(config.privacy.ledger)
+    with (
+        Ledger.open(ledger, dataset=config.data.id, riders=config.data.riders) as book,
+        book.lock(request),
+    ):
+        noted = _noted(book, request, place)
+        if noted is not None:
+            return noted
+        covers = covers_of(unit, reading.universe, None)
+        charge = book.reserve(request, epsilon=unit.bought.epsilon, what="max_trips", covers=covers)
+        most = choose(unit.bought, *loads, entropy)
+        text = _stated(unit, most, book.statement(charge))
+        _write(place, text)
+        book.released(charge, hashlib.sha256(text).hexdigest(), place)
+    return Choice(most, place, fresh=True)
+
+
+def _noted(book: Ledger, request: str, place: Path) -> Choice | None:
+    """What another run bought meanwhile, or one that died before its note."""
+    done = book.finished(request)
+    if done is None:
+        charge = _unnoted(book, request, place)
+        if charge is None:
+            return None
+        book.released(charge, hashlib.sha256(place.read_bytes()).hexdigest(), place)
+    return Choice(most_in(json.loads(place.read_bytes())), place, fresh=False)
+
+
+def _unnoted(book: Ledger, request: str, place: Path) -> Charge | None:
+    if not place.is_file():
+        return None
+    head = json.loads(place.read_bytes())["ledger"]["head"]
+    return next((c for c in book.unfinished(request) if c.head == head), None)
+
+
+def _stated(unit: Person, most: int, ledger: dict[str, Any]) -> bytes:
+    """What anybody may read: what was drawn, from which candidates, for what price."""
+    whose = unit_json(unit)
+    stated = {
+        "max_trips": most,
+        "candidates": [CANDIDATES[0], CANDIDATES[-1]],
+        "bought": whose["bought"],
+        "column": unit.column,
+        "per": unit.per,
+        "apart": unit.apart,
+        "mechanism": "exponential mechanism on a quantile of how many trips persons have",
+        "ledger": ledger,
+    }
+    return (json.dumps(stated, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def _write(place: Path, text: bytes) -> None:
+    """Whole or not at all, and on disk."""
+    part = place.with_name(f"{place.name}.part")
+    with part.open("wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(place)

@@ -1,0 +1,81 @@
+"""What the table [series] may say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, ClassVar
+
+from cbdp.app.config.kinds import Day, Either, Exact, Fields, Many, Named, Option, Text, Whole
+
+STAGES = ("preliminary", "final")
+
+NAME = Text(
+    "a name of letters, digits, spaces, hyphens and underscores, at most 100",
+    form=r"^[\w][\w .-]{0,99}(?![\s\S])",
+)
+
+
+@dataclass(frozen=True)
+class DayRange:
+    """Days from a first to a last."""
+
+    first: Annotated[str, Option(Day(), "the first day")]
+    last: Annotated[str, Option(Day(), "the last day")]
+
+
+@dataclass(frozen=True)
+class SeriesSection:
+    """A release for every period of a calendar, from one universe and one set of features."""
+
+    NEEDS: ClassVar[Mapping[str, str]] = {"shares": "final_after", "final_after": "shares"}
+
+    calendar: Annotated[
+        str, Option(Text(choices=("daily", "weekly", "monthly")), "how long the period of each release is")
+    ]
+    start: Annotated[str, Option(Day(), "the first service day of the first period")]
+    end: Annotated[str | None, Option(Day(), "the last service day of the last period; by default none")] = (
+        None
+    )
+    name: Annotated[
+        str,
+        Option(NAME, "what the ledger knows the series by: several series of one ledger have several names"),
+    ] = "series"
+    version: Annotated[
+        int, Option(Whole(), "raise it by 1 when the universe or the features change, say by a new stop")
+    ] = 1
+    gaps: Annotated[
+        tuple[str | DayRange, ...],
+        Option(
+            Many(Either((Day(), Fields(DayRange)))),
+            "days without a release, each a day or { first, last }; of weekly and monthly releases whole periods",
+        ),
+    ] = ()
+    revise: Annotated[
+        str,
+        Option(
+            Text(choices=("never", "once")),
+            '"never": rows that come after a release are in none; "once": a preliminary and a final release of every period',
+        ),
+    ] = "never"
+    shares: Annotated[
+        Mapping[str, Fraction] | None,
+        Option(
+            Named(Exact(), keys=STAGES),
+            'with revise = "once": how epsilon is divided between the two; they add up to 1',
+        ),
+    ] = None
+    final_after: Annotated[
+        int | None,
+        Option(
+            Whole(), 'with revise = "once": how many days after the end of a period its final release is due'
+        ),
+    ] = None
+    earlier: Annotated[
+        int,
+        Option(
+            Whole(),
+            "how many earlier releases of the series the next one learns from: free, for they are published; by default none",
+        ),
+    ] = 0

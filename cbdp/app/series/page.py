@@ -1,0 +1,62 @@
+"""`cbdp series page`: every release of a series on one page, with the statement for one person. No row is read."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cbdp.app.plan.periods import Slot, series_of
+from cbdp.app.publish.run import Say, silent
+from cbdp.app.series.status import Status, status_of
+from cbdp.errors import InputError
+from cbdp.mechanisms import load
+from cbdp.release.series import PRELIMINARY
+from cbdp.report.series import PeriodFacts, build, period_of
+
+if TYPE_CHECKING:
+    from cbdp.app.config import Config
+
+OFTEN = 50  # releases after which progress is told
+
+
+def page_of(config: Config, status: Status, say: Say = silent) -> str:
+    """The page of what is made; where a period has two releases, of the final one."""
+    facts: list[PeriodFacts] = []
+    secure = True
+    for number, (slot, path) in enumerate(latest(status)):
+        release = load(path)
+        secure = secure and release.secure
+        facts.append(period_of(release, slot.first, slot.last, preliminary=slot.stage == PRELIMINARY))
+        if number and number % OFTEN == 0:
+            say(f"read {number:,} releases")
+    if not facts:
+        raise InputError("the series has no release yet: run `cbdp series run` first")
+    about = config.about
+    title = (about.title if about is not None else None) or f"Series {series_of(config).name!r}"
+    return build(facts, status.person, title=title, simulation=not secure)
+
+
+def latest(status: Status) -> Iterator[tuple[Slot, Path]]:
+    """The last release of every period whose folder is there, in the order of the calendar."""
+    held: dict[str, tuple[Slot, Path]] = {}
+    gone = set(status.missing)
+    for slot, path in status.made:
+        if path in gone or (slot.stage == PRELIMINARY and slot.period in held):
+            continue
+        held[slot.period] = (slot, path)
+    yield from sorted(held.values(), key=lambda pair: pair[0].first)
+
+
+def run_page(options: argparse.Namespace, say: Say) -> int:
+    from cbdp.app.config import read
+    from cbdp.app.new_file import check_new, write_new
+    from cbdp.app.series.today import until_of
+
+    out = Path(options.out)
+    check_new(out, internal=False)
+    config = read(options.config)
+    write_new(out, page_of(config, status_of(config, until_of(config, options.until)), say))
+    print(out)
+    return 0

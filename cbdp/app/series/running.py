@@ -1,0 +1,144 @@
+"""Making every release that is due and not yet made, in order, each once."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from cbdp.app.inspecting.reading import reading_of_plan
+from cbdp.app.plan import Plan, plan
+from cbdp.app.plan.periods import Slot, check_series, due_slots
+from cbdp.app.plan.planned import plan_of
+from cbdp.app.publish import PublishedRelease, publish
+from cbdp.app.publish.run import Judge, Say, approve, silent
+from cbdp.app.series.continuity import check_continuity, with_changes
+from cbdp.app.series.earlier import with_earlier
+from cbdp.app.series.late import note, rows_of
+from cbdp.app.series.pending import pending
+from cbdp.app.stopping import Interrupts
+from cbdp.errors import CbdpError
+from cbdp.privacy.ledger.locks import held
+
+if TYPE_CHECKING:
+    from cbdp.app.config import Config
+
+Watching = Callable[[], AbstractContextManager[Interrupts]]
+
+
+def unwatched() -> AbstractContextManager[Interrupts]:
+    """For programs that use this as a library: their signals stay their own."""
+    return nullcontext(Interrupts())
+
+
+class SeriesStoppedError(CbdpError):
+    """A run ended early, after it had made releases."""
+
+    exit_code: ClassVar[int] = 1  # 2 promises that nothing was spent
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run has done."""
+
+    due: int  # releases that are due by the day that was asked for
+    made: tuple[Path, ...]
+    found: int  # that earlier runs had made
+    stopped: bool = False  # by a signal, after a release
+
+
+def run_series(
+    config: Config,
+    until: dt.date,
+    say: Say = silent,
+    *,
+    create_ledger: bool = False,
+    watching: Watching = unwatched,
+    judge: Judge = approve,
+    detail: Say = silent,
+) -> Ran:
+    """Make what is due by the end of a day. It may be killed at any instant and run again, also twice at once.
+
+    `say` is told of each release, and `detail` of its stages. `judge` sees the counts of each release before anything is charged, as in `publish`.
+    """
+    check_series(config)
+    slots = due_slots(config, until)
+    waiting = pending(config, slots)
+    made: list[Path] = []
+    planner = _Planner(config)
+    for n, slot in enumerate(waiting):
+        with _counting(made), watching() as interrupts:
+            say(f"{slot.label}: release {n + 1} of {len(waiting)} that are due")
+            create = create_ledger and not made
+            done = _release(planner, slot, detail, create=create, interrupts=interrupts, judge=judge)
+        if done.fresh:
+            made.append(done.path)
+        if interrupts.heard and n + 1 < len(waiting):
+            return Ran(len(slots), tuple(made), len(slots) - len(waiting), stopped=True)
+    return Ran(len(slots), tuple(made), len(slots) - len(waiting))
+
+
+@contextmanager
+def _counting(made: Sequence[Path]) -> Iterator[None]:
+    """What stops a run that has made releases must not say that nothing was spent."""
+    try:
+        yield
+    except CbdpError as why:
+        if not made or getattr(why, "exit_code", None) == SeriesStoppedError.exit_code:
+            raise
+        many = f"{len(made)} release{'s' * (len(made) > 1)}"
+        raise SeriesStoppedError(f"stopped after {many} of this run, which stay as they are: {why}") from why
+
+
+@dataclass
+class _Planner:
+    """Plans of a series: what all its releases share is planned and rehearsed once for each stage."""
+
+    config: Config
+
+    def __post_init__(self) -> None:
+        self._first: dict[str, Plan] = {}
+        self.rehearsed: set[str] = set()
+
+    def plan(self, slot: Slot) -> Plan:
+        known = self._first.get(slot.stage)
+        if known is not None:
+            return plan_of(known, self.config, slot)
+        self._first[slot.stage] = plan(self.config, slot)
+        return self._first[slot.stage]
+
+
+def _release(
+    planner: _Planner, slot: Slot, say: Say, *, create: bool, interrupts: Interrupts, judge: Judge
+) -> PublishedRelease:
+    """One release, while no other run of the series makes one: what it is checked against stays as it is."""
+    with _alone(planner.config):
+        planned = planner.plan(slot)
+        check_continuity(planned)
+        planned = with_earlier(with_changes(planned))
+        rows = rows_of(reading_of_plan(planned), [slot])
+        done = publish(
+            planned,
+            say,
+            create_ledger=create,
+            interrupts=interrupts,
+            judge=judge,
+            rehearsed=slot.stage in planner.rehearsed,
+        )
+        if done.fresh:
+            planner.rehearsed.add(slot.stage)
+            note(planner.config, rows)
+    return done
+
+
+@contextmanager
+def _alone(config: Config) -> Iterator[None]:
+    ledger = config.path(config.privacy.ledger)
+    if not ledger.parent.is_dir():  # planning says so
+        yield
+        return
+    with held(ledger.with_name(f"{ledger.name}-lock-series")):
+        yield

@@ -1,0 +1,117 @@
+"""What of a series is made and what is due, what was spent, and what all of it costs one person. No row is read."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cbdp.app.plan.periods import Slot, check_series, due_slots, series_of
+from cbdp.app.plan.slots import request_of_slot
+from cbdp.app.printing import aligned
+from cbdp.app.series.pending import pending
+from cbdp.privacy.ledger import Amount, Caps, Ledger
+from cbdp.privacy.ledger.caps import words
+from cbdp.privacy.spending import Statement, WorstCase, statement
+from cbdp.release.saving import MANIFEST
+
+if TYPE_CHECKING:
+    from cbdp.app.config import Config
+
+LISTED = 5  # releases that are named
+
+
+@dataclass(frozen=True)
+class Status:
+    """A series as its ledger and its folders show it."""
+
+    config: Config = field(repr=False)
+    until: dt.date
+    made: tuple[tuple[Slot, Path], ...] = ()
+    due: tuple[Slot, ...] = ()  # and not made
+    lost: int = 0  # charges of the series whose release was never published
+    spent: Amount | None = None  # None: there is no ledger yet
+    caps: Caps | None = None
+    person: Statement | None = None
+    missing: tuple[Path, ...] = ()  # made, and no longer where they were put
+
+    def lines(self) -> Iterator[str]:
+        series = series_of(self.config)
+        yield (
+            f"series {series.name!r}, version {series.version}: {series.calendar} from {series.start}"
+            f"{f' to {series.end}' if series.end else ''}; by the end of {self.until} {len(self.made) + len(self.due)} releases are "
+            f"due, {len(self.made)} are made"
+        )
+        if self.due:
+            yield f"to be made: {_listed([slot.label for slot in self.due])}"
+        if self.lost:
+            yield f"{self.lost} charges went to runs that were never published; they stay spent"
+        if self.missing:
+            yield f"no longer in their place: {_listed([str(path) for path in self.missing])}"
+        if self.spent is None or self.caps is None or self.person is None:
+            yield "there is no ledger yet: nothing was spent"
+            return
+        yield f"spent {self.spent}; cap {self.caps}"
+        yield ""
+        yield from person_lines(self.person, self.caps)
+
+
+def status_of(config: Config, until: dt.date) -> Status:
+    check_series(config)
+    slots = due_slots(config, until)
+    path = config.path(config.privacy.ledger)
+    if not path.parent.is_dir() or not Ledger.started(path):
+        return Status(config, until, due=tuple(pending(config, slots)))
+    with config.source.at("privacy", "ledger"), Ledger.view(path) as ledger:
+        ledger.verify()
+        return _seen(config, until, slots, ledger)
+
+
+def _seen(config: Config, until: dt.date, slots: Sequence[Slot], ledger: Ledger) -> Status:
+    name = series_of(config).name
+    finished = {slot: ledger.finished(request_of_slot(config, slot)) for slot in slots}
+    made = tuple((slot, Path(done.path)) for slot, done in finished.items() if done is not None)
+    return Status(
+        config,
+        until,
+        made,
+        tuple(pending(config, slots)),
+        sum(c.part is not None and c.part.series == name for c in ledger.unfinished()),
+        ledger.spent,
+        ledger.caps,
+        statement(ledger.charges()),
+        tuple(place for _, place in made if not (place / MANIFEST).is_file()),
+    )
+
+
+def person_lines(person: Statement, caps: Caps) -> Iterator[str]:
+    """The worst case for one person, window by window."""
+    yield "what all releases of this ledger cost one person at most, whose trips are added or removed:"
+    yield ""
+    limits = dict(caps.windows)
+    strict = any(worst.strict != worst.amount for worst in person.windows)
+    name = "sum" if person.currency == "epsilon" else "ρ"
+    rows = [("in any window of", name, *(["strict"] if strict else []), "as (ε, δ)", "cap", "dearest from")]
+    for worst in person.windows:
+        limit = limits.get(worst.days or 0)
+        cap = "" if limit is None else str(Amount(limit, 0, person.currency))
+        length = "all days together" if worst.days is None else words(worst.days)
+        sums = [str(worst.amount), *([str(worst.strict)] if strict else [])]
+        rows.append((length, *sums, _approximate(worst), cap, str(worst.start or "")))
+    yield from aligned(rows, right=range(1, 4 + strict))
+    for note in person.notes:
+        yield f"note: {note}"
+
+
+def _approximate(worst: WorstCase) -> str:
+    if not worst.delta:
+        return f"({worst.shown}, 0)"
+    return f"({worst.shown}, {float(worst.delta):.2g})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) <= LISTED:
+        return ", ".join(names)
+    return f"{', '.join(names[: LISTED - 1])}, …, {names[-1]} ({len(names)} in all)"

@@ -1,0 +1,173 @@
+"""How far the error of an unbiased answer reaches: independent noises of known laws, weighted and added up.
+
+`cbdp.estimate.combined` fits a law to variance and kurtosis, which is right near the usual confidences. Verdicts about thousands of rows
+look far into the tails, where such a fit decays too fast if one noise is larger than the others. Here tails follow from the
+moments of the laws themselves (Lugannani and Rice's saddlepoint formula): of one Laplace noise and of sums of them it is 1 to 5 % too
+high, at one deviation as at forty, so it errs on the side of noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from cbdp.estimate.combined import Combination
+from cbdp.privacy.laws import Law
+
+Floats = NDArray[np.float64]
+
+FARTHEST = (
+    40.0  # deviations: beyond, the chance is below 10⁻²⁴ under every law here and is not looked at further
+)
+NEAREST = 0.02  # deviations within which every error is likely
+STEPS = 40  # bisections
+APART = 1e-3  # of s, between the points of a difference quotient
+GRID = np.geomspace(
+    NEAREST, FARTHEST, 600
+)  # deviations at which the chance is worked out where many answers share a law
+
+
+@dataclass(frozen=True, eq=False)
+class Error:
+    """Errors of several answers: a row for each source of noise, a column for each answer."""
+
+    laws: Sequence[Law | None]  # of one noise of each source; None: unknown, taken as normal
+    weight: Floats = field(repr=False)
+    noise: Floats = field(repr=False)  # the variance of the source's sum, before it is weighted
+
+    @property
+    def variance(self) -> Floats:
+        made: Floats = (self.weight**2 * self.noise).sum(axis=0)
+        return made
+
+    @property
+    def whole(self) -> NDArray[np.bool_]:
+        """Where the error is a whole number: no source but with its full weight."""
+        return np.asarray(np.isin(np.abs(self.weight), (0.0, 1.0)).all(axis=0))
+
+    def beyond(self, size: Floats) -> Floats:
+        """The chance of an error of this size or larger, on either side; 1 where any is likely."""
+        given = np.asarray(size, dtype=float)
+        distinct, which = self._distinct()
+        many = distinct.weight.shape[1]
+        if many * len(GRID) >= len(given):
+            return _beyond(self, given)
+        return _looked_up(distinct, which, given)
+
+    def reach(self, risk: float) -> Floats:
+        """How far the error reaches but for the risk, at both sides together."""
+        distinct, which = self._distinct()
+        return _reach(distinct, risk)[which]
+
+    def _distinct(self) -> tuple[Error, NDArray[np.int64]]:
+        """Answers that are made alike have the same law: each is worked out once. And the law of each answer."""
+        rows = np.vstack([self.weight, self.noise]).round(9)
+        _, first, which = np.unique(rows, axis=1, return_index=True, return_inverse=True)
+        held = Error(self.laws, self.weight[:, first], self.noise[:, first])
+        return held, np.asarray(which).reshape(-1).astype(np.int64)
+
+    def cumulant(self, s: Floats) -> Floats:
+        """The logarithm of E exp(s · error); infinite where it does not exist."""
+        made = np.zeros(self.weight.shape[1])
+        for law, weight, noise in zip(self.laws, self.weight, self.noise, strict=True):
+            here = (weight != 0) & (noise > 0)
+            made[here] += _cumulant(law, weight[here] * s[here], noise[here])
+        return made
+
+
+def error_of(answers: Combination, laws: Sequence[Law | None]) -> Error:
+    """The error of the best unbiased answers, with the law of each source."""
+    return Error(tuple(laws), answers.weight, answers.noise)
+
+
+def together(errors: Sequence[Error]) -> Error:
+    """The error of sums or differences of independent answers, one of each."""
+    return Error(
+        [law for e in errors for law in e.laws],
+        np.vstack([e.weight for e in errors]),
+        np.vstack([e.noise for e in errors]),
+    )
+
+
+def _cumulant(law: Law | None, s: Floats, noise: Floats) -> Floats:
+    one = 0.0 if law is None else law.variance()
+    if law is None or one <= 0:
+        made: Floats = s**2 * noise / 2
+        return made
+    return np.asarray(noise / one * law.log_moment(s))
+
+
+def _slope(error: Error, s: Floats) -> Floats:
+    """The derivative of the cumulant; infinite beyond its end."""
+    with np.errstate(invalid="ignore"):
+        made = (error.cumulant(s * (1 + APART / 10)) - error.cumulant(s * (1 - APART / 10))) / (s * APART / 5)
+    return np.where(np.isfinite(made), made, np.inf)
+
+
+def _tail(error: Error, s: Floats, x: Floats) -> Floats:
+    """The chance of |error| > x at the saddlepoint s of x."""
+    at = error.cumulant(s)
+    bend = (error.cumulant(s * (1 + APART)) - 2 * at + error.cumulant(s * (1 - APART))) / (s * APART) ** 2
+    r, u = np.sqrt(np.maximum(2 * (s * x - at), 1e-300)), s * np.sqrt(np.maximum(bend, 1e-300))
+    density = np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi)
+    return np.asarray(np.clip(2 * (ndtr(-r) + density * (1 / u - 1 / r)), 0.0, 1.0))
+
+
+def _beyond(error: Error, size: Floats) -> Floats:
+    deviation = np.sqrt(error.variance)
+    some = deviation > 0
+    far = np.divide(size, deviation, out=np.zeros(len(size)), where=some)
+    x = np.clip(far, NEAREST, FARTHEST) * deviation
+    s = _bisected(lambda s: _slope(error, s) > x, deviation)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        chance = np.where(far <= NEAREST, 1.0, _tail(error, s, x))
+    return np.where(some, chance, np.where(size > 0, 0.0, 1.0))
+
+
+def _looked_up(distinct: Error, which: NDArray[np.int64], size: Floats) -> Floats:
+    """The chance from a table for each law: its logarithm is nearly straight between the points of the grid."""
+    many = distinct.weight.shape[1]
+    weight, noise = (np.repeat(part, len(GRID), axis=1) for part in (distinct.weight, distinct.noise))
+    deviation = np.sqrt(distinct.variance)
+    every = _beyond(
+        Error(distinct.laws, weight, noise), np.repeat(deviation, len(GRID)) * np.tile(GRID, many)
+    )
+    logs = np.log(np.maximum(every, np.finfo(float).tiny)).reshape(many, len(GRID))
+    made = np.empty(len(size))
+    for law in range(many):
+        here = which == law
+        if deviation[law] > 0:
+            far = size[here] / deviation[law]
+            made[here] = np.where(far <= NEAREST, 1.0, np.exp(np.interp(far, GRID, logs[law])))
+        else:
+            made[here] = np.where(size[here] > 0, 0.0, 1.0)
+    return made
+
+
+def _reach(error: Error, risk: float) -> Floats:
+    deviation = np.sqrt(error.variance)
+
+    def beyond(s: Floats) -> NDArray[np.bool_]:
+        x = _slope(error, s)
+        with np.errstate(invalid="ignore"):
+            chance = _tail(error, s, np.minimum(x, 1e300))
+        return np.asarray((x == np.inf) | (chance <= risk))
+
+    s = _bisected(beyond, deviation)
+    return np.where(deviation > 0, _slope(error, s), 0.0)
+
+
+def _bisected(passed: Callable[[Floats], NDArray[np.bool_]], deviation: Floats) -> Floats:
+    """The largest s, to many digits, at which a rising condition does not hold yet."""
+    unit = np.where(deviation > 0, deviation, 1.0)
+    low, high = 1e-6 / unit, 10 * FARTHEST / unit
+    for _ in range(STEPS):
+        middle = np.sqrt(low * high)
+        with np.errstate(invalid="ignore", over="ignore"):
+            over = passed(middle)
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+    return low

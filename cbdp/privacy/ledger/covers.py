@@ -1,0 +1,113 @@
+"""What a charge is for: the service days of its rows, the unit that its promise protects, the part of a series that it pays."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cbdp.errors import InputError
+from cbdp.privacy.unit import Person, Unit
+
+PERIODS = ("release", "day", "week", "month")
+TRIP, REPLACED, PERSON = "trip", "trip replaced", "person"
+
+
+@dataclass(frozen=True)
+class Covers:
+    """The service days that a release looks at, and what is protected in them.
+
+    `apart` says that every measured table tells the unit's periods apart, so that what one period changes is in other counts
+    than what another changes: then several periods of a person cost their sum also where ρ is counted.
+    """
+
+    unit: str  # TRIP, REPLACED or PERSON
+    per: str = "release"
+    max_trips: int = 0  # of a person; 0 for a trip
+    first: dt.date | None = None  # None: any day
+    last: dt.date | None = None
+    apart: bool = False
+
+    def __post_init__(self) -> None:
+        if self.unit not in (TRIP, REPLACED, PERSON) or self.per not in PERIODS:
+            raise InputError(f"a charge cannot be for the unit {self.unit!r} per {self.per!r}")
+        if (self.unit == PERSON) != (self.max_trips > 0) or (self.unit != PERSON and self.per != "release"):
+            raise InputError(f"a charge for {self.unit!r} cannot have max_trips = {self.max_trips}")
+        if (self.first is None) != (self.last is None):
+            raise InputError("a charge covers days from a first to a last: give both or neither")
+        if self.first and self.last and self.last < self.first:
+            raise InputError(f"a charge covers days to {self.last}, which is before its first {self.first}")
+
+    @classmethod
+    def of(
+        cls, unit: Unit, first: dt.date | None = None, last: dt.date | None = None, *, apart: bool = False
+    ) -> Covers:
+        if isinstance(unit, Person):
+            return cls(PERSON, getattr(unit, "per", "release"), unit.max_trips, first, last, apart)
+        kind = TRIP if unit.neighbours == "add-remove" else REPLACED
+        return cls(kind, first=first, last=last, apart=apart)
+
+    def fields(self) -> dict[str, str | int | bool]:
+        """As an entry states it. What is as usual is left out, so that there is one way to write it."""
+        found: dict[str, str | int | bool] = {"unit": self.unit}
+        if self.unit == PERSON:
+            found |= {"max_trips": self.max_trips, "per": self.per}
+        if self.first and self.last:
+            found |= {"first": self.first.isoformat(), "last": self.last.isoformat()}
+        return found | ({"apart": True} if self.apart else {})
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any]) -> Covers | None:
+        """What an entry states; None if it states nothing, as those of earlier versions."""
+        if "unit" not in fields:
+            if fields.keys() & COVERS.keys():
+                raise InputError("days or periods of no unit")
+            return None
+        first, last = (dt.date.fromisoformat(fields[n]) if n in fields else None for n in ("first", "last"))
+        per, most = fields.get("per", "release"), fields.get("max_trips", 0)
+        found = cls(fields["unit"], per, most, first, last, fields.get("apart", False))
+        if found.fields() != {n: v for n, v in fields.items() if n in COVERS}:
+            raise InputError("it is not written as a ledger writes it")
+        return found
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which release of which series a charge pays: the series' name and version, the period, and the stage."""
+
+    series: str
+    version: int
+    period: str
+    stage: str
+    shape: str  # hash of universe and features, which are the same for all releases of a version
+
+    def fields(self) -> dict[str, str | int | bool]:
+        return {
+            "series": self.series,
+            "version": self.version,
+            "period": self.period,
+            "stage": self.stage,
+            "shape": self.shape,
+        }
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any]) -> Part | None:
+        stated = {name: fields[name] for name in PART if name in fields}
+        if not stated:
+            return None
+        if len(stated) != len(PART):
+            raise InputError("a part of a series is stated in full or not at all")
+        return cls(**stated)
+
+
+# the fields of an entry that state them, with their types
+COVERS: Mapping[str, type] = {
+    "unit": str,
+    "max_trips": int,
+    "per": str,
+    "first": str,
+    "last": str,
+    "apart": bool,
+}
+PART: Mapping[str, type] = {"series": str, "version": int, "period": str, "stage": str, "shape": str}

@@ -1,0 +1,176 @@
+"""What charges cost one person in windows of consecutive service days.
+
+The rule, proven in docs/series.md. Let a person's trips in a window be removed. A charge whose days do not touch the window costs nothing.
+One that does costs as many times its amount as periods of its unit (day, week, month, release) touch the window, by group
+privacy: m periods cost m·ε, and m²·ρ where ρ is counted, or m·ρ if the charge states that every table tells the periods apart.
+Charges add up. A period that the window cuts counts once for a person who has no other trips in it. For one who has, it counts twice:
+their trips in it are not removed but changed. That is the `strict` sum.
+
+Where the unit is a trip, the person is one with one trip on every day. A charge that does not state its days may be about any
+of them; one that does not state its unit counts as one unit.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from cbdp.privacy.ledger.amounts import ATTO, Amount, Charge, Currency
+from cbdp.privacy.ledger.covers import PERSON, Covers
+
+WINDOWS = (1, 7, 30, 365)  # days
+FEWEST = {"day": 1, "week": 7, "month": 28}  # days of the shortest period
+
+
+def period_of(day: int, per: str) -> int:
+    """The number of the period that a day is in; days are counted as `date.toordinal` does, and weeks begin on Monday."""
+    if per == "week":
+        return (day - 1) // 7
+    if per == "month":
+        date = dt.date.fromordinal(day)
+        return 12 * date.year + date.month
+    return day
+
+
+def periods_touched(covers: Covers | None, first: int, last: int) -> int:
+    """How many of the unit's periods lie, in whole or in part, between two days, both included."""
+    if last < first:
+        return 0
+    if covers is None or (covers.unit == PERSON and covers.per == "release"):
+        return 1
+    per = covers.per if covers.unit == PERSON else "day"  # a trip a day
+    return period_of(last, per) - period_of(first, per) + 1
+
+
+def periods_cut(covers: Covers | None, first: int, last: int) -> int:
+    """How many of the unit's periods lie only in part between two days of a charge: other days of the charge are in them too."""
+    if covers is None or covers.unit != PERSON or covers.first is None or covers.last is None or last < first:
+        return 0
+    before, after = first > covers.first.toordinal(), last < covers.last.toordinal()
+    if covers.per == "release":
+        return int(before or after)
+    begins = before and period_of(first - 1, covers.per) == period_of(first, covers.per)
+    ends = after and period_of(last + 1, covers.per) == period_of(last, covers.per)
+    both = begins and ends and period_of(first, covers.per) == period_of(last, covers.per)
+    return 1 if both else begins + ends
+
+
+def periods_at_most(covers: Covers | None, days: int) -> int:
+    """The most of the unit's periods that any window of so many days touches."""
+    if covers is None or (covers.unit == PERSON and covers.per == "release"):
+        return 1
+    shortest = FEWEST[covers.per if covers.unit == PERSON else "day"]
+    return 1 if days == 1 else 2 + (days - 2) // shortest
+
+
+def cost_of(charge: Charge, periods: int) -> Amount:
+    """What a charge costs a person who is in so many periods of its unit."""
+    amount = charge.amount
+    apart = charge.covers is not None and charge.covers.apart
+    squared = amount.currency == "rho" and not apart
+    times = periods * periods if squared else periods
+    return Amount(times * amount.nano, _group_delta(amount, periods), amount.currency)
+
+
+def _group_delta(amount: Amount, periods: int) -> int:
+    """δ for a group: m·exp((m − 1)·ε)·δ (Dwork and Roth 2014, Theorem 2.2 and below), rounded up, at most 1."""
+    if not amount.atto or periods <= 1:
+        return amount.atto * periods
+    value = float(amount.value)
+    epsilon = value if amount.currency == "epsilon" else math.sqrt(2 * value)
+    exponent = (periods - 1) * epsilon * (1 + 1e-9)
+    if exponent > 100:  # far above 1, whatever δ is
+        return ATTO
+    factor = Fraction(math.exp(exponent)) * (1 + Fraction(1, 10**9))
+    return min(ATTO, math.ceil(periods * factor * amount.atto))
+
+
+@dataclass
+class WindowSums:
+    """For one length of window: what the charges so far cost in the window that begins on each day."""
+
+    days: int
+    currency: Currency = "epsilon"
+    strict: bool = False  # periods that a window cuts count twice
+    nano: dict[int, int] = field(default_factory=dict)  # first day of the window → ε or ρ
+    atto: dict[int, int] = field(default_factory=dict)  # likewise δ, where there is any
+    everywhere: Amount = field(default_factory=Amount)  # charges that may be about any day
+
+    def add(self, charge: Charge) -> None:
+        self.currency = charge.amount.currency
+        if not _spanned(charge):
+            touched = periods_at_most(charge.covers, self.days)
+            covers = charge.covers
+            long = covers is None or (covers.unit == PERSON and covers.per != "day")
+            self.everywhere += cost_of(charge, touched + (min(touched, 2) if self.strict and long else 0))
+            return
+        for start, cost in self._course(charge):
+            self.nano[start] = self.nano.get(start, 0) + cost.nano
+            if cost.atto:
+                self.atto[start] = self.atto.get(start, 0) + cost.atto
+
+    def worst(self) -> tuple[Amount, dt.date | None]:
+        """The dearest window, and its first day: the latest of several; None if it is any."""
+        if not self.nano:
+            return self.everywhere, None
+        start = max(self.nano, key=lambda day: (self.nano[day], day))
+        delta = max(self.atto.values(), default=0)  # may be worst elsewhere: state what covers both
+        worst = Amount(self.nano[start], delta, self.currency)
+        return self.everywhere + worst, dt.date.fromordinal(start)
+
+    def worst_with(self, charge: Charge) -> tuple[int, dt.date]:
+        """The dearest of the windows that a further charge touches, with it: ε or ρ in units, and its first day."""
+        nano, start = max((self.nano.get(day, 0) + cost.nano, day) for day, cost in self._course(charge))
+        return self.everywhere.nano + nano, dt.date.fromordinal(start)
+
+    def _course(self, charge: Charge) -> Iterator[tuple[int, Amount]]:
+        """What a charge costs in each window that it touches, by the window's first day."""
+        first, last = _span(charge)
+        starts = range(max(1, first - self.days + 1), last + 1)
+        if first == last:  # as most are, and ledgers of years have many
+            once = cost_of(charge, 1)
+            yield from ((start, once) for start in starts)
+            return
+        known: dict[int, Amount] = {}
+        for start in starts:
+            inside = max(first, start), min(last, start + self.days - 1)
+            touched = periods_touched(charge.covers, *inside)
+            if self.strict:
+                touched += periods_cut(charge.covers, *inside)
+            if touched not in known:
+                known[touched] = cost_of(charge, touched)
+            yield start, known[touched]
+
+
+def window_sums(charges: Iterable[Charge], days: int, *, strict: bool = False) -> WindowSums:
+    found = WindowSums(days, strict=strict)
+    for charge in charges:
+        found.add(charge)
+    return found
+
+
+def since_start(charges: Iterable[Charge]) -> Amount:
+    """What all charges cost together; unlimited where one does not state its days, and may be about any number of periods."""
+    total = Amount()
+    for charge in charges:
+        if _spanned(charge):
+            total += cost_of(charge, periods_touched(charge.covers, *_span(charge)))
+        elif periods_at_most(charge.covers, 2) > 1:
+            return Amount.unlimited(currency=charge.amount.currency)
+        else:
+            total += charge.amount
+    return total
+
+
+def _spanned(charge: Charge) -> bool:
+    return charge.covers is not None and charge.covers.first is not None
+
+
+def _span(charge: Charge) -> tuple[int, int]:
+    assert charge.covers is not None
+    assert charge.covers.first is not None
+    assert charge.covers.last is not None
+    return charge.covers.first.toordinal(), charge.covers.last.toordinal()

@@ -1,0 +1,113 @@
+"""What a comparison says in sentences: what it shows, and in what the two releases differ beside their trips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cbdp.release.about import Dates
+from cbdp.release.change.many import METHOD
+from cbdp.release.release import Release
+from cbdp.release.when import dates_of, period_of
+
+
+def headline(rows: int, alone: int, sure: int, untold: int, confidence: float) -> tuple[str, ...]:
+    """What stands out, and what chance alone would do."""
+    percent = f"{100 * confidence:g} %"
+    judged = rows - untold
+    said = []
+    if judged == 1:
+        found = "more than noise can explain" if sure else "within noise"
+        said.append(f"The change is {found} (at {percent} confidence).")
+    elif judged:
+        by_chance = (1 - confidence) * judged
+        said.append(
+            f"{_rows(alone, judged)} outside what noise explains at {percent} confidence, each on its own; without any change up to "
+            f"about {by_chance:,.0f} of {judged:,} would."
+        )
+        said.append(_corrected(sure, confidence))
+    if untold:
+        said.append(
+            f"{untold:,} of {rows:,} rows have no verdict: no measured table adds up to them, and intervals from simulated runs hold the "
+            "truth less often than they say."
+        )
+    return tuple(said)
+
+
+def _corrected(sure: int, confidence: float) -> str:
+    said = f"After the correction for many rows ({METHOD}), "
+    if not sure:
+        return f"{said}none stands out."
+    risk = f"{100 * (1 - confidence):.3g} %"
+    return f"{said}{sure:,} {'stands' if sure == 1 else 'stand'} out: of such rows at most {risk} are expected to be chance."
+
+
+def _rows(some: int, many: int) -> str:
+    return f"{some:,} of {many:,} rows {'lies' if some == 1 else 'lie'}"
+
+
+def name_of(releases: Sequence[Release], otherwise: str) -> str:
+    """The period, or the title, of a side."""
+    spoken = [_spoken(r) for r in releases]
+    if not all(spoken):
+        return otherwise
+    return spoken[0] if len(spoken) == 1 else f"{spoken[0]} to {spoken[-1]} ({len(spoken)} releases)"
+
+
+def _spoken(release: Release) -> str:
+    if release.series is not None:
+        return str(Dates(release.series.first, release.series.last))
+    title = release.about.title if release.about is not None else None
+    return period_of(release) or title or ""
+
+
+def differences_between(first: Sequence[Release], second: Sequence[Release]) -> list[str]:
+    """In what the releases differ that changes how their numbers compare: allowed, and said."""
+    made = []
+    for what, read in (("privacy budget", _cost), ("unit of privacy", _unit), ("mechanism", _mechanism)):
+        one, two = (sorted({read(r) for r in side}) for side in (first, second))
+        if one != two:
+            made.append(
+                f"The {what} differs: {' and '.join(one)} in the first, {' and '.join(two)} in the second."
+            )
+    if any("person" in _unit(r) for r in (*first, *second)):
+        made.append(
+            "Trips beyond each person's bound are in neither count: a change is one of the counted trips."
+        )
+    made += _spans(first, second)
+    if not all(r.secure for r in (*first, *second)):
+        made.append("At least one release is a simulation, which protects nobody.")
+    return made
+
+
+def _cost(release: Release) -> str:
+    cost = release.claim.cost
+    if getattr(cost, "currency", "epsilon") == "rho":
+        return f"ρ = {float(cost.rho):.4g}"
+    delta = f", δ = {float(cost.delta):.2g}" if cost.delta else ""
+    return f"ε = {float(cost.epsilon):.4g}{delta}"
+
+
+def _unit(release: Release) -> str:
+    return str(release.claim.unit)
+
+
+def _mechanism(release: Release) -> str:
+    estimator = release.recipe.estimator
+    return release.mechanism if estimator is None else f"{release.mechanism} ({estimator})"
+
+
+def _spans(first: Sequence[Release], second: Sequence[Release]) -> list[str]:
+    days = [[_days(r) for r in side] for side in (first, second)]
+    known = [sum(n for n in side if n) for side in days if all(side)]
+    if len(known) < 2 or known[0] == known[1]:
+        return []
+    return [f"The first covers {known[0]:,} days and the second {known[1]:,}: counts are not per day."]
+
+
+def _days(release: Release) -> int:
+    """How many days a release covers, as far as it says; 0: it does not."""
+    if release.series is not None:
+        return (release.series.last - release.series.first).days + 1
+    stated = None if release.about is None else release.about.period
+    dates = stated if isinstance(stated, Dates) else dates_of(release.features.universe)
+    return 0 if dates is None else (dates.last - dates.first).days + 1

@@ -1,0 +1,68 @@
+"""Protection that is paid for in ρ, in plain words: a factor, a δ, and what both mean."""
+
+from __future__ import annotations
+
+import math
+
+from cbdp.privacy.accounting import curve, in_words
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.unit import RELEASE, Person, Unit
+from cbdp.report.markup import Html, join, tag
+from cbdp.report.text import factor, percent
+
+
+def question_of(unit: Unit) -> str:
+    """What nobody can be sure of."""
+    if isinstance(unit, Person):
+        who = "one person" if unit.per == RELEASE else f"one {unit.per} of one person"
+        return f"any {who} is in the data"
+    return (
+        "any one trip is in the data"
+        if unit.neighbours == "add-remove"
+        else "any one trip was this one or another"
+    )
+
+
+def concentrated(claim: Claim) -> Html:
+    """The protection as a sentence, and as what a sceptic could learn at most."""
+    epsilon, delta = claim.cost.epsilon, claim.cost.delta
+    bound = join("e", tag("sup", in_words(epsilon)), f" = {factor(float(epsilon))}")
+    said = tag(
+        "p", f"Whether {question_of(claim.unit)} changes the chance of any conclusion by at most a factor of ",
+        tag("strong", bound, id="factor"), f", and δ = {_small(float(delta))} on top.", class_="lead",
+    )  # fmt: skip
+    means = (
+        "What δ means: the chance of a conclusion may exceed the factor by this much and no more. It is not a chance that somebody’s records are "
+        "laid open: with this noise the protection weakens little by little, and never fails at once."
+    )
+    return join(said, tag("p", _example(claim)), tag("p", means, id="delta"), tag("p", _levels(claim)))
+
+
+def _example(claim: Claim) -> str:
+    """By the tail of the privacy loss: it exceeds ε with a probability of at most exp(−(ε − ρ)²/4ρ) (Bun and Steinke 2016)."""
+    epsilon, rho = float(claim.cost.epsilon), float(claim.cost.rho)
+    person = isinstance(claim.unit, Person)
+    sure = 1 / (1 + math.exp(-min(epsilon, 700.0)))
+    rare = math.exp(-((epsilon - rho) ** 2) / (4 * rho)) if epsilon > rho else 1.0
+    return (
+        f"For example: if somebody thinks there is a 50 % chance that a certain {'person took part' if person else 'trip was made'}, "
+        f"this release can raise that to at most {percent(min(sure, 0.999999))}, whatever else they know, except with a probability of at "
+        f"most {_small(rare)}."
+    )
+
+
+def _levels(claim: Claim) -> str:
+    """The same promise at other δ."""
+    said = [f"e^{in_words(e)} with δ = {float(d):.0e}" for e, d in curve(claim.cost.rho)[1::3]]
+    return f"All of these hold at once: {', '.join(said)}. They follow from ρ = {float(claim.cost.rho):.4g} (zero-concentrated differential privacy)."
+
+
+def _small(chance: float) -> str:
+    """A small chance to read, rounded up.
+
+    >>> _small(1e-6), _small(1.37e-5), _small(0.3)
+    ('1e-06 (one in 1,000,000)', '1.4e-05 (one in 71,428)', '0.3 (one in 3)')
+    """
+    scale = 10.0 ** (math.floor(math.log10(chance)) - 1)
+    up = math.ceil(chance / scale - 1e-9) * scale
+    return f"{up:.2g} (one in {math.floor(1 / up + 1e-9):,})"

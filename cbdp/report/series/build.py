@@ -1,0 +1,96 @@
+"""The page: words and figures, a calendar, a little chart for each day, the running total, and the statement for one person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from scipy.special import ndtri
+
+from cbdp.errors import InputError
+from cbdp.privacy.spending import Statement
+from cbdp.report.markup import Html, join, page, tag
+from cbdp.report.series.calendar import heat_map
+from cbdp.report.series.days import little_charts
+from cbdp.report.series.facts import PeriodFacts, Running, running
+from cbdp.report.series.growing import running_chart
+from cbdp.report.series.person import person
+from cbdp.report.series.tables import months
+
+
+def build(
+    periods: Sequence[PeriodFacts],
+    statement: Statement | None = None,
+    *,
+    title: str = "A series of releases",
+    confidence: float = 0.9,
+    totals: Running | None = None,
+    simulation: bool = False,
+) -> str:
+    """The series as HTML, which opens offline and asks nothing of any server.
+
+    `statement` is what `cbdp.privacy.spending` says of the ledger. `totals` are running totals that were measured on their own; without
+    them published periods are added up. The same series gives the same page to the byte.
+    """
+    listed = _checked(periods)
+    sections = [
+        ("person", "What all of this costs one person", person(statement)),
+        ("calendar", "Trips by day", heat_map(listed)),
+        ("running", "Running total", running_chart(listed, running(listed), totals, confidence)),
+        ("days", "Every day", little_charts(listed)),
+        ("months", "By month", months(listed, confidence)),
+    ]
+    shown = [(key, name, inside) for key, name, inside in sections if inside is not None]
+    body = join(
+        _head(listed, title, confidence, simulation),
+        tag("nav", [tag("a", name, href=f"#{key}") for key, name, _ in shown], aria_label="Contents"),
+        tag("main", [tag("section", tag("h2", name), inside, id=key) for key, name, inside in shown]),
+        tag(
+            "footer", tag("p", "Made by cbdp from published values only. Opening this page sends no request.")
+        ),
+    )
+    return page(title, body, {}, "cbdp.report.series")
+
+
+def _checked(periods: Sequence[PeriodFacts]) -> list[PeriodFacts]:
+    listed = sorted(periods, key=lambda p: p.first)
+    if not listed:
+        raise InputError("the series has no release yet: make one first")
+    for one, two in pairwise(listed):
+        if two.first <= one.last:
+            raise InputError(f"two releases cover {two.first}: give one for each day")
+    return listed
+
+
+def _head(periods: list[PeriodFacts], title: str, confidence: float, simulation: bool) -> Html:
+    busiest, quietest = max(periods, key=lambda p: p.total), min(periods, key=lambda p: p.total)
+    total = running(periods)
+    reach = round(-float(ndtri((1 - confidence) / 2)) * total.deviation[-1])
+    tiles = [
+        ("Releases", f"{len(periods):,}", f"{periods[0].first} to {periods[-1].last}"),
+        ("Published trips", f"{total.total[-1]:,}", f"± {reach:,} at {100 * confidence:g} % confidence"),
+        ("Most trips", f"{busiest.total:,}", busiest.name),
+        ("Fewest trips", f"{quietest.total:,}", quietest.name),
+    ]
+    early = sum(p.preliminary for p in periods)
+    return tag(
+        "header",
+        tag("h1", title),
+        tag("p", "A simulation: its noise is not secret, so it protects nobody.", class_="warning")
+        if simulation
+        else None,
+        tag("p", f"{early:,} releases are preliminary and will be followed by final ones.", class_="note")
+        if early
+        else None,
+        tag("div", [_tile(*tile) for tile in tiles], class_="tiles"),
+    )
+
+
+def _tile(head: str, value: str, about: str) -> Html:
+    return tag(
+        "div",
+        tag("span", head, class_="head"),
+        tag("span", value, class_="value"),
+        tag("span", about, class_="about"),
+        class_="tile",
+    )

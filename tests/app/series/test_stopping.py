@@ -1,0 +1,66 @@
+"""Ctrl-C during a series: the release that was charged is finished, the next is not begun, and the next run goes on."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from daily_city import write_daily_city
+
+from cbdp.app.cli import main
+from cbdp.privacy.ledger import Ledger
+
+
+def events(folder: Path) -> list[str]:
+    path = folder / "ledger.sqlite"
+    if not Ledger.started(path):
+        return []
+    with Ledger.view(path) as ledger:
+        ledger.verify()
+        return [entry.event for entry in ledger.entries()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_series_stops_after_the_release_that_was_charged(tmp_path: Path, number: signal.Signals) -> None:
+    """Nothing is lost: every charge has its release. The exit code says that it was stopped."""
+    folder = write_daily_city(tmp_path, days=30)
+    command = [
+        sys.executable,
+        "-m",
+        "cbdp",
+        "series",
+        "run",
+        str(folder / "cbdp.toml"),
+        "--until",
+        "2026-03-30",
+    ]
+    process = subprocess.Popen(
+        [*command, "--create-ledger"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    end = time.monotonic() + 120
+    while "reserved" not in events(folder) and time.monotonic() < end:
+        time.sleep(0.02)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    told = events(folder)
+    assert told.count("reserved") == told.count("released") >= 1
+    assert told.count("released") < 30
+    made = sorted(path.name for path in (folder / "releases").iterdir())
+    assert made == [f"2026-03-{n:02d}" for n in range(1, len(made) + 1)]
+    again = f"2026-03-{len(made) + 1:02d}"
+    assert main(["series", "run", str(folder / "cbdp.toml"), "--until", again]) == 0
+    assert events(folder).count("released") == len(made) + 1
+
+
+def test_a_program_gets_its_signals_back(tmp_path: Path) -> None:
+    """After two releases in one run, Ctrl-C is heard by whoever heard it before."""
+    folder = write_daily_city(tmp_path, days=2)
+    before = signal.getsignal(signal.SIGINT)
+    assert main(["series", "run", str(folder / "cbdp.toml"), "--until", "2026-03-02", "--create-ledger"]) == 0
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,12 @@
+PRAGMA application_id=1667392624;
+PRAGMA user_version=2;
+BEGIN TRANSACTION;
+CREATE TABLE entry (sequence INTEGER PRIMARY KEY, previous TEXT NOT NULL, entry TEXT NOT NULL, hash TEXT NOT NULL);
+INSERT INTO "entry" VALUES(1,'0000000000000000000000000000000000000000000000000000000000000000','{"cap_atto":1000000000000,"cap_nano":1000000000,"dataset":"trips","event":"opened","ledger":"0ec321c1e6050fa4a07b0a2f81ae64a4","sequence":1}','5b10effa10cccf355e6887976b1463d5cfa551a61935c6e00b7fe7dc53ecb7b4');
+INSERT INTO "entry" VALUES(2,'5b10effa10cccf355e6887976b1463d5cfa551a61935c6e00b7fe7dc53ecb7b4','{"atto":100000000000,"charge":"b0ba2feff5a3a16b1a855a0aac9b1ad7","dataset":"trips","event":"reserved","nano":250000000,"request":"r1","sequence":2,"what":"constraint-based"}','9d31f4e870c6428a57ef42f2d679785dad9c637fb915012f8f4482c36bb555de');
+INSERT INTO "entry" VALUES(3,'9d31f4e870c6428a57ef42f2d679785dad9c637fb915012f8f4482c36bb555de','{"charge":"b0ba2feff5a3a16b1a855a0aac9b1ad7","event":"released","path":"out/1","sequence":3,"sha256":"abababababababababababababababababababababababababababababababab"}','4e870fcd8a62e89723b5e31159e2aa4233c985679da31ff7f7448e92f5e8a393');
+INSERT INTO "entry" VALUES(4,'4e870fcd8a62e89723b5e31159e2aa4233c985679da31ff7f7448e92f5e8a393','{"atto":0,"charge":"729bb18a78955b9cf0d5775f4d125911","dataset":"trips","event":"reserved","nano":500000000,"request":"r2","sequence":4,"what":"laplace"}','9959e99c65c786dd0a0fa1604450892d310ae420dddbad4501dbf5eb1cfc6f2f');
+CREATE TRIGGER append BEFORE INSERT ON entry WHEN NEW.sequence IS NOT (SELECT COALESCE(MAX(sequence), 0) + 1 FROM entry) OR NEW.previous IS NOT COALESCE((SELECT hash FROM entry ORDER BY sequence DESC LIMIT 1), printf('%064d', 0)) BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER no_update BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER no_delete BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+COMMIT;

@@ -1,0 +1,156 @@
+"""The page of a series: every day, the running total and the statement; a year of it opens at once."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from browsing import DESKTOP, PHONE, opened
+from released import city_features, counts_of
+from reported import Page
+
+import cbdp
+from cbdp.errors import InputError
+from cbdp.privacy.ledger import Amount
+from cbdp.privacy.spending import Statement, WorstCase
+from cbdp.report.series import PeriodFacts, build, period_of
+from cbdp.report.series.facts import Running, running
+
+START = dt.date(2026, 1, 1)
+
+
+def _year(days: int = 365, gaps: tuple[int, ...] = (40, 41)) -> list[PeriodFacts]:
+    rng = np.random.default_rng(1)
+    made = []
+    for n in (n for n in range(days) if n not in gaps):
+        day = START + dt.timedelta(days=n)
+        profile = tuple(int(v) for v in rng.poisson(60 + 50 * np.sin(np.arange(56) / 8) ** 2, 56))
+        made.append(
+            PeriodFacts(day, day, sum(profile), sum(profile) - 30, sum(profile) + 30, 18.0**2, profile)
+        )
+    return made
+
+
+STATEMENT = Statement(
+    "epsilon",
+    tuple(
+        WorstCase(
+            days,
+            Amount.charge(days or 365),
+            Amount.charge(days or 365),
+            START if days else None,
+            float(days or 365),
+            Amount().delta,
+        )
+        for days in (1, 7, 30, 365, None)
+    ),
+    ("where the unit is a trip: one trip a day",),
+)
+
+
+def _marks(html: str, kind: str) -> list[dict[str, Any]]:
+    return [a for _, a in Page(html).elements if kind in (a.get("class") or "").split()]
+
+
+def test_every_day_is_on_the_calendar_and_has_its_chart() -> None:
+    """Days with a release have their number and interval; days without are grey."""
+    year = _year()
+    html = build(year, STATEMENT)
+    assert len(_marks(html, "heat")) == len(_marks(html, "sheet")) == 363
+    assert len(_marks(html, "never")) == 2
+    tips = {a["data-tip"].splitlines()[0]: a["data-tip"] for a in _marks(html, "heat")}
+    day = year[20]
+    assert f"{day.total:,} trips ({day.low:,} to {day.high:,})" in tips["Wed 21 January 2026"]
+    darkest = max(_marks(html, "heat"), key=lambda a: float(a["fill-opacity"]))
+    assert f"{max(p.total for p in year):,} trips" in darkest["data-tip"]
+
+
+def test_running_totals_and_months_add_up() -> None:
+    """The last running total is the sum of all days; noise of independent days adds by variance."""
+    year = _year()
+    made = running(year)
+    assert made.total[-1] == sum(p.total for p in year)
+    assert made.deviation[-1] == pytest.approx(18 * 363**0.5)
+    page = Page(build(year, totals=replace(made, deviation=tuple(40.0 for _ in year))))
+    assert f"{made.total[-1]:,} trips since the start" in page.text
+    assert "published periods added up: ± 564; measured on its own: ± 66" in page.text
+    january = sum(p.total for p in year[:31])
+    assert f"{january:,}" in page.text
+
+
+def test_the_statement_for_one_person_is_told() -> None:
+    """Every window with its ε, and the notes; without a ledger the section is missing."""
+    page = Page(build(_year(60), STATEMENT))
+    assert "worst case" in page.text
+    for word in (
+        "7 days",
+        "30 days",
+        "since the start",
+        "ε = 365",
+        "Where the unit is a trip: one trip a day.",
+    ):
+        assert word in page.text
+    assert "worst case" not in Page(build(_year(60))).text
+
+
+def test_strict_sums_and_missing_limits_are_told() -> None:
+    """Where a window cuts a unit's period the sum for anybody is a column of its own; what has no limit says so."""
+    first, *rest = STATEMENT.windows
+    none = Amount.unlimited()
+    cut = replace(
+        STATEMENT,
+        windows=(
+            replace(first, strict=Amount.charge(5)),
+            *rest[:-1],
+            replace(rest[-1], amount=none, strict=none, epsilon=float("inf")),
+        ),
+    )
+    text = Page(build(_year(60), cut)).text
+    assert "Strict sum" in text
+    assert "ε = 5" in text
+    assert "no limit" in text
+    assert "Strict sum" not in Page(build(_year(60), STATEMENT)).text
+
+
+def test_facts_of_a_release() -> None:
+    """Total and interval as the release says them, the variance of the measured total, trips by time."""
+    dag = city_features(hours=6)
+    release = cbdp.ConstraintBased(dag, 1).simulate(counts_of(dag), 4)
+    made = period_of(release, START)
+    asked = release.ask(())
+    assert (made.total, made.low, made.high) == tuple(int(asked[n][0]) for n in ("count", "low", "high"))
+    assert made.profile == tuple(release.ask("time")["count"].tolist())
+    assert ((made.high - made.low) / 3.29) ** 2 == pytest.approx(made.variance, rel=0.5)
+
+
+def test_weeks_have_no_calendar_and_wrong_series_are_refused() -> None:
+    """A release of a week has no day to stand on; two releases of a day contradict each other."""
+    weeks = [
+        replace(p, first=START + dt.timedelta(days=7 * n), last=START + dt.timedelta(days=7 * n + 6))
+        for n, p in enumerate(_year(9))
+    ]
+    html = build(weeks)
+    assert not _marks(html, "heat")
+    assert "Running total" in html
+    with pytest.raises(InputError, match="two releases cover 2026-01-01"):
+        build([*_year(3), _year(1)[0]])
+    with pytest.raises(InputError, match="no release yet"):
+        build([])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_a_year_opens_in_under_two_seconds(browser: Any, tmp_path: Any, width: int) -> None:
+    """Read, laid out and painted; nothing is wider than the screen, and a day tells its numbers."""
+    html = build(_year(), STATEMENT, totals=Running(running(_year()).total, tuple(40.0 for _ in range(363))))
+    began = time.monotonic()
+    with opened(browser, tmp_path, html, width) as page:
+        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert time.monotonic() - began < 2
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.locator(".heat").first.hover()
+        assert "trips (" in page.locator("#tip").text_content()
