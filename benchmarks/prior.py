@@ -22,6 +22,7 @@ from benchmarks.tables import figure, markdown
 from cbdp import ConstraintBased, Dimension, Feature, FeatureDag, Universe, count, periods
 from cbdp.estimate.earlier import learnt
 from cbdp.privacy.entropy import InsecureSeededEntropy
+from cbdp.privacy.measurement import Measurement
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -114,7 +115,12 @@ def rows(held: Days, days: Sequence[int], epsilon: str) -> list[list[str]]:
     mechanism = ConstraintBased(held.features, epsilon)
     universe = held.features.universe
     answers = [
-        mechanism.measure(count(t, universe), InsecureSeededEntropy(n)) for n, t in enumerate(held.trips)
+        [
+            m
+            for m in mechanism.measure(count(t, universe), InsecureSeededEntropy(n))
+            if isinstance(m, Measurement)
+        ]
+        for n, t in enumerate(held.trips)
     ]
     made = []
     for day in (d - 1 for d in days):

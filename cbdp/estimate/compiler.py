@@ -184,7 +184,9 @@ def _whole(m: Measurement, size: int) -> Measurement:
         return m
     order = np.argsort(m.elements)
     variance = None if m.variance is None else m.variance[order]
-    return Measurement(m.feature, m.values[order], variance=variance, epsilon=m.epsilon, rho=m.rho, exact=m.exact)
+    return Measurement(
+        m.feature, m.values[order], variance=variance, epsilon=m.epsilon, rho=m.rho, exact=m.exact
+    )
 
 
 def _weight(features: FeatureDag, m: Measurement, weights: Weights) -> Any:

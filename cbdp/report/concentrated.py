@@ -8,7 +8,7 @@ from cbdp.privacy.accounting import curve, in_words
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.unit import RELEASE, Person, Unit
 from cbdp.report.markup import Html, join, tag
-from cbdp.report.text import factor, percent
+from cbdp.report.text import bounded, percent
 
 
 def question_of(unit: Unit) -> str:
@@ -26,7 +26,7 @@ def question_of(unit: Unit) -> str:
 def concentrated(claim: Claim) -> Html:
     """The protection as a sentence, and as what a sceptic could learn at most."""
     epsilon, delta = claim.cost.epsilon, claim.cost.delta
-    bound = join("e", tag("sup", in_words(epsilon)), f" = {factor(float(epsilon))}")
+    bound = join("e", tag("sup", in_words(epsilon)), f", which is {bounded(float(epsilon))}")
     said = tag(
         "p", f"Whether {question_of(claim.unit)} changes the chance of any conclusion by at most a factor of ",
         tag("strong", bound, id="factor"), f", and δ = {_small(float(delta))} on top.", class_="lead",

@@ -14,7 +14,7 @@ from cbdp.report.markup import Html, join, tag
 from cbdp.report.pictures import price
 from cbdp.report.published import Published
 from cbdp.report.roles import listed
-from cbdp.report.text import factor, percent
+from cbdp.report.text import bounded, factor, percent
 
 NOISE = {
     Geometric.name: "two-sided geometric (discrete Laplace) on whole numbers: P(z) ∝ exp(−|z|/scale)",
@@ -51,7 +51,7 @@ def _odds(published: Published) -> Html:
     epsilon, delta = float(claim.cost.epsilon), claim.cost.delta
     person = isinstance(claim.unit, Person)
     question = question_of(claim.unit)
-    bound = join("e", tag("sup", price(claim.cost.epsilon)), f" = {factor(epsilon)}")
+    bound = join("e", tag("sup", price(claim.cost.epsilon)), f", which is {bounded(epsilon)}")
     said = tag(
         "p", f"Whether {question} changes the odds of any conclusion by at most a factor of ",
         tag("strong", bound, id="factor"), ".", class_="lead",

@@ -31,12 +31,26 @@ def percent(share: float) -> str:
     return f"{value:,.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
+HUGE = 30  # an ε whose factor nobody can picture
+
+
 def factor(epsilon: float) -> str:
-    """e^ε, as far as it can be written."""
-    if epsilon > 30:
+    """e^ε, as far as it can be written, rounded up: it is the most that may be.
+
+    >>> factor(1), factor(0.1), factor(6)
+    ('2.8', '1.11', '404')
+    """
+    if epsilon > HUGE:
         return "more than 10 million million"
     value = math.exp(epsilon)
-    return number(value) if value >= 100 else f"{value:.2f}" if value < 1.995 else f"{value:.1f}"
+    digits = 0 if value >= 100 else 1 if value > 1.99 else 2
+    up = math.ceil(value * 10**digits - 1e-9) / 10**digits
+    return number(up) if not digits else f"{up:.{digits}f}"
+
+
+def bounded(epsilon: float) -> str:
+    """What e^ε is compared with."""
+    return factor(epsilon) if epsilon > HUGE else f"less than {factor(epsilon)}"
 
 
 def confident(published: Published) -> str:

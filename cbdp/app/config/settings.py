@@ -102,7 +102,8 @@ class DataSection:
     day_starts: Annotated[
         str | None,
         Option(
-            TIME_OF_DAY, 'when the service day starts, like "04:00": a trip at 01:30 belongs to the day before'
+            TIME_OF_DAY,
+            'when the service day starts, like "04:00": a trip at 01:30 belongs to the day before',
         ),
     ] = None
     expected_trips: Annotated[
