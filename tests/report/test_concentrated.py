@@ -35,7 +35,9 @@ def text() -> str:
 def test_factor_delta_and_their_meaning_are_said(text: str) -> None:
     """The factor at the stated δ, δ in words, the same promise at other δ, and ρ itself, in the head and in the section."""
     assert "Protection ε = 5.222 for each trip, δ = 1e-06 (ρ = 0.5)" in text
-    assert "changes the chance of any conclusion by at most a factor of e 5.222 , which is less than 186" in text
+    assert (
+        "changes the chance of any conclusion by at most a factor of e 5.222 , which is less than 186" in text
+    )
     assert "and δ = 1e-06 (one in 1,000,000) on top." in text
     assert "It is not a chance that somebody’s records are laid open" in text
     assert "They follow from ρ = 0.5 (zero-concentrated differential privacy)" in text

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,14 @@ def events(folder: Path) -> list[str]:
     with Ledger.view(path) as ledger:
         ledger.verify()
         return [entry.event for entry in ledger.entries()]
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """A shell that starts tests in the background has them ignore Ctrl-C, and so would the programs that they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.slow
