@@ -284,7 +284,7 @@ def test_a_broken_bound_is_found_before_anything_is_spent(
         counted(rows, universe, cbdp.Person("card", most, "day", "time"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     rows=st.lists(st.tuples(st.sampled_from("AB"), st.integers(0, 9), st.sampled_from("xy")), max_size=14),
     per=st.sampled_from(["day", "week", "release"]),

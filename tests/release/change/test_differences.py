@@ -57,10 +57,10 @@ def _truth(trips: np.ndarray, by: tuple[str, ...]) -> np.ndarray:
 @pytest.mark.parametrize("epsilons", [("1", "1"), ("3", "1/2"), ("ρ1/2", "1")])
 @pytest.mark.parametrize("name", BY)
 def test_intervals_hold_the_change_as_often_as_they_say(name: str, epsilons: tuple[str, str]) -> None:
-    """Neither less often nor much more often: 60 pairs, at 90 %."""
+    """Neither less often nor much more often: 30 pairs, at 90 %."""
     by, held = BY[name], []
     change = _truth(MORE, by) - _truth(TRIPS, by)
-    for seed in range(60):
+    for seed in range(30):
         one, two = (_answers(t, 2 * seed + i, epsilons[i], by) for i, t in enumerate(("before", "after")))
         low, high = ends(one, two, 0.1)
         held += ((low <= change) & (change <= high)).tolist()
@@ -85,7 +85,7 @@ def test_ratios_hold_as_often_as_they_say(name: str) -> None:
 def test_chance_is_no_smaller_than_it_is(epsilon: str) -> None:
     """The same trips twice: a chance of at most p comes up at most p of the time; and not much more seldom."""
     found = []
-    for seed in range(80):
+    for seed in range(50):
         one, two = (_answers("before", 5000 + 2 * seed + i, epsilon, BY["types"]) for i in range(2))
         found += chance(one, two).tolist()
     for p in (0.3, 0.1, 0.02):
