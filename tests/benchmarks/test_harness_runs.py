@@ -128,7 +128,8 @@ def test_a_killed_run_resumes_without_repeating_what_is_done(tmp_path: Path) -> 
         {(e, s): 1 for e in ("1", "0.1") for s in range(12)}
     )
     assert {r.status for r in rows} == {OK}
-    assert sum(_executed(log).values()) == executed + 24 - len(stored)
+    # a run that was under way may still have been stored after this test looked: then it is not repeated
+    assert 24 <= sum(_executed(log).values()) <= executed + 24 - len(stored)
 
 
 def test_results_are_kept_for_the_code_that_made_them(tmp_path: Path, plugged: object) -> None:
