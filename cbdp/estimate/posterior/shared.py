@@ -126,8 +126,10 @@ def without_shared_errors(
     off = np.zeros(cells)
     mean, own, lever = _moved(*leaves, off, TUNING.certain)
     effects = _effects(sums, mean, own, lever, bincount(cell, follows, cells))
+    price = np.zeros(sum(len(e.spread) for e in effects))
     for turn in range(TUNING.shared_turns):
-        step = _predicted(effects, mean, own, lever, off) - off
+        predicted, price = _predicted(effects, mean, own, lever, off, price)
+        step = predicted - off
         off = np.clip(
             off + (step if turn < TUNING.shared_turns // 2 else step / 2), -TUNING.most_off, TUNING.most_off
         )
@@ -230,10 +232,12 @@ def _excess(group: Ints, missed: Floats, claimed: Floats, s: Sums) -> Floats:
 # What they are
 
 
-def _predicted(effects: Sequence[Effects], mean: Floats, own: Floats, lever: Floats, off: Floats) -> Floats:
+def _predicted(
+    effects: Sequence[Effects], mean: Floats, own: Floats, lever: Floats, off: Floats, price: Floats
+) -> tuple[Floats, Floats]:
     """By cell, the best linear prediction of the sum of its effects from how far all sums miss what was measured.
 
-    `off` is the prediction that `mean` is bent by already.
+    `off` is the prediction that `mean` is bent by already, and `price` the solution of the system that led to it.
     """
     ends = np.cumsum([len(e.spread) for e in effects])[:-1]
 
@@ -253,15 +257,16 @@ def _predicted(effects: Sequence[Effects], mean: Floats, own: Floats, lever: Flo
         )
 
     if not effects:
-        return off
+        return off, price
     missed = np.concatenate([e.sums.told - e.sums.of(mean - lever * off) for e in effects])
     scale = np.concatenate([e.whole + e.sums.noise for e in effects])
     shape = (len(missed), len(missed))
     price, _ = cg(
         LinearOperator(shape, matvec=covariance, dtype=float),
         missed,
+        x0=price,
         M=LinearOperator(shape, matvec=lambda r: r / scale, dtype=float),
         rtol=TUNING.shared_exact,
         maxiter=TUNING.shared_steps_most,
     )
-    return spread(price)[1]
+    return spread(price)[1], price
