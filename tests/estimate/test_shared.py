@@ -45,7 +45,10 @@ def test_effects_are_predicted_as_a_dense_computation_says() -> None:
     whole = adds @ (np.diag(own) + shares) @ adds.T + noise
     missed = np.concatenate([s.told for s in sums]) - adds @ (mean - lever * off)
     wanted = adds.T @ spread @ adds @ np.diag(lever) @ adds.T @ np.linalg.solve(whole, missed)
-    np.testing.assert_allclose(shared._predicted(effects, mean, own, lever, off), wanted, rtol=1e-3)
+    for start in (np.zeros(5), rng.normal(size=5)):
+        predicted, price = shared._predicted(effects, mean, own, lever, off, start)
+        np.testing.assert_allclose(predicted, wanted, rtol=1e-3)
+        np.testing.assert_allclose(price, np.linalg.solve(whole, missed), rtol=1e-2, atol=1e-4)
 
 
 def test_a_variance_is_passed_on_as_the_common_levers_say() -> None:
