@@ -80,13 +80,15 @@ def check_column(schema: Schema, column: str) -> None:
     check_names(list(schema.kinds), [column], quoted=schema.typed)
 
 
-def check_names(names: Sequence[str], wanted: Sequence[str], *, quoted: bool = True) -> None:
+def check_names(
+    names: Sequence[str], wanted: Sequence[str], *, quoted: bool = True, have: str = "the trips have"
+) -> None:
     for name in wanted:
         if names.count(name) > 1:
             raise InputError(f"two columns are called {name!r}: rename one of them")
         if name not in names:  # a CSV without a header has private values in its first line
             there = f"there are {', '.join(map(str, names))}" if quoted else "its first line must name it"
-            raise InputError(f"the trips have no column {name!r}: {there}")
+            raise InputError(f"{have} no column {name!r}: {there}")
 
 
 def check_distinct(names: Sequence[str]) -> None:

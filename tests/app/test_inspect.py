@@ -99,6 +99,17 @@ def causes(folder: Path) -> tuple[Cause, ...]:
     return causes_of(reading, look(reading))
 
 
+def test_a_column_that_is_right_where_it_stands_is_not_offered_for_another(tmp_path: Path) -> None:
+    """Stop ids from 1 to 9 could be hours: the format of the times is the cause, and not that columns are swapped."""
+    write_stops(tmp_path, range(1, 10))
+    rows = (f"{1 + n % 9},{1 + n % 7},{13 + n % 15}/03/2020 08:{n % 60:02d},card{n}" for n in range(400))
+    (tmp_path / "trips.csv").write_text("\n".join(["from_stop,to_stop,left_at,card", *rows]) + "\n")
+    write_config(tmp_path, BY_STOP)
+    found = causes(tmp_path)
+    assert "time_format" in found[0].cure
+    assert not any("swapped" in cause.cure for cause in found)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MISREAD)
 def test_inspect_names_the_cause_and_release_stops_before_the_charge(

@@ -229,6 +229,10 @@ BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
     "not CSV": (lambda f: written(f, "t.csv", b"\x00\x01" + SECRET.encode()), "is not a CSV file"),
     "empty CSV": (lambda f: written(f, "t.csv", ""), "is not a CSV file"),
     "no header": (lambda f: written(f, "t.csv", f"{SECRET},1\ny,2\n"), "no column 'stop': its first line"),
+    "another table": (
+        lambda f: [written(f, "a.csv", "stop,n\nx,1\n"), written(f, "b.csv", f"{SECRET},n\ny,2\n")],
+        "b.csv', one of 2 files, has no column 'stop': its first line",
+    ),
     "not gzip": (lambda f: written(f, "t.csv.gz", SECRET), "cannot be read as CSV"),
     "cut gzip": (
         lambda f: _cut(

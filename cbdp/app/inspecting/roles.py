@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from cbdp.app.inspecting.cause import Cause
 from cbdp.app.inspecting.reading import TripReading, look_at
@@ -20,10 +20,10 @@ MANY = 50  # trips of a usual person above which the column rather tells kinds o
 def role_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
     stops = stop_dimensions(reading.config)
     person = reading.person
-    for dimension in reading.universe.dimensions:
-        lost = sum(d.rows for d in found.dropped if d.dimension == dimension and d.reason != REASONS[OUTSIDE])
-        if found.read and lost > found.read / 2:
-            better = _better(reading, dimension)
+    wrong = {d: _lost(found, d) for d in reading.universe.dimensions if _lost(found, d) > found.read / 2}
+    for dimension, lost in wrong.items():
+        if found.read:
+            better = _better(reading, dimension, wrong)
             if better is not None:
                 what = f"column {reading.columns[dimension]!r} does not hold what {dimension!r} lists, but column {better!r} does"
                 role = "it is stated as the person" if better == person else "it is used for nothing else"
@@ -42,10 +42,25 @@ def role_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
         yield from _persons(reading, found, person, stops[0])
 
 
-def _better(reading: TripReading, dimension: str) -> str | None:
-    """The column that fits a dimension in most rows, if one does."""
+def _lost(found: Inspection, dimension: str) -> int:
+    """Rows that do not count because of what stands in this dimension's column."""
+    return sum(d.rows for d in found.dropped if d.dimension == dimension and d.reason != REASONS[OUTSIDE])
+
+
+def _better(reading: TripReading, dimension: str, wrong: Collection[str]) -> str | None:
+    """The column that fits a dimension in most rows, if one does; none that is right where it stands.
+
+    One column may tell both the time and the day.
+    """
     best, most = None, 0
-    others = [c for c in reading.schema.kinds if c and c != reading.columns[dimension]][:MOST]
+    right = {
+        reading.columns[d]
+        for d in reading.universe.dimensions
+        if d not in wrong and {d, dimension} != {"time", "day"}
+    }
+    others = [c for c in reading.schema.kinds if c and c != reading.columns[dimension] and c not in right][
+        :MOST
+    ]
     for column in others:
         try:
             tried = look_at(reading, dimension, column)

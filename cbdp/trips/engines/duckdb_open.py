@@ -129,8 +129,9 @@ def _csv(engine: Any, found: on_disk.Files, wanted: Sequence[str] | None) -> Ope
     from cbdp.trips import rows
 
     headers = {path: rows.header(path) for path in found.paths}
-    for _, names in headers.values():
-        check_names(names, wanted or (), quoted=False)
+    for path, (_, names) in headers.items():
+        have = "the trips have" if len(headers) == 1 else f"{str(path)!r}, one of {len(headers)} files, has"
+        check_names(names, wanted or (), quoted=False, have=have)
     tally = rows.Tally()
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
