@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from cbdp.errors import InputError
-from cbdp.measuring.thresholds import Enclosure, exp_neg
+from cbdp.measuring.thresholds import Enclosure, exp_neg, sure_floors
 
 LONGEST = 10**6  # the largest scale of which sums are added up, term by term
 GRAIN = 256  # sums are kept with bits that are multiples of this
@@ -46,7 +46,7 @@ class Pieces:
 
     def prefixes(self, bits: int) -> list[int]:
         if bits not in self.kept:
-            self.kept[bits] = self._prefixes(bits)
+            self.kept[bits] = sure_floors(self._enclose_all, bits)
         return self.kept[bits]
 
     def prefix(self, i: int, bits: int) -> int:
@@ -55,15 +55,6 @@ class Pieces:
     def ratio(self) -> Fraction:
         """x in R = exp(−x)."""
         return (2 * self.start + (2 * self.blocks + 1) * self.step) * self.step * self.rate
-
-    def _prefixes(self, bits: int) -> list[int]:
-        guard = 64
-        while True:
-            found = [x.floor(bits) for x in self._enclose_all(bits + guard)]
-            sure = [x for x in found if x is not None]
-            if len(sure) == len(found):
-                return sure
-            guard *= 2
 
     def _enclose_all(self, bits: int) -> list[Enclosure]:
         masses = [*self._masses(bits)]

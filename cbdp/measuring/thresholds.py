@@ -8,7 +8,7 @@ function of exp(−s) with s > 0 rational, which is transcendental (Lindemann), 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -121,6 +121,17 @@ def real_power(real: Callable[[int], Enclosure]) -> Power:
     return power
 
 
+def sure_floors(enclose: Callable[[int], Sequence[Enclosure]], bits: int) -> list[int]:
+    """The integers ⌊2^bits · x⌋ of enclosed numbers: enclosed ever more closely until all are certain."""
+    guard = 64
+    while True:
+        found = [x.floor(bits) for x in enclose(bits + guard)]
+        sure = [x for x in found if x is not None]
+        if len(sure) == len(found):
+            return sure
+        guard *= 2
+
+
 @dataclass(frozen=True)
 class Thresholds:
     """The inner ends 0 < T_0 < T_1 < … < 1 of the pieces that an inverse-CDF table cuts [0, 1) into.
@@ -141,13 +152,7 @@ class Thresholds:
 
     def prefixes(self, bits: int) -> list[int]:
         """The integers ⌊2^bits · T_i⌋ of all thresholds, by running powers of R."""
-        guard = 64
-        while True:
-            found = [x.floor(bits) for x in self._enclose_all(bits + guard)]
-            sure = [x for x in found if x is not None]
-            if len(sure) == len(found):
-                return sure
-            guard *= 2
+        return sure_floors(self._enclose_all, bits)
 
     def prefix(self, i: int, bits: int) -> int:
         """The integer ⌊2^bits · T_i⌋ of one threshold, however many bits are asked for."""

@@ -8,7 +8,7 @@ from cbdp.privacy.accounting import curve, in_words
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.unit import RELEASE, Person, Unit
 from cbdp.report.markup import Html, join, tag
-from cbdp.report.text import bounded, percent
+from cbdp.report.text import at_most, bounded
 
 
 def question_of(unit: Unit) -> str:
@@ -46,7 +46,7 @@ def _example(claim: Claim) -> str:
     rare = math.exp(-((epsilon - rho) ** 2) / (4 * rho)) if epsilon > rho else 1.0
     return (
         f"For example: if somebody thinks there is a 50 % chance that a certain {'person took part' if person else 'trip was made'}, "
-        f"this release can raise that to at most {percent(min(sure, 0.999999))}, whatever else they know, except with a probability of at "
+        f"this release can raise that to at most {at_most(sure)}, whatever else they know, except with a probability of at "
         f"most {_small(rare)}."
     )
 

@@ -14,7 +14,7 @@ from cbdp.report.markup import Html, join, tag
 from cbdp.report.pictures import price
 from cbdp.report.published import Published
 from cbdp.report.roles import listed
-from cbdp.report.text import bounded, factor, percent
+from cbdp.report.text import at_most, bounded, factor, percent
 
 NOISE = {
     Geometric.name: "two-sided geometric (discrete Laplace) on whole numbers: P(z) ∝ exp(−|z|/scale)",
@@ -59,7 +59,7 @@ def _odds(published: Published) -> Html:
     sure = math.exp(min(epsilon, 700.0)) / (1 + math.exp(min(epsilon, 700.0)))
     example = (
         f"For example: if somebody thinks there is a 50 % chance that a certain {'person took part' if person else 'trip was made'}, "
-        f"this release can raise that to at most {percent(min(sure, 0.999999))}, whatever else they know."
+        f"this release can raise that to at most {at_most(sure)}, whatever else they know."
     )
     failing = f" This may fail with a probability of at most δ = {float(delta):.2g}." if delta else ""
     return join(said, tag("p", example, failing))

@@ -31,6 +31,15 @@ def percent(share: float) -> str:
     return f"{value:,.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
+def at_most(share: float) -> str:
+    """A share that is not exceeded: rounded up.
+
+    >>> at_most(0.7311), at_most(0.99995)
+    ('73.2 %', '100 %')
+    """
+    return f"{math.ceil(1000 * share - 1e-9) / 10:g} %"
+
+
 HUGE = 30  # an ε whose factor nobody can picture
 
 
