@@ -24,7 +24,7 @@ coverage: $(VENV)/.installed-test ## all tests, and which lines they run
 	$(PYTEST) $(FORKS) --cov --cov-report=
 	$(PYTEST) -m 'not forks' --cov --cov-append --cov-report=term
 
-quick: $(VENV)/.installed-test    ## all but the slow tests: an answer in under 90 seconds
+quick: $(VENV)/.installed-test    ## all but the slow tests: an answer in two and a half minutes
 	$(PYTEST) -q -m 'not slow and not forks'
 
 lint: $(VENV)/.installed-test     ## mend what can be mended
