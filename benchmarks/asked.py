@@ -83,8 +83,8 @@ class Answers:
 
 
 def answered(release: Release, asked: Question, kept: NDArray[np.bool_]) -> list[Floats]:
-    given = {"share_of": PAIR[0]} if asked.share else {}
-    told = release.ask(by=asked.by, where=asked.where, confidence=CONFIDENCE, **given)
+    whole = PAIR[0] if asked.share else None
+    told = release.ask(by=asked.by, where=asked.where, confidence=CONFIDENCE, share_of=whole)
     names = ("share_low", "share_high", "share") if asked.share else ("low", "high", "estimate")
     return [np.asarray(told[name], dtype=float)[kept] for name in names]
 

@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
     quarter = in_quarters(_say)
     with watched(lambda stage, done: quarter(stage, done) if stage == "runs" else None):
         answer = load(options.release).ask(
-            _names(options.by), options.where, options.confidence, _wholes(options.share_of)
+            _names(options.by), options.where, options.confidence, _wholes(options.share_of), options.quick
         )
     if path is None:
         print("\n".join(_lines(answer)))
@@ -58,6 +58,9 @@ def _parser() -> argparse.ArgumentParser:
         help=f"some of --by, or {ALL}: also tell which share of the trips with the same values each count is",
     )
     parser.add_argument("--confidence", type=float, default=0.9, help="of the intervals (default: 0.9)")
+    parser.add_argument(
+        "--quick", action="store_true", help="wider intervals at once, from the noisy counts alone"
+    )
     parser.add_argument("--csv", metavar="FILE", help="write the table to a new file")
     return parser
 

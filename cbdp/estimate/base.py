@@ -18,6 +18,7 @@ from cbdp.privacy.measurement import Measurement, Revealing
 from cbdp.solvers import Solver
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,16 @@ class Estimator(ABC):
             f"estimator {self.name!r} cannot handle {features.universe.size:,} trip types, which are not listed: "
             "use 'posterior' or 'projection'"
         )
+
+    def drawn(
+        self,
+        features: FeatureDag,  # noqa: ARG002
+        measurements: Sequence[Measurement],  # noqa: ARG002
+        prior: Floats | None,  # noqa: ARG002
+        seed: int,  # noqa: ARG002
+    ) -> Ints:
+        """The count of every trip type as it may be, given all noisy answers (`expects`)."""
+        raise InputError(f"estimator {self.name!r} has no law of what the true counts may be")
 
     def check_weights(self, weights: Any) -> Weights:
         """The weights to use: those given, if this estimator takes them, or its own."""

@@ -155,7 +155,7 @@ def _simulated(
 ) -> dict[str, _Runs]:
     truth = {name: grouping.added(release.index, release.value) for name, grouping in asked.items()}
     errors = {name: np.empty((many, grouping.size), np.float32) for name, grouping in asked.items()}
-    for run, seed in enumerate(_seeds(release, many) if asked else ()):
+    for run, seed in enumerate(seeds(release, many) if asked else ()):
         made = again.released(seed)
         for name, grouping in asked.items():
             errors[name][run] = _published(made, name, grouping) - truth[name]
@@ -270,7 +270,7 @@ def _crossing(values: Floats, nodes: Ints, bound: Floats, side: int) -> Floats:
     return beyond
 
 
-def _seeds(release: ReleaseLike, runs: int) -> list[int]:
+def seeds(release: ReleaseLike, runs: int) -> list[int]:
     """Seeds that depend on what is published and on nothing else."""
     published = hashlib.sha256()
     for part in (release.index, release.value):

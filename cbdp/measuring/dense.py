@@ -24,7 +24,7 @@ from cbdp.trips import Counts
 Ints = NDArray[np.int64]
 Backend = Literal["cbdp", "opendp"]
 
-DENSE = 2**20  # trip types up to which all are noised at once
+DENSE = 2**22  # trip types up to which all are noised at once
 
 
 def measure(

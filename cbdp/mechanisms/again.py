@@ -1,4 +1,4 @@
-"""A mechanism run again on published trips, in the place of private ones: what intervals are simulated with."""
+"""A mechanism run again, on published trips or on trips as they may be: what intervals are simulated with."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.estimate import ESTIMATORS
+from cbdp.estimate.public import exact_answers
 from cbdp.release import Release
 from cbdp.trips import Counts
 
@@ -20,8 +22,11 @@ Ints = NDArray[np.int64]
 
 KEPT = 2**25  # trip types, of all runs together, up to which runs are kept for the next question
 
+Likely = tuple[tuple[Ints, Ints], Release]
+
 # the runs of a release by their seeds, as long as somebody holds the release
 _runs: WeakKeyDictionary[Release, dict[int, Release]] = WeakKeyDictionary()
+_likely: WeakKeyDictionary[Release, dict[int, Likely]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -43,5 +48,20 @@ class Again:
         made = self.mechanism.simulate(self.trips, seed)
         made = replace(made, measurements=(), estimate=None)  # only the published counts are compared
         if sum(len(run.index) for run in kept.values()) + len(made.index) <= KEPT:
+            kept[seed] = made
+        return made
+
+    def likely(self, seed: int) -> Likely:
+        """Trips drawn from what the noisy answers leave possible, and a release of them."""
+        kept = _likely.setdefault(self.release, {})
+        if seed in kept:
+            return kept[seed]
+        universe, estimator = self.release.features.universe, self.release.recipe.estimator
+        answers = [*self.release.measurements, *exact_answers(self.release.recipe.public)]
+        counts = ESTIMATORS.get(estimator).drawn(self.release.features, answers, self.release.prior, seed)
+        index = np.flatnonzero(counts)
+        trips = index, counts[index]
+        made = trips, self.mechanism.simulate(Counts(universe, *trips, self.mechanism.unit), seed)
+        if (len(kept) + 1) * universe.size <= KEPT:
             kept[seed] = made
         return made

@@ -165,7 +165,7 @@ class Mechanism(ABC):
         universe = self.features.universe
         counts = count(trips, universe, columns=columns, unit=self.unit, clock=clock, entropy=entropy)
         made = self.finish(self.measure(counts, entropy))
-        return replace(made, secure=entropy.secure, simulated=self.intervals)
+        return replace(made, secure=entropy.secure, simulated=self.intervals, again=self.again)
 
     def made(
         self, index: Ints, value: Ints, measurements: Sequence[Measurement] = (), **more: Any
@@ -187,12 +187,16 @@ class Mechanism(ABC):
         runs: int | None = None,
     ) -> Mapping[str, Interval]:
         """An interval for every count of the features (all but `singleton`) or of other groupings; no privacy is spent."""
-        self._check_made(release)
+        again = self.again(release)
         estimator = release.recipe.estimator
         expects = estimator is not None and ESTIMATORS.get(estimator).expects
-        again = Again(self, release)
         given: Any = {"features": features, "groupings": groupings, "runs": runs}
         return intervals(release, again, confidence, **given, expects=expects)
+
+    def again(self, release: Release) -> Again:
+        """Runs of this mechanism in the place of the one that made a release: no privacy is spent."""
+        self._check_made(release)
+        return Again(self, release)
 
     def _check_made(self, release: Release) -> None:
         own, made = self.claim(), release.claim

@@ -1,12 +1,13 @@
 """Answers to any question about a release: counts by any attributes, of any trip types, with intervals. No privacy is spent.
 
-Intervals are those of `cbdp.estimate.intervals`: made from the measurements that add up to a count where this is better, and from
-simulated runs otherwise, which take the mechanism that made the release.
+Intervals are made from the measurements that add up to a count (`cbdp.estimate.intervals`), or about the estimate where this is
+narrower (`cbdp.estimate.likely`). The latter takes runs of the mechanism that made the release: once, whatever is asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +15,9 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS
-from cbdp.estimate.combined import combined
+from cbdp.estimate.combined import Combination, combined
 from cbdp.estimate.intervals import Interval, checked_risk, told_intervals
+from cbdp.estimate.likely import LikelyRuns, can_draw, doubt, estimates, half_widths, likely_runs, reaching
 from cbdp.estimate.shares import share_ends
 from cbdp.features.grouping import Filter, Grouping
 from cbdp.release.where import Where, attribute_of, conditions
@@ -39,28 +41,84 @@ def ask(
     where: Where | None = None,
     confidence: float = 0.9,
     share_of: str | Sequence[str] | None = None,
+    quick: bool = False,
 ) -> Columns:
     """The columns of `by`, then count (published), estimate, low, high; with `share_of`, which share of these groups each is."""
     risk = checked_risk(confidence)
     grouping = grouping_of(release, by, where)
     if release.tables:
         return _of_table(release, grouping, confidence, share_of)
-    counts = grouping.added(release.index, release.value)
-    estimate = _estimate(release, grouping, counts)
+    counts, estimate = grouping.added(release.index, release.value), estimates(release, grouping)
+    wholes = (
+        None
+        if share_of is None
+        else Grouping(grouping.universe, _wholes(grouping, share_of), grouping.conditions)
+    )
+    runs = None if quick else _runs(release, grouping, wholes)
     interval = interval_of(release, grouping, confidence)
+    low, high = interval.low.astype(float), interval.high.astype(float)
+    if runs is not None:
+        low, high = _nearer(low, high, estimate, combined(release, grouping), runs.parts, risk)
     known = interval.low == interval.high
-    low = np.where(known, interval.low, np.minimum(interval.low, np.floor(estimate + NEARLY)))
-    high = np.where(known, interval.high, np.maximum(interval.high, np.ceil(estimate - NEARLY)))
+    low = np.where(known, interval.low, np.minimum(low, np.floor(estimate + NEARLY)))
+    high = np.where(known, interval.high, np.maximum(high, np.ceil(estimate - NEARLY)))
     made: Columns = {
         **grouping.keys(),
         "count": counts,
         "estimate": estimate,
-        "low": low.astype(np.int64),
-        "high": high.astype(np.int64),
+        "low": np.minimum(low, counts).astype(np.int64),
+        "high": np.maximum(high, counts).astype(np.int64),
     }
-    if share_of is None:
-        return made
-    return {**made, **_shares(release, grouping, share_of, counts, risk)}
+    return made if wholes is None else {**made, **_shares(release, grouping, wholes, counts, risk, runs)}
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """What runs of the mechanism say of the groups, and of the coarser groups that they are shares of."""
+
+    parts: LikelyRuns
+    wholes: LikelyRuns | None
+
+
+def _runs(release: Release, grouping: Grouping, wholes: Grouping | None) -> _Runs | None:
+    """Runs of the mechanism, where they can be made and may be of use."""
+    single = bool((grouping.types == 1).all())  # expected values do not hold single types of every size
+    if release.again is None or single or not _expects(release) or not can_draw(release):
+        return None
+    if wholes is None and _measured(release, grouping):
+        return None
+    asked = {"parts": grouping} | ({} if wholes is None else {"wholes": wholes})
+    seen = likely_runs(release, release.again(release), asked)
+    return _Runs(seen["parts"], seen.get("wholes"))
+
+
+def _measured(release: Release, grouping: Grouping) -> bool:
+    """Is it a table with noise of its own? Then nothing else says much more."""
+    named = {
+        tuple(release.features.features[m.feature].by)
+        for m in release.measurements
+        if m.feature in release.features
+    }
+    return not grouping.conditions and grouping.by in named
+
+
+def _expects(release: Release) -> bool:
+    estimator = release.recipe.estimator
+    return estimator is not None and ESTIMATORS.get(estimator).expects
+
+
+def _nearer(
+    low: Floats, high: Floats, estimate: Floats, best: Combination, runs: LikelyRuns, risk: float
+) -> tuple[Floats, Floats]:
+    """The ends of intervals about the estimate, where they are narrower."""
+    half = half_widths(estimate, best, runs, risk)
+    if half is None:
+        return low, high
+    use = half < best.half_width(risk)
+    return (
+        np.where(use, np.maximum(np.ceil(estimate - half - NEARLY), 0.0), low),
+        np.where(use, np.floor(estimate + half + NEARLY), high),
+    )
 
 
 def grouping_of(
@@ -88,21 +146,9 @@ def names_of(by: str | Sequence[str]) -> tuple[str, ...]:
     return (by,) if isinstance(by, str) else tuple(by)
 
 
-def _estimate(release: Release, grouping: Grouping, counts: Ints) -> Floats:
-    """What the published counts are rounded from; where there is nothing of the kind, those themselves."""
-    if release.estimate is None:
-        return counts.astype(float)
-    index, value = release.estimate.trips()
-    group = grouping.group_of(grouping.universe.unrank_codes(index))
-    here = group >= 0
-    return bincount(group[here], value[here], grouping.size)
-
-
 def told_interval(release: Release, grouping: Grouping, confidence: float) -> Interval | None:
     """Intervals that the measurements alone tell; None: it takes simulated runs."""
-    estimator = release.recipe.estimator
-    expects = estimator is not None and ESTIMATORS.get(estimator).expects
-    return told_intervals(release, grouping, confidence, expects=expects)
+    return told_intervals(release, grouping, confidence, expects=_expects(release))
 
 
 def interval_of(release: Release, grouping: Grouping, confidence: float) -> Interval:
@@ -116,26 +162,54 @@ def interval_of(release: Release, grouping: Grouping, confidence: float) -> Inte
     return release.simulated(release, confidence, groupings={"": grouping})[""]
 
 
-def _shares(
-    release: Release, grouping: Grouping, share_of: str | Sequence[str], counts: Ints, risk: float
-) -> Columns:
-    """The share of each group in the coarser group that holds it, of the trips that meet the same conditions."""
+def _wholes(grouping: Grouping, share_of: str | Sequence[str]) -> tuple[str, ...]:
     coarse = names_of(share_of)
     for name in coarse:
         if name not in grouping.by:
             raise InputError(
                 f"share_of names {name!r}, which is not in by ({', '.join(grouping.by)}): a whole is a coarser group"
             )
-    wholes = Grouping(grouping.universe, coarse, grouping.conditions)
+    return coarse
+
+
+def _shares(
+    release: Release, grouping: Grouping, wholes: Grouping, counts: Ints, risk: float, runs: _Runs | None
+) -> Columns:
+    """The share of each group in the coarser group that holds it, of the trips that meet the same conditions."""
     inside = grouping.inside(wholes)
     total = wholes.added(release.index, release.value)[inside]
     share = np.divide(counts, total, out=np.zeros(len(counts)), where=total > 0)
     low, high = _share_ends(release, grouping, wholes, inside, risk)
+    if runs is not None and runs.wholes is not None:
+        low, high = _nearer_share(release, grouping, inside, (low, high), runs, risk)
     return {
         "share": share,
         "share_low": np.minimum(low, share),
         "share_high": np.where(total > 0, np.maximum(high, share), 1.0),
     }
+
+
+def _nearer_share(
+    release: Release, grouping: Grouping, inside: Ints, told: tuple[Floats, Floats], runs: _Runs, risk: float
+) -> tuple[Floats, Floats]:
+    """The ends about the estimated share, where they are narrower."""
+    assert runs.wholes is not None
+    parts, wholes, estimate = runs.parts, runs.wholes, estimates(release, grouping)
+    truth = _share(parts.truth, wholes.truth[:, inside])
+    error = _share(parts.estimate, wholes.estimate[:, inside]) - truth
+    own = _share(estimate, bincount(inside, estimate, wholes.truth.shape[1])[inside])
+    excess = doubt(estimate, combined(release, grouping), parts)
+    half = reaching(own, error, truth, excess, risk)
+    low, high = told
+    if half is None:
+        return told
+    use = 2 * half < high - low
+    return np.where(use, np.maximum(own - half, 0.0), low), np.where(use, np.minimum(own + half, 1.0), high)
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    made: Floats = np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
+    return made
 
 
 def _share_ends(

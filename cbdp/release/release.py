@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.estimate.estimate import LISTED, Estimate
 from cbdp.estimate.intervals import Interval
+from cbdp.estimate.likely import Likely
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.features.places import Stops
 from cbdp.privacy.claim import Claim
@@ -66,6 +67,9 @@ class Release:
     stored: Stored | None = field(default=None, repr=False)  # None: not loaded from a folder
     # makes further intervals by simulation; handed in by the mechanism, for nothing here may run one
     simulated: Callable[..., Mapping[str, Interval]] | None = field(default=None, repr=False)
+    again: Callable[[Release], Likely] | None = field(
+        default=None, repr=False
+    )  # the mechanism, to be run again
 
     @property
     def mechanism(self) -> str:
@@ -111,16 +115,20 @@ class Release:
         where: Where | None = None,
         confidence: float = 0.9,
         share_of: str | Sequence[str] | None = None,
+        quick: bool = False,
     ) -> Columns:
         """Counts by any attributes, of any trip types, with confidence intervals: columns for any data frame; no privacy is spent.
 
         `where` holds conditions such as "time<10:00", ["origin=A,B", "day=saturday"] or `{("origin", "destination"): [("A", "B")]}`.
         With `share_of`, some of the attributes in `by` (() for all trips that meet the conditions), the answer also tells which share
         of the trips with the same values of those each group has.
+
+        The first question that no table answers takes some seconds, for the mechanism is run a dozen times. With `quick` intervals are made
+        from the measurements alone: they hold as often, and are wider.
         """
         from cbdp.release.ask import ask
 
-        return ask(self, by, where, confidence, share_of)
+        return ask(self, by, where, confidence, share_of, quick)
 
     @property
     def total(self) -> int:

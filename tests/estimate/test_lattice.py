@@ -57,7 +57,7 @@ def test_posterior_of_leaves_is_bayes_rule(monkeypatch: pytest.MonkeyPatch, kind
     monkeypatch.setattr(
         leaves, "_calibrated", lambda noisy, rate, group, _: np.full(group.max() + 1, rate[0])
     )
-    made = leaves.posterior(noisy, np.full(len(noisy), rate), table, shape)
+    made = leaves.leaf_law(noisy, np.full(len(noisy), rate), table, shape).expected(noisy)
     law, more = (
         mixed @ table.counts[:, table.zero :]
         for mixed in table.mixtures(rate * np.array([1.0, leaves.LEVER]), shape)[:, 0]

@@ -312,7 +312,7 @@ def test_every_type_known() -> None:
 
 def test_default_of_a_large_universe() -> None:
     """The posterior, unless weights ask for projection or nothing but single types is measured."""
-    large = vast(400)
+    large = vast(500)
     assert ConstraintBased(large, 1).estimator == "posterior"
     assert ConstraintBased(large, 1, weights="size").estimator == "projection"
     assert ConstraintBased(large, 1, preset="paper").estimator == "projection"

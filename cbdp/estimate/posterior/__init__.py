@@ -9,14 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cbdp.estimate.base import Estimator, Program
 from cbdp.estimate.estimate import Estimate
-from cbdp.estimate.posterior.estimate import expected_leaves
+from cbdp.estimate.posterior.estimate import drawn_leaves, expected_leaves
 from cbdp.estimate.posterior.reconciled import estimate_above
 from cbdp.estimate.projection import Projection
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement, Revealing
 from cbdp.progress import tell
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,11 @@ class Posterior(Estimator):
     ) -> Estimate:
         tell("solving")
         return estimate_above(features, tables, leaves, program)
+
+    def drawn(
+        self, features: FeatureDag, measurements: Sequence[Measurement], prior: Floats | None, seed: int
+    ) -> Ints:
+        return drawn_leaves(features, measurements, np.random.default_rng(seed), prior=prior)
 
 
 __all__ = ["Posterior", "expected_leaves"]

@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.estimate.compiler import merge
 from cbdp.estimate.posterior.lattice import lattice
-from cbdp.estimate.posterior.leaves import posterior
+from cbdp.estimate.posterior.leaves import ExpectedLeaves, leaf_law
 from cbdp.estimate.posterior.margins import margins
 from cbdp.estimate.posterior.rates import expected, total_of
+from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.shared import measured_sums, moved_tables, moves_of, without_shared_errors
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.progress import tell
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def expected_leaves(
@@ -32,6 +34,35 @@ def expected_leaves(
 
     `prior` are public weights, one for each trip type: how trips are thought to be spread before anything was measured.
     """
+    _, told = _found(features, measurements, prior)
+    return Measurement(SINGLETON, told.mean, variance=told.variance)
+
+
+def drawn_leaves(
+    features: FeatureDag,
+    measurements: Sequence[Measurement],
+    rng: np.random.Generator,
+    *,
+    prior: Floats | None = None,
+) -> Ints:
+    """The count of every trip type as it may be, given all noisy answers: one draw of rates, and of counts about them.
+
+    Expected counts are smoother than true ones. These are about as rough, so that the same mechanism, run on them, errs about as much.
+    """
+    (drawn, mean), told = _found(features, measurements, prior, rng)
+    moved = drawn * (told.mean / np.maximum(mean, TUNING.certain))
+    whole = np.floor(moved)
+    made: Ints = (whole + (rng.random(len(moved)) < moved - whole)).astype(np.int64)
+    return made
+
+
+def _found(
+    features: FeatureDag,
+    measurements: Sequence[Measurement],
+    prior: Floats | None,
+    rng: np.random.Generator | None = None,
+) -> tuple[tuple[Floats, Floats], ExpectedLeaves]:
+    """With `rng`, drawn counts, and the means of their law; and expected counts without the errors that they share."""
     leaves = _leaves(features, measurements)
     tables = merge(features, (m for m in measurements if m.feature != SINGLETON and len(m.values)))
     measurements = [*tables.values(), leaves]
@@ -48,12 +79,15 @@ def expected_leaves(
         table,
         prior,
         lambda done: tell("expected counts", done),
+        rng,
     )
-    told = posterior(noisy, found.rate, table)
+    law = leaf_law(noisy, found.rate, table)
+    first = told = law.expected(noisy)
+    drawn = first.mean if rng is None else law.drawn(noisy, rng)
     if sums:
         cells = features.cell_of_leaf, features.cells.size
-        told = without_shared_errors(sums, *cells, told, told.lever * found.follows)
-    return Measurement(SINGLETON, told.mean, variance=told.variance)
+        told = without_shared_errors(sums, *cells, first, first.lever * found.follows)
+    return (drawn, first.mean), told
 
 
 def _leaves(features: FeatureDag, measurements: Sequence[Measurement]) -> Measurement:

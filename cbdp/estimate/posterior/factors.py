@@ -127,6 +127,25 @@ def factors(sums, spline, factor, prior, told, depth, least):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
+def drawn(sums, spline, factor, prior, told, depth, least, chance):
+    """A factor of each element as it may be: the one that lies at this chance (from 0 to 1) of its law."""
+    wide = spline.shape[1]
+    fit, bits = np.empty(wide, dtype=np.float32), np.empty(wide, dtype=np.int32)
+    found = np.empty(len(sums))
+    for j in range(len(sums)):
+        _fit(fit, bits, sums[j], spline, factor, told[:, j], depth)
+        total = LEAST
+        for f in range(wide):
+            total += fit[f] * prior[f]
+        left, place = chance[j] * total, 0
+        while place < wide - 1 and left > fit[place] * prior[place]:
+            left -= fit[place] * prior[place]
+            place += 1
+        found[j] = max(factor[place], least)
+    return found
+
+
+@njit(cache=True, nogil=True, fastmath=True)
 def _fit(fit, bits, sums, spline, factor, told, depth):
     """The likelihood of one element's factors, largest 1: of its leaves, and of what measured features say of its sum.
 

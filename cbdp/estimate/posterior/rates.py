@@ -8,6 +8,9 @@ Margins are taken from coarse to fine, twice. The first time a factor is judged 
 is right for sparse and heavy-tailed demand; the second time by their sums, which is right for dense demand, and only where
 that predicts the left-out leaves better. Factors are shrunk by how much they are seen to vary, and a margin whose factors do not
 vary more than chance is dropped.
+
+The same pass can draw rates as they may be, instead of expecting them: a spread of the factors of each margin by how much it is
+believed, then the factors themselves. Folds are drawn with the same chances, so that a factor is the same in all of them.
 """
 
 from __future__ import annotations
@@ -106,8 +109,9 @@ def expected(
     table: Lattice,
     start: Floats | None = None,
     progress: Callable[[float], None] | None = None,
+    rng: np.random.Generator | None = None,
 ) -> Rates:
-    """The expected count of each leaf.
+    """The expected count of each leaf; with `rng`, drawn as it may be.
 
     `total` is the number of trips as told by the tables, and by moved ones; `start` are public weights, which say how it is
     spread before data is seen.
@@ -127,12 +131,12 @@ def expected(
                 shape, likely = best, _likelihoods(table, best)
         assert shape is not None
         assert likely is not None
-        _by_likelihood(margin, models, column, likely, shape)
+        _by_likelihood(margin, models, column, likely, shape, rng)
         if progress is not None:
             progress((done + 1) / (2 * len(margins)))
     bunched = _bunched(noisy, models.own, table.noise)
     for done, margin in enumerate(margins):
-        _by_sums(margin, models, noisy, table.variance, bunched)
+        _by_sums(margin, models, noisy, table.variance, bunched, rng)
         if progress is not None:
             progress(0.5 + (done + 1) / (2 * len(margins)))
     return Rates(models.own, np.log(models.moved / models.rate[0]))
@@ -165,7 +169,12 @@ def dealt_in_turn(by_column: Floats) -> Floats:
 
 
 def _by_likelihood(
-    margin: Margin, models: Models, column: NDArray[np.int32], likely: Floats, shape: tuple[float, float]
+    margin: Margin,
+    models: Models,
+    column: NDArray[np.int32],
+    likely: Floats,
+    shape: tuple[float, float],
+    rng: np.random.Generator | None,
 ) -> None:
     """Multiply the expected counts of each model by the margin's factors, if they vary."""
     uneven = math.exp(shape[1] ** 2) / (1 - shape[0]) - 1
@@ -186,15 +195,17 @@ def _by_likelihood(
         return sums, told, gain
 
     weighed = models.each(weigh)
-    belief = believed(np.sum([gain for *_, gain in weighed], axis=0) * (every / TUNING.folds), margin.asked)
+    gains = np.sum([gain for *_, gain in weighed], axis=0) * (every / TUNING.folds)
+    belief = believed(gains, margin.asked) if rng is None else _one_of(belief_in(gains), rng)
     if belief is None:
         return
     prior = belief[1:] @ grid.priors
     prior[grid.one] += belief[0]
+    chance = None if rng is None else rng.random(margin.size)
 
     def factor(sums: Floats, told: Floats) -> Floats:
-        least = TUNING.least_factor
-        made: Floats = factors.factors(sums, grid.spline, grid.factor, prior, told, TUNING.depth, least)
+        given = sums, grid.spline, grid.factor, prior, told, TUNING.depth, TUNING.least_factor
+        made: Floats = factors.factors(*given) if chance is None else factors.drawn(*given, chance)
         made *= told[HELD].sum() / (made @ told[HELD])
         return made
 
@@ -216,13 +227,25 @@ def _told(margin: Margin, known: Floats, rate: Floats, uneven: float) -> Floats:
     return np.stack([*rows, np.zeros(margin.size)])
 
 
-def believed(gains: Floats, asked: bool) -> Floats | None:
-    """The belief in no factors and in each spread of them, by what they gain; None: the margin is dropped."""
-    believed = np.concatenate(
+def belief_in(gains: Floats) -> Floats:
+    """The belief in no factors and in each spread of them, by what they gain."""
+    made = np.concatenate(
         [[TUNING.none], (1 - TUNING.none) / len(SPREADS) * np.exp(np.minimum(gains, 700.0))]
     )
-    believed /= believed.sum()
-    return None if believed[0] > TUNING.dropped or (gains.max() < TUNING.gain and not asked) else believed
+    made /= made.sum()
+    return made
+
+
+def believed(gains: Floats, asked: bool) -> Floats | None:
+    """The same; None: the margin is dropped."""
+    belief = belief_in(gains)
+    return None if belief[0] > TUNING.dropped or (gains.max() < TUNING.gain and not asked) else belief
+
+
+def _one_of(belief: Floats, rng: np.random.Generator) -> Floats | None:
+    """One of the spreads, drawn; None: no factors."""
+    drawn = int(rng.choice(len(belief), p=belief))
+    return np.eye(len(belief))[drawn] if drawn else None
 
 
 # Factors by sums
@@ -237,7 +260,14 @@ def _bunched(noisy: Floats, rate: Floats, law: Law) -> float:
     return max(1.0, extra / total) if extra > TUNING.bunched_sure * chance else 1.0
 
 
-def _by_sums(margin: Margin, models: Models, noisy: Floats, variance: float, bunched: float) -> None:
+def _by_sums(
+    margin: Margin,
+    models: Models,
+    noisy: Floats,
+    variance: float,
+    bunched: float,
+    rng: np.random.Generator | None,
+) -> None:
     """Correct the models so that the margin's sums are met, as far as that predicts left-out leaves better."""
     noisy_sums, leaves = _by_fold(margin.element, models.fold, noisy, margin.size, TUNING.folds)
 
@@ -259,12 +289,27 @@ def _by_sums(margin: Margin, models: Models, noisy: Floats, variance: float, bun
     if best is None:
         return
 
+    off = None if rng is None else rng.standard_normal(margin.size)
+
     def multiply(found: tuple[Floats, Floats, Floats], rate: Floats) -> None:
         factor = _shrunk(*found, TRIED[best : best + 1], TUNING.least_corrected)[:, 0]
+        if off is not None:
+            factor = _as_it_may_be(factor, off, *found[1:], *TRIED[best])
         factors.multiply(margin.element, factor, rate)
 
     models.each(lambda k: multiply(tried[k][0], models.rate[k]))
     multiply(seen(0, models.moved, margin.known + margin.moves), models.moved)
+
+
+def _as_it_may_be(
+    factor: Floats, off: Floats, precision: Floats, held: Floats, signal: float, bunched: float
+) -> Floats:
+    """The factors, off by so many of their deviations; the total stays."""
+    doubt = 1.0 / np.maximum(precision, TINY) + bunched / np.maximum(held, TINY)
+    deviation = np.sqrt(signal * doubt / (signal + doubt))
+    made: Floats = np.maximum(factor + deviation * off, TUNING.least_corrected)
+    made *= held.sum() / max(float(made @ held), TINY)
+    return made
 
 
 def _chosen(score: Floats, square: Floats) -> int | None:

@@ -1,0 +1,181 @@
+"""Intervals about expected values, from runs of the mechanism on trips as they may be.
+
+Expected values are nearer to the truth than any unbiased answer, but nothing published says at once by how much. So trips are drawn
+from what the noisy answers leave possible (`Estimator.drawn`): they are as rough as true ones should be. The
+mechanism is run on them, and its errors are seen. Intervals are made of these as follows.
+
+1. *Spread.* The mean square error of a count is that of its own group over the runs, drawn to that of groups of a similar estimate.
+2. *Doubt.* The model may be wrong: groups may differ by more than it can see. How far the real estimate is from the best unbiased answer
+   (`cbdp.estimate.combined`) tells, against how far it is in the runs. The excess of the mean square error is weighed over a prior of
+   all sizes up to ten times; without evidence it is about a quarter.
+3. *Every size.* Of counts with about the same estimate the intervals hold as many as they say. Of counts with the same truth they hold fewer where
+   these are large, for the estimate is drawn to what is usual. Where they would miss more than half of the counts of some size in the runs,
+   and where they are wider, the interval of the unbiased answer is taken: single trip types are of this kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from cbdp.estimate.combined import Combination, combined
+from cbdp.estimate.estimate import Estimate
+from cbdp.estimate.intervals import ReleaseLike, seeds
+from cbdp.features import SINGLETON
+from cbdp.features.grouping import Grouping
+from cbdp.progress import tell
+from cbdp.solvers.problem import bincount
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+RUNS = 12  # of universes up to LARGE
+FEW = 8  # and beyond
+LARGE = 2**18  # trip types
+MOST = 2**20  # beyond, runs would take minutes
+PART = 20  # groups of similar estimates that share a mean square error
+OWN = 12.0  # runs that this is worth, against a group's own
+ENOUGH = 30  # errors that coverage of one size is judged by
+SIZES = 4  # parts of the counts above zero, by their size
+MISSED = 5  # times the risk that counts of one size may be missed
+MANY = 100  # errors that the reach is read off
+EXCESS = np.concatenate([[0.0], np.logspace(-1, 1, 21)])  # of a mean square error, that are weighed
+BELIEF = np.concatenate([[1.0], EXCESS[1:] ** -1 / np.sum(EXCESS[1:] ** -1)]) / 2
+
+
+class Estimated(ReleaseLike, Protocol):
+    """A release with the estimate that its trips are rounded from."""
+
+    @property
+    def estimate(self) -> Estimate | None: ...
+
+
+class Likely(Protocol):
+    """Runs on trips as they may be, from seeds: handed in by a mechanism."""
+
+    def likely(self, seed: int) -> tuple[tuple[Ints, Ints], Estimated]:
+        """Trip types and counts that were drawn, and what the mechanism makes of them."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LikelyRuns:
+    """What was seen in runs (rows) of groups (columns)."""
+
+    truth: Floats = field(repr=False)
+    estimate: Floats = field(repr=False)
+    told: Floats = field(repr=False)  # the best unbiased answers
+
+    @property
+    def error(self) -> Floats:
+        return self.estimate - self.truth
+
+
+def can_draw(release: Estimated) -> bool:
+    """Does the release hold what trips are drawn from: an estimate, and a noisy count of every trip type, of not too many?"""
+    whole = [m for m in release.measurements if m.feature == SINGLETON and m.elements is None]
+    small = release.features.universe.size <= MOST
+    return small and release.estimate is not None and len(whole) == 1 and whole[0].noise is not None
+
+
+def likely_runs(
+    release: Estimated, again: Likely, groupings: Mapping[str, Grouping]
+) -> dict[str, LikelyRuns]:
+    """The runs of a release, seen by several questions at once. Progress is told as the stage "runs"."""
+    many = RUNS if release.features.universe.size <= LARGE else FEW
+    rows: dict[str, list[tuple[Floats, Floats, Floats]]] = {name: [] for name in groupings}
+    for run, seed in enumerate(seeds(release, many)):
+        (index, value), made = again.likely(seed)
+        for name, grouping in groupings.items():
+            truth = grouping.added(index, value).astype(float)
+            rows[name].append((truth, estimates(made, grouping), combined(made, grouping).value))
+        tell("runs", (run + 1) / many)
+    return {
+        name: LikelyRuns(*(np.array(part) for part in zip(*seen, strict=True))) for name, seen in rows.items()
+    }
+
+
+def estimates(release: Estimated, grouping: Grouping) -> Floats:
+    """What the published counts are rounded from; where there is nothing of the kind, those themselves."""
+    if release.estimate is None:
+        return grouping.added(release.index, release.value).astype(float)
+    index, value = release.estimate.trips()
+    group = grouping.group_of(grouping.universe.unrank_codes(index))
+    here = group >= 0
+    return bincount(group[here], value[here], grouping.size)
+
+
+def half_widths(estimate: Floats, best: Combination, runs: LikelyRuns, risk: float) -> Floats | None:
+    """How far the truth may be from each estimate; None: counts of some size would be missed too often."""
+    return reaching(estimate, runs.error, runs.truth, doubt(estimate, best, runs), risk)
+
+
+def reaching(estimate: Floats, error: Floats, truth: Floats, excess: float, risk: float) -> Floats | None:
+    """The same for any numbers, such as shares, with a known excess of the mean square error."""
+    deviation = np.sqrt(_mean_squares(estimate, error))
+    half = _reach(estimate, error, risk) * deviation
+    if not _holds_every_size(np.abs(error) <= half, truth, risk):
+        return None
+    made: Floats = half * np.sqrt(1 + excess)
+    return made
+
+
+def doubt(estimate: Floats, best: Combination, runs: LikelyRuns) -> float:
+    """By how many times the mean square error may exceed that of the runs: expected, given the unbiased answers."""
+    if not best.told.all():
+        return float(BELIEF @ EXCESS)
+    noise = best.variance
+    usual = noise * (
+        np.mean((runs.estimate - runs.told) ** 2) / max(float(noise.mean()), np.finfo(float).tiny)
+    )
+    square = _mean_squares(estimate, runs.error)
+    whole = np.maximum(usual[:, None] + square[:, None] * EXCESS, np.finfo(float).tiny)
+    missed = ((estimate - best.value) ** 2)[:, None]
+    fit = np.log(BELIEF) - np.sum(np.log(whole) + missed / whole, axis=0) / 2
+    belief = np.exp(fit - fit.max())
+    return float(belief @ EXCESS / belief.sum())
+
+
+def _mean_squares(estimate: Floats, error: Floats) -> Floats:
+    own: Floats = np.mean(error**2, axis=0)
+    return _drawn_together(own, len(error), _similar(estimate, own))
+
+
+def _similar(estimate: Floats, own: Floats) -> Floats:
+    """The mean over groups of a similar estimate."""
+    made = np.empty(len(estimate))
+    for part in np.array_split(np.argsort(estimate, kind="stable"), max(1, len(estimate) // PART)):
+        made[part] = own[part].mean()
+    return made
+
+
+def _drawn_together(own: Floats, runs: int, similar: Floats) -> Floats:
+    worth = OWN if len(similar) > 1 else 0.0
+    made: Floats = (runs * own + worth * similar) / (runs + worth)
+    return np.maximum(made, np.finfo(float).tiny)
+
+
+def _reach(estimate: Floats, error: Floats, risk: float) -> float:
+    """So many deviations hold all but the risk: of errors beside those of other runs, or by Student's law where these are few."""
+    runs = len(error)
+    if error.size < MANY:
+        return float(stdtrit(runs + (OWN if len(estimate) > 1 else 0.0), 1 - risk / 2))
+    own = np.mean(error**2, axis=0)
+    others = np.maximum(runs * own - error**2, 0.0) / (runs - 1)
+    beside = _drawn_together(others, runs - 1, _similar(estimate, own))
+    return float(np.quantile(np.abs(error) / np.sqrt(beside), 1 - risk))
+
+
+def _holds_every_size(holds: NDArray[np.bool_], truth: Floats, risk: float) -> bool:
+    """Of counts of none, few and many trips each, at most so many times the risk is missed."""
+    some = np.sort(truth[truth > 0])
+    ends = some[[len(some) * part // SIZES for part in range(1, SIZES)]] if len(some) else some
+    size = np.where(truth > 0, 1 + np.searchsorted(ends, truth, side="right"), 0)
+    many, held = np.bincount(size.reshape(-1)), np.bincount(size.reshape(-1), holds.reshape(-1))
+    judged = many >= ENOUGH
+    return bool((held[judged] >= (1 - MISSED * risk) * many[judged]).all())

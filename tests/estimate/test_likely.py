@@ -1,0 +1,204 @@
+"""Trips as they may be, and intervals about expected values: draws follow the law they are drawn from, intervals are narrow and hold."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cbdp
+from cbdp.errors import InputError
+from cbdp.estimate import ESTIMATORS, likely
+from cbdp.estimate.combined import Combination, combined
+from cbdp.estimate.posterior import factors, rates
+from cbdp.estimate.posterior.lattice import lattice
+from cbdp.estimate.posterior.leaves import leaf_law
+from cbdp.features.grouping import Grouping
+from cbdp.privacy.laws import LAWS
+
+STOPS = cbdp.Dimension([f"S{i}" for i in range(12)], zone=[f"z{i // 3}" for i in range(12)])
+UNIVERSE = cbdp.Universe(
+    origin=STOPS, destination=STOPS, time=cbdp.periods("08:00", "10:00", "30min")
+).without_equal("origin", "destination")
+DAG = cbdp.FeatureDag(
+    UNIVERSE,
+    [
+        cbdp.Feature("time", by="time"),
+        cbdp.Feature("zone", by=["origin.zone", "destination.zone", "time"]),
+    ],
+)
+
+
+@pytest.fixture(autouse=True)
+def fewer_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(likely, "RUNS", 6)
+
+
+def _truth(seed: int, mean: float = 0.25) -> Any:
+    rng = np.random.default_rng(seed)
+    busy = rng.lognormal(0, 0.8, (2, 12))
+    o, d, _ = UNIVERSE.unrank_codes(np.arange(UNIVERSE.size))
+    return rng.poisson(mean * busy[0][o] * busy[1][d] * rng.lognormal(0, 0.5, UNIVERSE.size))
+
+
+@pytest.mark.parametrize("law", ["geometric", "gaussian"])
+@pytest.mark.parametrize("scale", [2, 200])
+def test_drawn_counts_have_the_mean_and_the_variance_of_their_law(law: str, scale: int) -> None:
+    rng = np.random.default_rng(5)
+    rate = np.repeat([0.3, 4.0, 30.0 * scale], 2_000)
+    noise = LAWS.get(law)(scale)
+    noisy = rng.poisson(rate) + np.rint(rng.normal(0, noise.variance() ** 0.5, len(rate)))
+    found = leaf_law(noisy, rate, lattice(noisy, noise))
+    expected, drawn = found.expected(noisy), np.array([found.drawn(noisy, rng) for _ in range(12)])
+    assert (drawn >= 0).all()
+    off = drawn - expected.mean
+    for here in np.split(np.arange(len(rate)), 3):
+        chance = np.sqrt(len(off) * expected.variance[here].sum())
+        assert abs(off[:, here].sum()) < 5 * chance
+        squares = np.mean(
+            off[:, here] ** 2, axis=1
+        )  # of large counts that are rare: they vary from draw to draw
+        error = squares.std() / np.sqrt(len(off) - 1)
+        assert abs(squares.mean() - expected.variance[here].mean()) < 5 * error
+
+
+def test_drawn_factors_have_the_expected_mean() -> None:
+    rng = np.random.default_rng(3)
+    grid, many = rates.SHARP, 500
+    sums = np.tile(-0.5 * ((rates.KNOTS - 0.7) / 0.6) ** 2, (many, 1))
+    sums = np.concatenate([sums, np.zeros((many, factors.WIDE - sums.shape[1]))], axis=1)
+    told = np.zeros((7, many))
+    prior = grid.priors[4].astype(np.float32)
+    given = sums, grid.spline, grid.factor, prior, told, 60.0, 1e-3
+    drawn = factors.drawn(*given, (np.arange(many) + rng.random(many)) / many)
+    assert drawn.mean() == pytest.approx(factors.factors(*given)[0], rel=0.01)
+    assert (np.diff(drawn) >= 0).all()
+
+
+def test_drawn_trips_are_as_rough_as_true_ones() -> None:
+    truth = _truth(1, mean=2.0)
+    release = cbdp.ConstraintBased(DAG, 1).simulate(truth, 1)
+    assert release.estimate is not None
+    smooth = release.estimate.counts("singleton")
+    drawn = [ESTIMATORS.get("posterior").drawn(DAG, release.measurements, None, s) for s in range(4)]
+    rough = np.mean([np.var(d) for d in drawn])
+    assert np.var(smooth) < 0.9 * np.var(truth)
+    assert rough == pytest.approx(np.var(truth), rel=0.2)
+    assert drawn[0].dtype == np.int64
+    assert np.array_equal(drawn[0], ESTIMATORS.get("posterior").drawn(DAG, release.measurements, None, 0))
+
+
+def test_an_estimator_without_a_law_says_so() -> None:
+    with pytest.raises(InputError, match="'projection' has no law"):
+        ESTIMATORS.get("projection").drawn(DAG, [], None, 0)
+
+
+def test_intervals_about_the_estimate_are_narrower_and_hold() -> None:
+    held, narrow, wide = [], [], []
+    for seed in range(5):
+        truth = _truth(10 + seed)
+        release = cbdp.ConstraintBased(DAG, 1, budget="leaves").simulate(truth, seed)
+        true = Grouping(UNIVERSE, ("origin",)).added(np.arange(UNIVERSE.size), truth)
+        sharp, quick = release.ask("origin"), release.ask("origin", quick=True)
+        assert np.array_equal(sharp["count"], quick["count"])
+        held.append((sharp["low"] <= true) & (true <= sharp["high"]))
+        narrow.append(sharp["high"] - sharp["low"])
+        wide.append(quick["high"] - quick["low"])
+    # 60 counts, whose errors are shared by few: less than 80 % would be no accident
+    assert 0.8 < np.mean(held) <= 1.0
+    assert np.mean(narrow) < 0.9 * np.mean(wide)
+
+
+def test_shares_about_the_estimate_are_narrower_and_hold() -> None:
+    held, narrow, wide = [], [], []
+    for seed in range(3):
+        truth = _truth(30 + seed)
+        release = cbdp.ConstraintBased(DAG, 1, budget="balanced").simulate(truth, seed)
+        true = Grouping(UNIVERSE, ("origin",)).added(np.arange(UNIVERSE.size), truth)
+        share = true / true.sum()
+        near, far = (release.ask("origin", share_of=(), quick=quick) for quick in (False, True))
+        for told in (near, far):
+            assert (told["share_low"] <= told["share"]).all()
+            assert (told["share"] <= told["share_high"]).all()
+        held.append((near["share_low"] <= share) & (share <= near["share_high"]))
+        narrow.append(near["share_high"] - near["share_low"])
+        wide.append(far["share_high"] - far["share_low"])
+    assert np.mean(held) > 0.75
+    assert np.mean(narrow) < 0.9 * np.mean(wide)
+
+
+def test_single_types_and_measured_tables_take_no_runs() -> None:
+    release = cbdp.ConstraintBased(DAG, 1).simulate(_truth(2), 2)
+    asked: list[int] = []
+
+    def again(_: Any) -> Any:
+        asked.append(1)
+        return SimpleNamespace()
+
+    object.__setattr__(release, "again", again)
+    release.ask(["origin", "destination", "time"])
+    release.ask("time")
+    assert asked == []
+    with pytest.raises(AttributeError):  # a stop's trips would take them
+        release.ask("origin")
+
+
+def test_the_same_release_gives_the_same_intervals() -> None:
+    truth = _truth(3)
+    one, two = (cbdp.ConstraintBased(DAG, 1).simulate(truth, 3).ask("origin") for _ in range(2))
+    assert np.array_equal(one["low"], two["low"])
+    assert np.array_equal(one["high"], two["high"])
+
+
+def _told(value: Any, noise: float) -> Combination:
+    ones = np.ones((1, len(value)))
+    return Combination(ones, noise * ones, 0 * ones, np.asarray(value))
+
+
+def _seen(rng: Any, estimate: Any, error: float, noise: float) -> likely.LikelyRuns:
+    shape = (12, len(estimate))
+    truth = estimate + rng.normal(0, error, shape)
+    return likely.LikelyRuns(
+        truth, np.broadcast_to(estimate, shape), truth + rng.normal(0, noise**0.5, shape)
+    )
+
+
+def test_doubt_grows_where_the_estimate_misses_what_was_measured() -> None:
+    rng = np.random.default_rng(8)
+    estimate = np.full(200, 50.0)
+    runs = _seen(rng, estimate, 3.0, 16.0)
+    as_seen = _told(estimate + rng.normal(0, 5, 200), 16.0)
+    far = _told(estimate + rng.normal(0, 10, 200), 16.0)
+    assert likely.doubt(estimate, as_seen, runs) < 0.3
+    # the mean square error is 10² − 4² = 84 instead of 9
+    assert likely.doubt(estimate, far, runs) == pytest.approx((84 - 9) / 9, rel=0.35)
+
+
+def test_without_evidence_doubt_is_a_quarter() -> None:
+    rng = np.random.default_rng(9)
+    estimate = np.full(5, 50.0)
+    runs = _seen(rng, estimate, 1.0, 1e8)
+    assert likely.doubt(estimate, _told(estimate, 1e8), runs) == pytest.approx(0.25, abs=0.05)
+
+
+def test_intervals_that_would_miss_large_counts_are_not_made() -> None:
+    rng = np.random.default_rng(10)
+    truth = np.where(rng.random((12, 400)) < 0.05, 40.0, 0.0)
+    estimate = np.full(400, 2.0)
+    assert likely.reaching(estimate, estimate - truth, truth, 0.0, 0.1) is None
+    truth = np.abs(rng.normal(20, 2, (12, 400)))
+    half = likely.reaching(np.full(400, 20.0), 20.0 - truth, truth, 0.0, 0.1)
+    assert half is not None
+    assert half.mean() == pytest.approx(1.645 * 2, rel=0.05)
+    wider = likely.reaching(np.full(400, 20.0), 20.0 - truth, truth, 3.0, 0.1)
+    assert wider is not None
+    assert wider == pytest.approx(2 * half)
+
+
+def test_what_cannot_be_drawn_from_is_answered_from_the_measurements() -> None:
+    release = cbdp.ConstraintBased(DAG, 1, sparse=True).simulate(_truth(4), 4)
+    assert not likely.can_draw(release)
+    assert combined(release, Grouping(UNIVERSE, ("time",))).told.all()
+    assert release.ask("time")["count"].sum() == release.total
