@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -144,13 +143,10 @@ def test_weeks_have_no_calendar_and_wrong_series_are_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_a_year_opens_in_under_two_seconds(browser: Any, tmp_path: Any, width: int) -> None:
-    """Read, laid out and painted; nothing is wider than the screen, and a day tells its numbers."""
+def test_a_year_fits_the_screen_and_tells_its_days(browser: Any, tmp_path: Any, width: int) -> None:
+    """Nothing is wider than the screen, and a day tells its numbers."""
     html = build(_year(), STATEMENT, totals=Running(running(_year()).total, tuple(40.0 for _ in range(363))))
-    began = time.monotonic()
     with opened(browser, tmp_path, html, width) as page:
-        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        assert time.monotonic() - began < 2
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.locator(".heat").first.hover()
         assert "trips (" in page.locator("#tip").text_content()
