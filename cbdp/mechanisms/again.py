@@ -65,3 +65,7 @@ class Again:
         if (len(kept) + 1) * universe.size <= KEPT:
             kept[seed] = made
         return made
+
+    def further(self, seed: int) -> Likely:
+        """The same, in the place of the release the run from this seed: it is kept with that run."""
+        return Again(self.mechanism, self.likely(seed)[1]).likely(seed)

@@ -17,7 +17,16 @@ from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS
 from cbdp.estimate.combined import Combination, combined
 from cbdp.estimate.intervals import Interval, checked_risk, told_intervals
-from cbdp.estimate.likely import LikelyRuns, can_draw, doubt, estimates, half_widths, likely_runs, reaching
+from cbdp.estimate.likely import (
+    LikelyRuns,
+    can_draw,
+    doubt,
+    estimates,
+    half_widths,
+    likely_runs,
+    optimism,
+    reaching,
+)
 from cbdp.estimate.shares import share_ends
 from cbdp.features.grouping import Filter, Grouping
 from cbdp.release.where import Where, attribute_of, conditions
@@ -198,7 +207,7 @@ def _nearer_share(
     truth = _share(parts.truth, wholes.truth[:, inside])
     error = _share(parts.estimate, wholes.estimate[:, inside]) - truth
     own = _share(estimate, bincount(inside, estimate, wholes.truth.shape[1])[inside])
-    excess = doubt(estimate, combined(release, grouping), parts)
+    excess = optimism(parts) * (1 + doubt(estimate, combined(release, grouping), parts)) - 1
     half = reaching(own, error, truth, excess, risk)
     low, high = told
     if half is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,6 +35,7 @@ DAG = cbdp.FeatureDag(
 @pytest.fixture(autouse=True)
 def fewer_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(likely, "RUNS", 6)
+    monkeypatch.setattr(likely, "FURTHER", 2)
 
 
 def _truth(seed: int, mean: float = 0.25) -> Any:
@@ -160,9 +162,8 @@ def _told(value: Any, noise: float) -> Combination:
 def _seen(rng: Any, estimate: Any, error: float, noise: float) -> likely.LikelyRuns:
     shape = (12, len(estimate))
     truth = estimate + rng.normal(0, error, shape)
-    return likely.LikelyRuns(
-        truth, np.broadcast_to(estimate, shape), truth + rng.normal(0, noise**0.5, shape)
-    )
+    told = truth + rng.normal(0, noise**0.5, shape)
+    return likely.LikelyRuns(truth, np.broadcast_to(estimate, shape), told, rng.normal(0, error, shape))
 
 
 def test_doubt_grows_where_the_estimate_misses_what_was_measured() -> None:
@@ -181,6 +182,16 @@ def test_without_evidence_doubt_is_a_quarter() -> None:
     estimate = np.full(5, 50.0)
     runs = _seen(rng, estimate, 1.0, 1e8)
     assert likely.doubt(estimate, _told(estimate, 1e8), runs) == pytest.approx(0.25, abs=0.05)
+
+
+def test_runs_that_look_better_one_step_further_are_taken_for_optimistic() -> None:
+    rng = np.random.default_rng(11)
+    estimate = np.full(100, 50.0)
+    runs = _seen(rng, estimate, 4.0, 1.0)
+    assert likely.optimism(runs) == pytest.approx(1.0, abs=0.15)
+    half = replace(runs, further=runs.further / 2)
+    assert likely.optimism(half) == pytest.approx(4.0, rel=0.15)
+    assert likely.optimism(replace(runs, further=2 * runs.further)) == 1.0
 
 
 def test_intervals_that_would_miss_large_counts_are_not_made() -> None:
