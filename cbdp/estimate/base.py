@@ -22,7 +22,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """How the quadratic program is set up and solved."""
+    """How the quadratic program is set up and solved.
+
+    >>> from cbdp.solvers import SOLVERS
+    >>> Program("size", SOLVERS.get("newton"), 1e-6).tolerance
+    1e-06
+    """
 
     weights: Weights
     solver: Solver
@@ -33,7 +38,12 @@ class Program:
 
 @dataclass(frozen=True)
 class Estimator(ABC):
-    """A way to estimate. Subclass it, set the class data, implement `estimate`."""
+    """A way to estimate. Subclass it, set the class data, implement `estimate`.
+
+    >>> from cbdp.estimate import ESTIMATORS
+    >>> [ESTIMATORS.get(name).expects for name in ("posterior", "projection")]
+    [True, False]
+    """
 
     name: ClassVar[str]
     about: ClassVar[str] = ""

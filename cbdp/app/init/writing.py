@@ -1,8 +1,7 @@
-"""What `cbdp init` writes: a commented configuration for the user's files, to be read and edited. No row of the trips is read."""
+"""A commented configuration for the user's files, to be read and edited. No row of the trips is read."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,20 @@ from pathlib import Path
 from cbdp.app.config.choices import UNKNOWN, budgets, formats
 from cbdp.app.guessing import Guess, StopsGuess, check_header, guess
 from cbdp.app.guessing.stops import guess_stops
+from cbdp.app.init.places import place_dimensions, place_roles, place_tables
+from cbdp.app.init.texts import (
+    ABOUT,
+    DATE_FORMATS,
+    FEATURES,
+    HEAD,
+    MECHANISM,
+    PRESET,
+    STOP_TABLES,
+    TIME_FORMATS,
+    inline,
+    listed,
+    quoted,
+)
 from cbdp.app.new_file import write_new
 from cbdp.app.presets import PRESETS, Preset, settled
 from cbdp.errors import InputError
@@ -25,6 +38,10 @@ GENERIC = {
     "rides",
     "journeys",
     "records",
+    "taps",
+    "counts",
+    "od",
+    "demand",
     "table",
     "rider_trip",
     "fare_transactions",
@@ -77,7 +94,7 @@ def starter(
             tuple(_relative(t, folder) for t in listed),
             None if stops is None else _relative(stops, folder),
             replace(found, formats=tuple(time_format) or found.formats),
-            known,
+            PRESETS.get("taps") if known is None and found.linked else known,
         )
     )
 
@@ -108,98 +125,38 @@ def _name(trips: Sequence[str]) -> str:
     )
 
 
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _inline(table: Mapping[str, str]) -> str:
-    return "{ " + ", ".join(f"{key} = {_quoted(value)}" for key, value in table.items()) + " }"
-
-
-def _listed(texts: Sequence[str]) -> str:
-    return _quoted(texts[0]) if len(texts) == 1 else "[" + ", ".join(map(_quoted, texts)) + "]"
-
-
 def _render(start: Start) -> str:
+    found = start.found
     sections = [
         HEAD,
-        PRESET,
+        *([] if found.places else [PRESET]),
         "\n".join(_data(start)),
-        "\n".join(_universe(start.found)),
-        *([STOP_TABLES.rstrip()] if _tells_stops(start.found) else []),
+        "\n".join(_universe(found)),
+        *([place_tables(found)] if found.places else [STOP_TABLES.rstrip()] if _tells_stops(found) else []),
         FEATURES,
         _privacy(start),
         MECHANISM,
         _output(),
+        ABOUT,
     ]
     return "\n\n".join(sections) + "\n"
-
-
-HEAD = """\
-# A configuration of cbdp. Read it, edit it, then run:
-#   cbdp check THIS_FILE      explains what would be released; spends nothing and reads no trip
-#   cbdp inspect THIS_FILE    shows you, and nobody else, how your trips are read: what counts, what does not, and why
-#   cbdp release THIS_FILE    counts, spends and publishes
-# Lines marked EDIT could not be guessed. Paths are relative to this file."""
-
-PRESET = """\
-# Tables by time, and as far as the universe has them: by zones and time, by mode and time, by day, by day and time, by each further
-# dimension; by stop where there are no zones. `check` names what no table tells apart.
-preset = "odmts\""""
-
-STOP_TABLES = """\
-# Boardings and alightings at every stop. If nobody reads counts by stop, delete both: the other tables then get more of epsilon.
-[[feature]]
-name = "origin"
-by = ["origin"]
-
-[[feature]]
-name = "destination"
-by = ["destination"]
-"""
-
-FEATURES = """\
-# Further tables, each with a name and what it groups by. Each takes a share of epsilon from the others:
-# [[feature]]
-# name = "departures"
-# by = ["origin", "time"]"""
-
-MECHANISM = """\
-[mechanism]
-name = "constraint-based"
-preset = "best"            # or "paper": as it was published, with ε shared evenly and least squares alone
-# estimator = "posterior"  # or "projection", which weighs features by weights = "size"
-# rounding = "nearest"     # whole trips near the estimates; "few": on few trip types, for simulations of riders
-# prior = "boardings.csv"  # public weights (columns stop and weight) that say where trips are expected
-solver = "newton\""""
-
-# how times are often written, with how each looks
-TIME_FORMATS = {
-    "%d/%m/%Y %H:%M": "31/01/2026 08:14, the day first",
-    "%m/%d/%Y %H:%M": "01/31/2026 08:14, the month first",
-    "%m/%d/%Y %I:%M:%S %p": "01/31/2026 08:14:00 AM",
-    "%d.%m.%Y %H:%M": "31.01.2026 08:14",
-    "epoch_s": "1769847240, seconds since 1970; epoch_ms: thousandths",
-}
-DATE_FORMATS = {
-    "%d/%m/%Y": "31/01/2026, the day first",
-    "%m/%d/%Y": "01/31/2026, the month first",
-    "%Y%m%d": "20260131",
-}
 
 
 def _data(start: Start) -> list[str]:
     found, preset = start.found, start.preset
     lines = [
         "[data]",
-        f'trips = {_listed(start.trips)}  # a file, a list of files, a pattern, or a table: "duckdb:///city.db::trips"',
-        f"id = {_quoted(_name(start.trips))}  # the data set's name in the ledger: keep it as long as the trips are the same",
+        f'trips = {listed(start.trips)}  # a file, a list of files, a pattern, or a table: "duckdb:///city.db::trips"',
+        f"id = {quoted(_name(start.trips))}  # the data set's name in the ledger: keep it as long as the trips are the same",
     ]
     if preset is not None:
-        lines.append(f"preset = {_quoted(preset.name)}  # {preset.follows}: {preset.about}")
-        lines.append(f"# columns = {_inline(found.columns)}  # as the preset finds them")
+        lines.append(f"preset = {quoted(preset.name)}  # {preset.follows}: {preset.about}")
+        guessed = "columns" if found.linked else "# columns"
+        lines.append(
+            f"{guessed} = {inline(found.columns)}  # {'guessed by their names' if found.linked else 'as the preset finds them'}"
+        )
     else:
-        lines.append(_columns(found.columns))
+        lines.append(_columns(place_roles(found) if found.places else found.columns, found.places))
     if found.others:
         lines.append(f"# other columns of the trips: {', '.join(' '.join(n.split()) for n in found.others)}")
     lines += _stops(start)
@@ -211,15 +168,16 @@ def _data(start: Start) -> list[str]:
     ]
 
 
-def _columns(guessed: Mapping[str, str]) -> str:
-    roles = {role: guessed.get(role, UNKNOWN) for role in ("origin", "destination", "time")}
-    roles |= {role: guessed[role] for role in ("day", "person", "count") if role in guessed}
+def _columns(guessed: Mapping[str, str], places: bool) -> str:
+    needed = ("location", "time") if places else ("origin", "destination", "time")
+    roles = {role: guessed.get(role, UNKNOWN) for role in needed}
+    roles |= {role: guessed[role] for role in ("tap", "day", "person", "count") if role in guessed}
     missing = [role for role, column in roles.items() if column == UNKNOWN]
     said = "guessed by their names"
     if "count" in roles:
-        said += "; count: a row stands for that many trips"
+        said += f"; count: a row stands for that many {'taps' if places else 'trips'}"
     edit = f"EDIT: the column of {', '.join(missing)}" if missing else said
-    return f"columns = {_inline(roles)}  # {edit}"
+    return f"columns = {inline(roles)}  # {edit}"
 
 
 def _stops(start: Start) -> list[str]:
@@ -231,8 +189,8 @@ def _stops(start: Start) -> list[str]:
             f'stops = "stops.csv"  # EDIT: {what}',
             '# stop_columns = { id = "stop_id", name = "stop_name", lat = "lat", lon = "lon" }',
         ]
-    named = [f"stop_columns = {_inline(found.columns)}"] if found.columns else []
-    return [f"stops = {_quoted(start.stops)}", *named]
+    named = [f"stop_columns = {inline(found.columns)}"] if found.columns else []
+    return [f"stops = {quoted(start.stops)}", *named]
 
 
 def _time_lines(start: Start) -> list[str]:
@@ -240,43 +198,46 @@ def _time_lines(start: Start) -> list[str]:
     found, preset = start.found, start.preset
     lines = []
     if found.formats:
-        lines.append(f"time_format = {_listed(found.formats)}  # how times are written")
+        lines.append(f"time_format = {listed(found.formats)}  # how times are written")
     elif found.text_times:
         lines.append(
             "# How are times written? Like 2026-01-31 08:14 they need no line. Otherwise one of these, or a list of several:"
         )
         offered = DATE_FORMATS if "day" in found.columns else TIME_FORMATS
-        lines += [f"# time_format = {_quoted(form)}  # {looks}" for form, looks in offered.items()]
+        lines += [f"# time_format = {quoted(form)}  # {looks}" for form, looks in offered.items()]
     zone = found.stops.timezone
     if preset is not None and preset.local:
         return lines
     if found.zoned_times and zone is not None:
-        return [*lines, f"timezone = {_quoted(zone)}  # of agency.txt; times are converted to it"]
+        return [*lines, f"timezone = {quoted(zone)}  # of agency.txt; times are converted to it"]
     said = (
         "EDIT: yours; otherwise times count in their own zone, often UTC"
         if found.zoned_times
         else "if times are in UTC"
     )
-    return [*lines, f"# timezone = {_quoted(zone or 'America/Los_Angeles')}  # {said}"]
+    return [*lines, f"# timezone = {quoted(zone or 'America/Los_Angeles')}  # {said}"]
 
 
 def _universe(found: Guess) -> list[str]:
     stops = found.stops
     if stops.zone is not None:
-        zones = f'zones = {{ column = {_quoted(stops.zone)} }}  # or {{ clusters = 8 }}, or {{ polygons = "zones.geojson" }}'
+        zones = f'zones = {{ column = {quoted(stops.zone)} }}  # or {{ clusters = 8 }}, or {{ polygons = "zones.geojson" }}'
     elif stops.located:
         clusters = max(1, min(8, stops.number // 4))
         zones = f"zones = {{ clusters = {clusters} }}  # compact zones made from the coordinates"
     else:
         zones = '# zones = { column = "zone" }  # or { clusters = 8 }, or { polygons = "zones.geojson" }'
-    return [
-        "[universe]",
-        'time = { start = "00:00", end = "24:00", every = "1h" }  # trips at other times are left out',
-        '# days = ["weekday", "saturday", "sunday"]  # or { first = "2026-03-02", last = "2026-03-08" }: a dimension `day`',
+    trips = [
         "origin_is_destination = true  # false: no trip ends where it began; such trips are left out",
         zones,
         '# modes = { distance_km = [1, 2, 4] }  # or { table = "pairs.csv" }, or { column = "mode", values = ["bus"] }',
         '# dimensions = { fare = ["adult", "child"] }  # further columns to count by, with all their values',
+    ]
+    return [
+        "[universe]",
+        'time = { start = "00:00", end = "24:00", every = "1h" }  # trips at other times are left out',
+        '# days = ["weekday", "saturday", "sunday"]  # or { first = "2026-03-02", last = "2026-03-08" }: a dimension `day`',
+        *([zones, place_dimensions(found)] if found.places else trips),
     ]
 
 
@@ -287,11 +248,15 @@ def _tells_stops(found: Guess) -> bool:
 
 
 def _privacy(start: Start) -> str:
-    others = ", ".join(_quoted(name) for name in budgets().table if name not in ("balanced", "optimal"))
-    person = _quoted(start.found.columns.get("person", "card_id"))
+    others = ", ".join(quoted(name) for name in budgets().table if name not in ("balanced", "optimal"))
+    person = quoted(start.found.columns.get("person", "card_id"))
     unit = f'unit = "trip"           # or {{ person = {person}, max_trips = 4 }}: hides whether a person travelled at all'
-    if "count" in start.found.columns:
+    if start.found.places and ("count" in start.found.columns or "person" not in start.found.columns):
+        unit = 'unit = "trip"           # each tap is protected on its own: for a trip with two taps epsilon counts twice'
+    elif "count" in start.found.columns:
         unit = 'unit = "trip"           # counts name no persons: each trip is protected on its own'
+    elif start.found.linked:
+        unit = f'unit = {{ person = {person}, max_trips = 4, per = "day" }}  # hides all that a person did on any one day; or "trip"'
     elif start.preset is not None and start.preset.persons:
         unit = f'unit = {{ person = {person}, max_trips = 4 }}  # hides whether a person travelled at all; or "trip"'
     return "\n".join(
