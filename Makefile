@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=  # what is compiled once need not be compiled by every process
 
-.PHONY: demo test coverage quick lint house layout wheel lowest clean bench-smoke bench-paper
+.PHONY: demo test coverage quick docs lint house layout wheel lowest clean bench-smoke bench-paper
 
 demo: $(VENV)/.installed          ## the whole job on a built-in synthetic city
 	$(BIN)/cbdp demo
@@ -27,6 +27,9 @@ coverage: $(VENV)/.installed-test ## all tests, and which lines they run
 quick: $(VENV)/.installed-test    ## all but the slow tests: an answer in two and a half minutes
 	$(PYTEST) -q -m 'not slow and not forks'
 
+docs: $(VENV)/.installed-test     ## the documentation, strictly: build/site/index.html opens offline
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
 lint: $(VENV)/.installed-test     ## mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -34,13 +37,14 @@ lint: $(VENV)/.installed-test     ## mend what can be mended
 house:                            ## modules and lines in each folder, the longest modules and functions, names used twice
 	@PYTHONPATH=tests $(PYTHON) -m house.measure
 
-layout:                           ## write the layout section of the README, from the folders
+layout:                           ## write the layout on the page of the architecture, from the folders
 	PYTHONPATH=tests $(PYTHON) -m house.tree
 
 wheel: $(VENV)/.installed-test    ## build the package, install it in a fresh environment, and use it there
 	rm -rf build/wheel
 	$(BIN)/python -m hatchling build -d build/wheel/dist
 	PYTHONPATH=tests $(BIN)/python -m house.wheel build/wheel/dist
+	$(BIN)/python -m twine check --strict build/wheel/dist/*
 	$(PYTHON) -m venv build/wheel/venv
 	build/wheel/venv/bin/pip install --quiet --upgrade pip
 	build/wheel/venv/bin/pip install --quiet build/wheel/dist/*.whl
@@ -56,8 +60,8 @@ lowest:                           ## the suite with the oldest supported version
 bench-smoke: $(VENV)/.installed-test  ## the paper's page, small, in about a minute
 	$(BIN)/python -m benchmarks paper --smoke --out build/paper
 
-bench-paper: $(VENV)/.installed-test  ## docs/benchmarks.md and its figures, 50 runs: a quarter of an hour
-	$(BIN)/python -m benchmarks paper --runs 50 --out docs
+bench-paper: $(VENV)/.installed-test  ## docs/results/benchmarks.md and its figures, 50 runs: a quarter of an hour
+	$(BIN)/python -m benchmarks paper --runs 50 --out docs/results
 
 bench-%: $(VENV)/.installed-test  ## one benchmark: bench-solvers, bench-scaling, bench-noise, …
 	$(BIN)/python -m benchmarks $*

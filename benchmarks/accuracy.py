@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import command
-from benchmarks.harness.comparison import OURS, Found, checked, overview, picture, tables
+from benchmarks.harness.comparison import OURS, Found, checked, overview, picture, sentences, tables
 from benchmarks.harness.data import BIKES, BUSIEST, POOLED, bike_days, bike_name, dense_name
 from benchmarks.harness.keep import told
 from benchmarks.harness.page import Block, Heading, Text, as_markdown, machine, versions
@@ -145,13 +145,15 @@ def write(
 ) -> None:
     """The tables, between the marks of a page that is there or as a page of their own; and the numbers as CSV."""
     found = Found(rows, [ROWS[r] for r in asked.rows], asked.epsilons, asked.mechanisms)
-    verdicts = checked(found, [ROWS[r] for r in asked.rows if r not in DENSE])
+    tallies, verdicts = checked(found, [ROWS[r] for r in asked.rows if r not in DENSE])
     out: Path = options.out.absolute()
-    drawn = [*picture(found, out), *overview(found)]
+    said = sentences(tallies)
+    first: list[Block] = [*picture(found, out), *([Text(said)] if said else [])]
     short = [
+        *first,
         *head(asked, rows, kept, options),
         *verdicts[:HEAD],
-        *drawn,
+        *overview(found),
         *verdicts[HEAD:],
         *command.mechanisms_table(found.mechanisms),
         *command.what_is_missing(summarise(found.rows), absent),
@@ -160,7 +162,8 @@ def write(
     page = out / f"{NAME}.md"
     text = between(page.read_text("utf-8") if page.exists() else None, as_markdown(short, out))
     page.write_text(text, encoding="utf-8")
-    whole = [Heading("Accuracy, table by table", 1), *head(asked, rows, kept, options), *tables(found)]
+    title = Heading("Accuracy, table by table", 1)
+    whole = [title, *first, *head(asked, rows, kept, options), *tables(found)]
     (out / f"{NAME}-tables.md").write_text(as_markdown(whole, out), encoding="utf-8")
     (out / f"{NAME}.csv").write_text(csv_text(summarise(rows)), encoding="utf-8")
     print(as_markdown(verdicts[:HEAD], out), end="")

@@ -6,7 +6,7 @@ Names are loaded when first used, so `import cbdp` and `cbdp --help` cost nothin
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "Attribute": "cbdp.features",

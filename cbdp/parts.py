@@ -32,7 +32,12 @@ class Parts(Generic[T]):
     base: str = ""  # what to subclass, for the message
 
     def known(self) -> dict[str, str]:
-        """Every part's name and where it is found; nothing of it is imported."""
+        """Every part's name and where it is found; nothing of it is imported.
+
+        >>> from cbdp.rounding import ROUNDINGS
+        >>> list(ROUNDINGS.known())
+        ['few', 'nearest']
+        """
         others = {e.name: e.value for e in entry_points(group=self.group)}
         return {**self.table, **{n: where for n, where in sorted(others.items()) if n not in self.table}}
 
@@ -40,10 +45,17 @@ class Parts(Generic[T]):
         return tuple(self.known())
 
     def get(self, wanted: Any) -> T:
-        """A part by its name, as "package.module:attribute", or as it is."""
+        """A part by its name, as "package.module:attribute", or as it is.
+
+        >>> from cbdp.solvers import SOLVERS
+        >>> SOLVERS.get("newton").name
+        'newton'
+        >>> SOLVERS.get(SOLVERS.get("newton")).name
+        'newton'
+        """
         if isinstance(wanted, str):
             # installed packages are searched for strangers only
-            where = self.table.get(wanted) or self.known().get(wanted, wanted)
+            where = self.table.get(wanted) or self.known().get(self.spelled(wanted), wanted)
             if ":" not in where:
                 raise self.error(self.unknown(wanted))
             wanted = self._load(where)
@@ -52,6 +64,17 @@ class Parts(Generic[T]):
             hint = f": subclass {self.base}" if self.base else ""
             raise self.error(f"{wanted!r} is not {_article(self.kind)} {self.kind}{hint}")
         return part
+
+    def spelled(self, name: str) -> str:
+        """The name as its part spells it, whatever its case; a name that no part has stays as it is.
+
+        >>> Parts("solver", "", {"newton": "…"}, lambda given: given).spelled("Newton")
+        'newton'
+        """
+        if name in self.table:
+            return name
+        found = [known for known in self.names() if known.casefold() == name.casefold()]
+        return name if name in found or not found else found[0]
 
     def unknown(self, name: str) -> str:
         """What to say of a name that no part has."""

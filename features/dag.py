@@ -23,7 +23,13 @@ SINGLETON, TOTAL = "singleton", "total"
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The atoms of the common refinement of all features but `singleton`: leaves of one cell are interchangeable."""
+    """The atoms of the common refinement of all features but `singleton`: leaves of one cell are interchangeable.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> features.cells.partition.size, features.cells.element_of_cell["time"].tolist()
+    (2, [0, 1])
+    """
 
     partition: Partition
     element_of_cell: Mapping[str, NDArray[np.int32]]  # feature → its element that holds each cell
@@ -88,6 +94,7 @@ class FeatureDag:
         return {name: self.size(name) for name in self.features}
 
     def size(self, name: str) -> int:
+        """The number of elements of a feature."""
         return self.universe.size if name == SINGLETON else self.partition(name).size
 
     def partition(self, name: str) -> Partition:

@@ -71,7 +71,14 @@ class Dimension:
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """A public function of one to three dimensions: `labels[codes[i, j, …]]` is its value."""
+    """A public function of one to three dimensions: `labels[codes[i, j, …]]` is its value.
+
+    >>> import cbdp
+    >>> stops = cbdp.Dimension(["A", "B", "C"], zone=["north", "south", "south"])
+    >>> zone = cbdp.Universe(origin=stops, time=["am", "pm"]).attribute("origin.zone")
+    >>> zone.of, zone.labels, zone.codes.tolist()
+    (('origin',), ('north', 'south'), [0, 1, 1])
+    """
 
     name: str
     of: tuple[str, ...]

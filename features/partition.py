@@ -65,6 +65,12 @@ class Partition:
 
     Attributes that share no dimension are independent, so elements are a product of small lists and the universe
     behind them is not enumerated. Elements are numbered in the order of those lists.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> by_time = features.partition("time")
+    >>> by_time.size, by_time.keys(), by_time.sizes.tolist()
+    (2, {'time': ['am', 'pm']}, [2, 2])
     """
 
     universe: Universe

@@ -71,7 +71,7 @@ def told_apart(universe: Universe, features: Sequence[Feature], beside: Sequence
     """Tables for the dimensions that no feature tells apart: days by themselves and with the time, others by themselves.
 
     Without them counts by day would be a guess from single trip types. Stops are left to their zones and to `extra`: with tables
-    of both ends every trip type is a cell of its own, and other tables get less of ε (docs/tables.md has the figures). `beside` are
+    of both ends every trip type is a cell of its own, and other tables get less of ε (docs/explanation/tables.md has the figures). `beside` are
     attributes that every table groups by as well.
     """
     known = {dim for feature in features for name in feature.by for dim in universe.attribute(name).of}

@@ -163,11 +163,13 @@ class Universe:
         return self.without((first, second), zero)
 
     def dimension(self, name: str) -> Dimension:
+        """The dimension of this name."""
         if name not in self.dimensions:
             raise InputError(f"unknown dimension {name!r}: the universe has {', '.join(self.dimensions)}")
         return self.dimensions[name]
 
     def attribute(self, name: str) -> Attribute:
+        """The attribute of this name, like "origin.zone"; a dimension's name is one too."""
         if name not in self.attributes:
             raise InputError(f"unknown attribute {name!r}: the universe has {', '.join(self.attributes)}")
         return self.attributes[name]

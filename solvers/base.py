@@ -20,7 +20,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a solver hands back: leaves and prices. The certificate is not its business."""
+    """What a solver hands back: leaves and prices. It does not certify them: `Solution` does.
+
+    >>> Answer(np.array([2.0, 0.0]), {"total": np.array([0.5])}, iterations=3).iterations
+    3
+    """
 
     leaves: Floats
     prices: Mapping[str, Floats]
@@ -30,7 +34,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class Solver(ABC):
-    """A way to solve a `Problem`. Subclass it, set the class data, implement `answer`; fields are settings."""
+    """A way to solve a `Problem`. Subclass it, set the class data, implement `answer`; fields are settings.
+
+    >>> from cbdp.solvers import SOLVERS
+    >>> newton = SOLVERS.get("newton")
+    >>> newton.name, isinstance(newton, Solver)
+    ('newton', True)
+    """
 
     name: ClassVar[str]
     about: ClassVar[str] = ""
@@ -42,6 +52,7 @@ class Solver(ABC):
 
     @classmethod
     def installed(cls) -> bool:
+        """Whether the packages that it needs are there."""
         return cls.package is None or importlib.util.find_spec(cls.package) is not None
 
     @abstractmethod
@@ -75,7 +86,12 @@ class Solver(ABC):
 
 @dataclass(frozen=True)
 class LiftedSolver(Solver):
-    """A generic quadratic-programming backend: it sees only the lifted program."""
+    """A generic quadratic-programming backend: it sees only the lifted program.
+
+    >>> from cbdp.solvers import SOLVERS
+    >>> isinstance(SOLVERS.get("osqp"), LiftedSolver), isinstance(SOLVERS.get("newton"), LiftedSolver)
+    (True, False)
+    """
 
     @abstractmethod
     def solve_lifted(self, qp: LiftedQP) -> tuple[Floats, Floats, int]:

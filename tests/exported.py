@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -76,8 +77,19 @@ def zone_trips(trips: dict[Key, int]) -> dict[Key, int]:
 
 
 def read_sumo(path: Path) -> list[tuple[str, str, str, list[tuple[str, str, int]]]]:
+    """The vehicle type, begin and end of every interval, and its relations."""
     sumolib = pytest.importorskip("sumolib", reason="sumolib is not installed")
     return [
         (i.id, i.begin, i.end, [(r.attr_from, r.to, int(r.count)) for r in i.tazRelation or []])
         for i in sumolib.xml.parse(str(path), "interval")
     ]
+
+
+def mechanism_release(**fields: Any) -> Release:
+    """A simulated release of a mechanism, which can tell intervals, of the same stops as `city_release`."""
+    made, trips = city_release()
+    rows = [key for key, count in trips.items() for _ in range(20 * count)]
+    columns = dict(zip(("origin", "destination", "time"), map(list, zip(*rows, strict=True)), strict=True))
+    return replace(
+        cbdp.ConstraintBased(made.features, epsilon=1).simulate(columns, 3), places=PLACES, **fields
+    )

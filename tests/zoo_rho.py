@@ -7,8 +7,6 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from zoo import CARD, FEW_PARTS, MANY, MANY_PARTS, MOVED, NONE, ONE, WITH, WITHOUT
-
 from cbdp.app.audit.epsilon import EpsilonBound, TrialParts, epsilon_lower_bound
 from cbdp.app.audit.rho import RhoBound, rho_lower_bound
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace
@@ -20,6 +18,7 @@ from cbdp.privacy.measurement import NoisyAnswer
 from cbdp.privacy.sensitivity import Change
 from cbdp.privacy.unit import Person, Trip
 from cbdp.trips.count import Counts
+from tests.zoo import CARD, FEW_PARTS, MANY, MANY_PARTS, MOVED, NONE, ONE, WITH, WITHOUT
 
 RHO = Fraction(1, 2)
 FIVE = Person("card", 5)

@@ -26,7 +26,12 @@ def parser_of(name: str, about: str | None, *, runs: int, seconds: float) -> arg
     add = parser.add_argument
     add("--runs", type=int, default=runs, help=f"runs of each mechanism at each ε ({runs})")
     add("--jobs", type=int, default=os.cpu_count(), help="processes at once (one per core)")
-    add("--out", type=Path, default=Path("docs"), help="folder of the page and its figures (docs)")
+    add(
+        "--out",
+        type=Path,
+        default=Path("docs/results"),
+        help="folder of the page and its figures (docs/results)",
+    )
     add("--store", type=Path, default=ROOT / "benchmarks" / "results", help="folder of the results")
     add("--with", nargs="*", default=[], dest="plugins", help="Python files that register more")
     add(

@@ -1,6 +1,6 @@
 """InfTDA's own ground: its synthetic origin–destination sets and a country of its size, its measures, and ours beside it.
 
-python -m benchmarks inftda [--sets "binary sparse,country"] [--runs 3] [--rival-runs 10] [--out docs]
+python -m benchmarks inftda [--sets "binary sparse,country"] [--runs 3] [--rival-runs 10] [--out docs/results]
 python -m benchmarks inftda --page        the page again from the numbers that are kept
 python -m benchmarks inftda --smoke       small sets, in seconds
 
@@ -35,7 +35,10 @@ def options_of(argv: Sequence[str]) -> argparse.Namespace:
     add("--runs", type=int, default=3, help="releases of ours at each ε (3; 0: none anew)")
     add("--rival-runs", type=int, default=10, help="releases of InfTDA at each ε (10; 0: none anew)")
     add(
-        "--out", type=Path, default=Path("docs"), help="folder of the page, its figure and its numbers (docs)"
+        "--out",
+        type=Path,
+        default=Path("docs/results"),
+        help="folder of the page, its figure, its numbers (docs/results)",
     )
     add("--page", action="store_true", help="run nothing: the page from the numbers that are kept")
     add("--smoke", action="store_true", help="two small sets, one run of each")

@@ -29,7 +29,7 @@ NAME = "inftda"
 UNDER: Any = {"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.5}
 Expected = Mapping[tuple[str, str], Mapping[Level, float]]  # by hierarchy and ε
 
-ABOUT = """InfTDA (Boninsegna and Silvestri, PoPETs 2025, arXiv 2412.09256) publishes origin–destination counts from the top down: at each \
+ABOUT = """InfTDA ([Boninsegna and Silvestri, PoPETs 2025](../explanation/bibliography.md#boninsegna-2025), arXiv 2412.09256) publishes origin–destination counts from the top down: at each \
 level of a hierarchy of areas counts get discrete Gaussian noise and are fitted, family by family, to the level above."""
 
 HOW = """- **Data.** The six synthetic sets of its paper: a binary hierarchy 8 deep (256 places) and a random one 4 deep (435 places); on each all pairs \

@@ -1,7 +1,7 @@
 """The case study's Table 1 and Figure 5(c)(d): fleets sized on private demand, tried on the real riders.
 
 python -m benchmarks transit [--runs 10] [--sections table,epsilon] [--mechanisms O5,NAME --with FILE] [--kept]
-python -m benchmarks transit --page docs/transit.md --figures docs/figures
+python -m benchmarks transit --page docs/results/transit.md --figures docs/results/figures
 python -m benchmarks transit --speed
 
 For each private data set D̃ a fleet F(D̃) is sized and then run on the real riders, O(F(D̃), D): relative errors of shuttles,
@@ -47,7 +47,9 @@ def options_of(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--sections", default=",".join(SECTIONS), help=f"of {','.join(SECTIONS)}")
     parser.add_argument("--jobs", type=int, default=1, help="processes at once (1)")
     parser.add_argument("--figures", type=Path, help="folder for the figures (none)")
-    parser.add_argument("--page", type=Path, help="a page whose tables are written anew, as docs/transit.md")
+    parser.add_argument(
+        "--page", type=Path, help="a page whose tables are written anew, as docs/results/transit.md"
+    )
     parser.add_argument(
         "--kept", action="store_true", help="size nothing: tables of the fleets that are kept"
     )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
+import select
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -16,21 +18,23 @@ from cbdp import __version__
 from cbdp.errors import CbdpError
 
 REFUSED, INTERRUPTED = 2, 130  # 130 is what shells expect after Ctrl-C
+UNHEARD = 141  # and this where the reader of a pipe has gone
 
 # command → where it is, and a line about it; nothing of it is loaded until it is asked for
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "demo": ("cbdp.app.commands:demo", "do the whole job on a built-in synthetic city"),
+    "demo": ("cbdp.app.commands:demo", "do the whole job on an invented city, or write files to practise with"),
     "init": ("cbdp.app.commands:init", "write a commented configuration for your files"),
-    "check": ("cbdp.app.commands:check", "explain what would be released; spends nothing, reads no trip"),
-    "inspect": ("cbdp.app.inspecting.command:main", "show the curator how trips are read, what counts and why not; private"),
-    "choose": ("cbdp.app.choosing:main", "buy a public max_trips, as privacy.unit asks for it"),
+    "check": ("cbdp.app.explain.command:main", "explain what would be released; spends nothing, reads no trip"),
+    "plan": ("cbdp.app.planning.command:main", "write a page to choose ε, units, shares, periods and zones with; spends nothing, reads no trip"),
+    "inspect": ("cbdp.app.inspecting.command:main", "show you how your trips are read: which rows count, which do not and why; private"),
+    "choose": ("cbdp.app.choosing:main", "choose max_trips with noise, and charge it to the ledger, where privacy.unit asks for that"),
     "release": ("cbdp.app.commands:release", "publish: count, charge the ledger, measure, solve, round, write"),
     "series": ("cbdp.app.series.command:main", "make the releases of a series that are due, or show what is made, due and spent"),
     "report": ("cbdp.app.commands:report", "write the report of a release, or one for the curator's eyes only"),
-    "ask": ("cbdp.app.ask:main", "count a release by any attributes, with intervals and shares; spends nothing"),
+    "ask": ("cbdp.app.ask:main", "answer any question about a release, with intervals and shares; spends nothing"),
     "compare": ("cbdp.app.compare:main", "say how counts changed between releases, and what noise can explain; spends nothing"),
     "ledger": ("cbdp.app.ledger:main", "create a ledger, or show what was spent and verify it; exit 1 if it is broken"),
-    "export": ("cbdp.app.commands:export", "write a release in the format of another program"),
+    "export": ("cbdp.app.exporting:main", "write a release in the format of another program"),
     "fleet": ("cbdp.app.fleet:main", "size shuttle fleets on a release, compare with the real trips"),
     "audit": ("cbdp.app.audit.command:main", "attack a release before others do; exit 1 if it is not what it claims"),
     "parts": ("cbdp.app.commands:parts", "list solvers, mechanisms and all other parts, also of installed packages"),
@@ -62,20 +66,37 @@ def _hear_again() -> None:
 
 def _run(options: argparse.Namespace) -> int:
     try:
-        return _command(options.command)(options.rest)
+        code = _command(options.command)(options.rest)
+        sys.stdout.flush()  # here, where a reader who has gone is understood
     except CbdpError as error:
         return _stopped(str(error), getattr(error, "exit_code", REFUSED))
     except KeyboardInterrupt as stopped:
         return _stopped(str(stopped) or "interrupted", INTERRUPTED)
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and _unheard():
+            return UNHEARD
         return _stopped(f"{error.filename or 'a file'}: {error.strerror or error}", REFUSED)
+    return code
+
+
+def _unheard() -> bool:
+    """Whether nobody reads the output any more, as after `| head`; then nothing is said of it."""
+    if not isinstance(sys.stdout, io.TextIOWrapper) or not hasattr(select, "poll"):
+        return False
+    out, watched = sys.stdout.fileno(), select.poll()
+    watched.register(out, 0)
+    if not any(event & select.POLLERR for _, event in watched.poll(0)):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), out)  # what is left is not written at the end
+    return True
 
 
 def _parser() -> argparse.ArgumentParser:
     """All commands with a line each; a command's own parser reads the rest of the line, options too."""
     parser = argparse.ArgumentParser(
         prog="cbdp",
-        description="Publish origin–destination demand with differential privacy: consistent, non-negative, integer.",
+        description="Publish how many people travel from where to where and when, with noise that protects each of them "
+        "(differential privacy). All tables add up; counts are whole and never negative.",
         epilog="Exit code 0: done. 1: a check or an audit failed, or a release after its charge. 2: bad usage or input, "
         "nothing was spent. 130: interrupted.",
     )

@@ -13,8 +13,6 @@ from cbdp.app.cli import COMMANDS
 from cbdp.errors import InputError
 
 if TYPE_CHECKING:
-    from cbdp.app.config import Config
-    from cbdp.app.plan.periods import Slot
     from cbdp.release import Release
     from cbdp.trips import Counts
 
@@ -28,11 +26,32 @@ def demo(argv: Sequence[str]) -> int:
     parser.add_argument("--epsilon", default="1", help="privacy budget (default: 1)")
     parser.add_argument("--quick", action="store_true", help="two hours of the city: done in seconds")
     parser.add_argument("--out", help="folder for its files (default: cbdp-demo, or cbdp-demo-quick)")
+    parser.add_argument(
+        "--files",
+        metavar="FOLDER",
+        help="only write files to practise with: stops, and invented trips as trips, counts and taps",
+    )
     options = parser.parse_args(argv)
+    if options.files:
+        return _practice_files(Path(options.files))
     from cbdp.app.demo import demo as run
     from cbdp.app.stopping import Interrupts
 
     return run(options.epsilon, options.out, _say, quick=options.quick, interrupts=Interrupts(_say))
+
+
+def _practice_files(folder: Path) -> int:
+    from cbdp.app.new_file import check_new, write_new
+    from cbdp.datasets.practice import files
+
+    folder.mkdir(parents=True, exist_ok=True)
+    made = files()
+    for name in made:
+        check_new(folder / name, internal=False)
+    for name, text in made.items():
+        write_new(folder / name, text)
+        print(f"wrote {folder / name}")
+    return 0
 
 
 def init(argv: Sequence[str]) -> int:
@@ -53,71 +72,13 @@ def init(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--out", default="cbdp.toml", help="where to write it (default: cbdp.toml)")
     options = parser.parse_args(argv)
-    from cbdp.app.init import write
+    from cbdp.app.init import told, write
 
     path = write(
         options.out, options.trips, options.stops, preset=options.preset, time_format=options.time_format
     )
-    print(f"wrote {path}: look it over, then run cbdp check {path} and cbdp inspect {path}")
+    print("\n".join(told(path)))
     return 0
-
-
-def check(argv: Sequence[str]) -> int:
-    parser = _parser("check")
-    parser.add_argument("config", help="configuration file")
-    parser.add_argument(
-        "--within",
-        metavar="FEATURE=PERCENT",
-        action="append",
-        default=[],
-        help="also say which ε makes a feature so precise, for example zone=5",
-    )
-    options = parser.parse_args(argv)
-    from cbdp.app.config import read
-    from cbdp.app.explain import answers, explain
-    from cbdp.app.plan import plan
-
-    for wish in options.within:
-        _check_wish(wish)
-    config = read(options.config)
-    planned = plan(config, None if config.series is None else _next_slot(config))
-    said = answers(planned, options.within)
-    print("\n".join([str(explain(planned)), *said]))
-    if planned.slot is not None:
-        from cbdp.app.series import status_of
-        from cbdp.app.series.today import last_ended_day
-
-        print(
-            "\n".join(
-                [
-                    "",
-                    f"This is release {planned.slot.label} of a series:",
-                    *status_of(config, last_ended_day(config)).lines(),
-                ]
-            )
-        )
-    return 0
-
-
-def _next_slot(config: Config) -> Slot | None:
-    """The next release of a series that is to be made; None: the first."""
-    from cbdp.app.plan.periods import due_slots
-    from cbdp.app.series.pending import pending
-    from cbdp.app.series.today import last_ended_day
-
-    return next(iter(pending(config, due_slots(config, last_ended_day(config)))), None)
-
-
-def _check_wish(wish: str) -> None:
-    from cbdp.privacy.numbers import positive
-
-    feature, _, percent = wish.partition("=")
-    try:
-        positive(percent.replace("%", "").strip())
-    except InputError:
-        feature = ""
-    if not feature:
-        raise InputError(f"--within takes FEATURE=PERCENT, for example zone=5, not {wish!r}")
 
 
 def release(argv: Sequence[str]) -> int:
@@ -211,24 +172,6 @@ def _truth(config: str, release: Release) -> Counts:
         clock=planned.clock,
         days=planned.days,
     )
-
-
-def export(argv: Sequence[str]) -> int:
-    from cbdp.app.config.choices import formats
-
-    parser = _parser("export")
-    parser.add_argument("release", help="folder of a release")
-    parser.add_argument("--format", required=True, help=", ".join(formats().names()))
-    parser.add_argument("--out", required=True, help="where to write it")
-    parser.add_argument(
-        "--level", help="add stops up to this attribute, for example zone (where the format can)"
-    )
-    options = parser.parse_args(argv)
-    from cbdp.release.export import export as run
-
-    level = {"level": options.level} if options.level else {}
-    print(run(options.release, options.out, format=options.format, **level))
-    return 0
 
 
 def parts(argv: Sequence[str]) -> int:

@@ -29,6 +29,14 @@ CONFIG = """\
 # A release of the built-in synthetic city: no real person is in it.
 preset = "odmts"
 
+[about]
+title = "Trips in a synthetic city"
+place = "Ann Arbor, Michigan (synthetic)"
+period = "one weekday"
+publisher = "cbdp demo"
+licence = "CC0 1.0"
+timezone = "America/Detroit"
+
 [data]
 trips = "trips.parquet"
 stops = "stops.csv"

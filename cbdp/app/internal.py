@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.estimate.intervals import Interval
 from cbdp.features import SINGLETON
+from cbdp.release.published import Published, publish
 from cbdp.release.release import Release
+from cbdp.release.words import number
 from cbdp.report.markup import INTERNAL, Html, internal_banner, join, page, table, tag
 from cbdp.report.pictures import scatter
-from cbdp.report.published import Published, publish
-from cbdp.report.text import confident, number, percent, tables
+from cbdp.report.text import confident, percent, tables
 from cbdp.trips.count import Counts
 
 Ints = NDArray[np.int64]

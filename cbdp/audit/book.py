@@ -54,6 +54,8 @@ def attack(ledger: str | Path, ours: Ours, *, asked: LedgerRequest | None = None
                 "The ledger is intact, and holds this release",
                 f"{len(book.entries())} entries; {book.spent} of {book.cap} spent; the manifest's hash and ε are in it.",
                 figures={"spent": float(book.spent.value)} | _limit(book),
+                power="A ledger that was cut or rewritten, a missing or different charge and another manifest would have been found for "
+                "certain; a second ledger that nobody told us of would not.",
             )
         ]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.audit.finding import Finding
-from cbdp.audit.laws import sum_law
+from cbdp.audit.laws import SumLaw, sum_law
 from cbdp.audit.tables import CountTable, PublishedTables, Sum, joint_codes
 from cbdp.privacy.laws import Law
 
@@ -18,6 +18,7 @@ Ints = NDArray[np.int64]
 
 CHECK = "consistency"
 RISK = 1e-6  # of calling sound tables inconsistent, over all comparisons together
+SURE = 0.95  # the probability with which a change is found that counts as within reach
 NAMED = 3  # cells that a finding names
 
 
@@ -40,13 +41,42 @@ def attack(published: PublishedTables) -> list[Finding]:
     findings += _outside(published)
     if findings:
         return findings
+    many = sum(len(c.off) for c in compared)
+    agree = "The tables agree within their noise" if many else "The rows of every table are sound"
+    sums = f"{many:,} sums and pairs were compared; " if many else ""
+    rows = sum(len(t) for t in published.tables)
     return [
         Finding(
-            CHECK, "clear", "The tables agree within their declared noise",
-            f"{sum(len(c.off) for c in compared)} sums and pairs were compared; cells, counts and the order of rows are sound.",
-            figures={"comparisons": sum(len(c.off) for c in compared), "tables": len(published.tables)},
+            CHECK, "clear", agree,
+            f"{sums}cells, counts and the order of {rows:,} rows in {len(published.tables)} tables are sound.",
+            figures={"comparisons": many, "tables": len(published.tables)}, power=_power(compared, many),
         )
     ]  # fmt: skip
+
+
+def left_out(published: PublishedTables) -> list[str]:
+    """What could not be compared, and why."""
+    if sum(len(c.off) for c in _comparisons(published)):
+        return []
+    return [
+        "No table adds up another with noise that is declared for both: whether the tables agree was not checked."
+    ]
+
+
+def _power(compared: list[_Comparison], many: int) -> str:
+    """How large a change of one count would have been found, where there is least noise and where there is most."""
+    rows = "A cell listed twice, a count that is not whole, negative or infinite, and rows out of order are found for certain."
+    ends = [end for c in compared for end in c.found_from(many)]
+    if not ends:
+        return rows
+    least, most = min(ends), max(ends)
+    upto = f"; in the tables with least noise, by {_size(least)} or more" if least < 0.9 * most else ""
+    sure = f"with a probability of {100 * SURE:g} %"
+    return f"A count that is off by {_size(most)} or more would have been found {sure}{upto}. {rows}"
+
+
+def _size(value: float) -> str:
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
 # Sums and pairs
@@ -62,6 +92,28 @@ class _Comparison:
     off: Floats
     chance: Floats
     exact: bool
+    other: str  # the table that is compared with
+    laws: tuple[
+        tuple[SumLaw, float], ...
+    ] = ()  # of differences that are bounded on both sides: noise, and rounding
+
+    @property
+    def noisy(self) -> bool:
+        """Whether there is noise that could explain a difference."""
+        return self.exact or any(law.variance for law, _ in self.laws) or not self.laws
+
+    def found_from(self, many: int) -> list[float]:
+        """The changes of one count that are found with 95 %, one for each law; an exact count shows any change."""
+        if self.exact:
+            return [1.0] if len(self.off) else []
+        alpha = max(RISK / max(1, many), 1e-15)
+        return [
+            max(
+                1.0,
+                rounding + (law.half_width(alpha) + law.half_width(2 * (1 - SURE)) if law.variance else 0.0),
+            )
+            for law, rounding in self.laws
+        ]
 
 
 def disagreements(published: PublishedTables) -> list[Disagreement]:
@@ -78,6 +130,19 @@ def disagreements(published: PublishedTables) -> list[Disagreement]:
     return sorted(made, key=lambda d: (d.chance, -abs(d.by)))
 
 
+def disagreeing(published: PublishedTables) -> list[tuple[str, str]]:
+    """Which tables disagree: pairs of their names."""
+    found = list(_comparisons(published))
+    many = max(1, sum(len(c.off) for c in found))
+    return [(c.first.name, c.other) for c in found if (c.chance * many <= RISK).any()]
+
+
+def compared(published: PublishedTables, names: Collection[str]) -> int:
+    """How many sums and pairs among these tables are compared."""
+    found = (c for c in _comparisons(published) if c.first.name in names and c.other in names)
+    return sum(len(c.off) for c in found)
+
+
 def _disagreements(found: list[_Comparison]) -> Iterator[Finding]:
     many = max(1, sum(len(c.off) for c in found))
     for c in found:
@@ -92,6 +157,8 @@ def _disagreements(found: list[_Comparison]) -> Iterator[Finding]:
             "They are claimed to agree exactly."
             if c.exact
             else f"With the declared noise this has a probability of at most {least:.1g}."
+            if c.noisy
+            else "No noise is declared that could explain it."
         )
         yield Finding(
             CHECK, "contradicts", f"{c.first.name!r} disagrees with {c.against} in {len(wrong)} of {len(c.off)} counts",
@@ -109,8 +176,13 @@ def _comparisons(published: PublishedTables) -> Iterator[_Comparison]:
             both = one.shown[p.first_rows] & other.shown[p.second_rows]
             rows = p.first_rows[both]
             off = one.counts[rows] - other.counts[p.second_rows[both]]
-            chance = sum_law([(one.noise, 1.0, 1), (other.noise, 1.0, 1)]).tail(off)
-            yield _Comparison(one, rows, f"its equal in {other.name!r}", off, chance, False)
+            law, rounding = (
+                sum_law([(one.noise, 1.0, 1), (other.noise, 1.0, 1)]),
+                one.rounding + other.rounding,
+            )
+            chance = law.tail(np.maximum(np.abs(off) - rounding, 0.0))
+            laws = ((law, rounding),) if len(off) else ()
+            yield _Comparison(one, rows, f"its equal in {other.name!r}", off, chance, False, other.name, laws)
     for s in published.relations:
         compared = _sum(published[s.total], published[s.part], s)
         if compared is not None:
@@ -132,26 +204,30 @@ def _sum(total: CountTable, part: CountTable, s: Sum) -> _Comparison | None:
         wrong = (
             off < -1e-6 if not part.closed else np.where(hidden[rows] > 0, off < -1e-6, np.abs(off) > 1e-6)
         )
-        return _Comparison(total, rows, against, off, np.where(wrong, 0.0, 1.0), True)
+        return _Comparison(total, rows, against, off, np.where(wrong, 0.0, 1.0), True, part.name)
     if total.noise is None or part.noise is None:
         return None
-    chance = np.ones(len(rows))
+    chance, laws = np.ones(len(rows)), []
     for k, h in np.unique(np.stack([many[rows], hidden[rows]]), axis=1).T:
         here = (many[rows] == k) & (hidden[rows] == h)
-        chance[here] = _chance(off[here], total.noise, part, int(k), int(h))
-    return _Comparison(total, rows, against, off, chance, False)
+        rounding = total.rounding + int(k) * part.rounding
+        chance[here] = _chance(off[here], total.noise, part, int(k), int(h), rounding)
+        if part.closed and not h:
+            laws.append((sum_law([(total.noise, 1.0, 1), (part.noise, 1.0, int(k))]), rounding))
+    return _Comparison(total, rows, against, off, chance, False, part.name, tuple(laws))
 
 
-def _chance(off: Floats, noise: Law, part: CountTable, shown: int, hidden: int) -> Floats:
+def _chance(off: Floats, noise: Law, part: CountTable, shown: int, hidden: int, rounding: float) -> Floats:
     """The chance of so large a difference: two-sided if all parts are shown, else on the sides that are bounded."""
     assert part.noise is not None
     law = sum_law([(noise, 1.0, 1), (part.noise, 1.0, shown)])
+    beyond = np.sign(off) * np.maximum(np.abs(off) - rounding, 0.0)
     if part.closed and not hidden:
-        return law.tail(off)
-    below = np.where(off < 0, law.tail(off) / 2, 1.0)
-    if not part.closed or part.threshold is None:
+        return law.tail(beyond)
+    below = np.where(beyond < 0, law.tail(beyond) / 2, 1.0)
+    if not part.closed or part.threshold is None or part.complementary:
         return below
-    over = off - hidden * part.threshold
+    over = beyond - hidden * (part.most_hidden if part.bounded else part.threshold)
     wide = sum_law([(noise, 1.0, 1), (part.noise, 1.0, shown + hidden)])
     return np.minimum(below, np.where(over > 0, np.minimum(1.0, wide.tail(over)), 1.0))
 
@@ -211,21 +287,23 @@ def _numbers(table: CountTable) -> Iterator[Finding]:
     counts = table.counts
     finite = counts[np.isfinite(counts)]
     broken = np.flatnonzero(np.isfinite(counts) & (counts != np.round(counts)))
-    whole = table.noise.whole if table.noise is not None else 0 < len(broken) < len(finite)
+    noisy = table.noise is not None and bool(table.noise.scale)
+    whole = table.noise.whole if noisy and table.noise is not None else 0 < len(broken) < len(finite)
     if whole and len(broken):
         yield Finding(
-            CHECK, "contradicts" if table.noise is not None else "weakness",
+            CHECK, "contradicts" if noisy else "weakness",
             f"{len(broken)} counts of {table.name!r} are not whole numbers",
             f"{table.label(int(broken[0]))} is {counts[broken[0]]:g}, though noise and counts are whole.",
             "Digits after the decimal point can show how a number was made, and from which true count.",
             "Add whole noise to whole counts, or round before publication.", {"broken": len(broken)},
         )  # fmt: skip
     negative = np.flatnonzero(np.isfinite(counts) & (counts < 0))
-    if len(negative) and table.noise is None:
+    if len(negative) and not noisy:
         yield Finding(
-            CHECK, "contradicts", f"{len(negative)} counts of {table.name!r} are negative",
+            CHECK, "contradicts" if table.bounded else "weakness", f"{len(negative)} counts of {table.name!r} are negative",
             f"{table.label(int(negative[0]))} is {counts[negative[0]]:g}; no noise is declared that could explain it.",
-            "", "Declare the noise, or publish counts of at least 0.", {"negative": len(negative)},
+            "A count below 0 shows that noise was added, and of what size.",
+            "Declare the noise, or publish counts of at least 0.", {"negative": len(negative)},
         )  # fmt: skip
     if np.isinf(counts).any():
         yield Finding(

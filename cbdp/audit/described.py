@@ -5,11 +5,15 @@
 
     [[table]]
     name = "time-loc"
-    file = "time-loc.csv"            # CSV (also .gz) or Parquet
+    file = "time-loc.csv"            # CSV (also .gz; separated by commas, semicolons or tabs) or Parquet
     keys = ["date", "tap", "time", "loc"]    # or { date = "Date", … }: our name = the file's column
     count = "count"
-    noise = { law = "rounded-laplace", scale = 1.4 }   # laplace, discrete-laplace, rounded-laplace; scale 0: exact counts
+    noise = { law = "rounded-laplace", scale = 1.4 }   # laplace, discrete-laplace, rounded-laplace, gaussian, …; { law = "none" }: exact
+                                     # counts. Left out: taken for exact, unless the numbers say otherwise
     threshold = 18                   # smaller counts are not shown
+    hidden = "small"                 # or "any": larger counts are hidden too, to protect the small ones
+    hidden_as = ["*", "<5"]          # what stands for a hidden count, beside an empty field
+    rounded = 5                      # counts are rounded to the nearest multiple; { to = 5, at_random = true }: up or down
     zeros = "skipped"                # or "perturbed" (the default): empty cells get noise too
     cells = "listed"                 # every cell has a row; "some": rows may be missing; "product": all combinations of
                                      # the labels are cells; or a file that lists the cells that can be non-zero
@@ -42,6 +46,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.audit import saved
+from cbdp.audit.relations import EXACT
 from cbdp.audit.tables import CountTable, Pair, PublishedTables, Sum, joint_codes, match, quoted
 from cbdp.errors import InputError
 from cbdp.parts import did_you_mean
@@ -52,21 +58,32 @@ Columns = dict[str, NDArray[Any]]
 NAME = "audit.toml"
 MOST = 2**22  # cells that a product of labels may have
 TOP = ("epsilon", "delta", "table", "equal", "sum", "sums")
-OF_TABLE = ("name", "file", "keys", "count", "noise", "threshold", "zeros", "cells", "universe")
+OF_TABLE = (
+    "name", "file", "keys", "count", "noise", "threshold", "hidden", "hidden_as", "rounded", "zeros", "cells", "universe",
+)  # fmt: skip
+NONE = "none"
 CLOCK = re.compile(r"^(\d{1,2}):(\d{2})$")
 DAY = 24 * 60
 COMMON = {"discrete-laplace": "geometric", "rounded-laplace": "rounded"}  # what laws are called elsewhere
 
 
 def read(folder: str | Path) -> PublishedTables:
-    """The tables of a folder as its audit.toml describes them."""
+    r"""The tables of a folder as its audit.toml describes them.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "stops.csv").write_text("stop,count\nA,41\nB,\n")
+    >>> _ = (folder / "audit.toml").write_text("[[table]]\nfile = 'stops.csv'\nkeys = ['stop']\nthreshold = 5\n")
+    >>> read(folder)["stops"].shown.tolist()
+    [True, False]
+    """
     folder = Path(folder)
     path = folder / NAME
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise InputError(
-            f"no {NAME} can be read in {folder}: describe the tables there, see docs/audit.md"
+            f"no {NAME} can be read in {folder}: describe the tables there, see docs/explanation/audit.md"
         ) from None
     try:
         said = tomllib.loads(text)
@@ -130,27 +147,42 @@ class _Description:
         count = str(said.get("count", "count"))
         found = self.load(str(said["file"]), [*columns.values(), count], name)
         keys = {own: _text(found[column]) for own, column in columns.items()}
-        counts = self.counts(found[count], count, str(said["file"]))
-        threshold = (
-            None
-            if said.get("threshold") is None
-            else self.number(said["threshold"], f"the threshold of {name!r}")
-        )
+        counts = self.counts(found[count], said, count)
+        threshold = said.get("threshold")
+        if threshold is not None:
+            threshold = self.number(threshold, f"the threshold of {name!r}")
         universe = said.get("universe")
         if universe is not None and (
             isinstance(universe, bool) or not isinstance(universe, int) or universe < 1
         ):
             raise self.wrong(f"the universe of {name!r} is {universe!r}: give the number of its cells")
-        zeros = said.get("zeros", "perturbed")
-        if zeros not in ("perturbed", "skipped"):
-            raise self.wrong(f"zeros of {name!r} are {zeros!r}: say 'perturbed' or 'skipped'")
+        zeros = self.choice(said, "zeros", ("perturbed", "skipped"), name)
+        hidden = self.choice(said, "hidden", ("small", "any"), name)
         try:
             made = CountTable(
-                name, keys, counts, self.noise(said, name), threshold, zeros == "perturbed", universe
-            )
+                name, keys, counts, self.noise(said, name), threshold, zeros == "perturbed", universe,
+                rounding=self.rounding(said, name), complementary=hidden == "any",
+            )  # fmt: skip
         except InputError as error:
             raise error if str(error).startswith(str(self.path)) else self.wrong(str(error)) from None
         return self.completed(made, said.get("cells", "listed"), columns)
+
+    def choice(self, said: Mapping[str, Any], key: str, known: tuple[str, ...], name: str) -> str:
+        """A setting that is one of a few words, the first of which it is unless told otherwise."""
+        given = said.get(key, known[0])
+        if given not in known:
+            raise self.wrong(f"{key} of {name!r} are {given!r}: say {' or '.join(map(repr, known))}")
+        return str(given)
+
+    def rounding(self, said: Mapping[str, Any], name: str) -> float:
+        """How far rounding may have moved a count: half the multiple, or all but one where it went up or down at random."""
+        given = said.get("rounded", 1)
+        given = given if isinstance(given, Mapping) else {"to": given}
+        self.known(given, ("to", "at_random"), f"rounded of {name!r}")
+        to = given.get("to")
+        if isinstance(to, bool) or not isinstance(to, int) or to < 1:
+            raise self.wrong(f"rounded of {name!r} is {to!r}: give the multiple that counts are rounded to")
+        return float(to - 1 if given.get("at_random") else to // 2)
 
     def columns(self, said: Any, name: str) -> dict[str, str]:
         if isinstance(said, list) and all(isinstance(k, str) for k in said) and len(set(said)) == len(said):
@@ -163,12 +195,16 @@ class _Description:
         if "noise" not in said:
             return None
         self.known(said["noise"], ("law", "scale"), f"the noise of {name!r}")
+        if said["noise"].get("law") == NONE:
+            if said["noise"].get("scale", 0) != 0:
+                raise self.wrong(f"the noise of {name!r} has the law 'none' and a scale: leave the scale out")
+            return EXACT
         if set(said["noise"]) != {"law", "scale"}:
             raise self.wrong(
                 f"the noise of {name!r} needs a law and a scale: {{ law = 'laplace', scale = 1.4 }}"
             )
         law = said["noise"]["law"]
-        known = ["laplace", *COMMON, *LAWS.names()]
+        known = ["laplace", *COMMON, *LAWS.names(), NONE]
         if law not in known:
             hint = did_you_mean(str(law), list(dict.fromkeys(known)))
             raise self.wrong(f"unknown law of noise {law!r} of {name!r}: {hint}")
@@ -177,37 +213,32 @@ class _Description:
 
     def load(self, file: str, names: Sequence[str], what: str) -> Columns:
         """Some columns of a file in the folder, as they are: CSV as text."""
-        import pyarrow as pa
-        from pyarrow import csv, parquet
-
         path = self.folder / file
         if not path.is_file():
             raise self.wrong(f"table {what!r} is in {file!r}, which is not in {self.folder}")
         try:
-            if path.suffix == ".parquet":
-                found = parquet.read_table(path)
-            else:
-                options = csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True
-                )
-                found = csv.read_csv(path, convert_options=options)
-        except (pa.ArrowException, OSError) as wrong:
-            raise self.wrong(f"{file!r} cannot be read: {str(wrong).splitlines()[0]}") from None
+            found = saved.columns(path)
+        except InputError as wrong:
+            raise self.wrong(f"{file!r} cannot be read: {wrong}") from None
         for name in names:
-            if name not in found.column_names:
-                there = ", ".join(map(repr, found.column_names))
+            if name not in found:
+                there = ", ".join(map(repr, found))
                 raise self.wrong(f"table {what!r} has no column {name!r} in {file!r}: there are {there}")
-        return {name: np.asarray(found[name].to_pylist(), dtype=object) for name in names}
+        return {name: found[name] for name in names}
 
-    def counts(self, column: NDArray[Any], name: str, file: str) -> NDArray[np.float64]:
+    def counts(self, column: NDArray[Any], said: Mapping[str, Any], name: str) -> NDArray[np.float64]:
+        marks = said.get("hidden_as", [])
+        if not isinstance(marks, list) or not all(isinstance(m, str) for m in marks):
+            raise self.wrong(f"hidden_as is {marks!r}: give a list of texts, such as ['*', '<5']")
         made = np.empty(len(column))
         for row, value in enumerate(column):
-            try:
-                made[row] = np.nan if value is None or value == "" else float(value)
-            except (TypeError, ValueError):
+            number = saved.number(value, marks)
+            if number is None:
                 raise self.wrong(
-                    f"{file!r}: column {name!r}, row {row + 1} is {value!r}, which is not a number"
-                ) from None
+                    f"{said['file']!r}: column {name!r}, row {row + 1} is {value!r}, which is not a number; if it stands for a hidden "
+                    f"count, say hidden_as = [{value!r}]"
+                )
+            made[row] = number
         return made
 
     # Its cells

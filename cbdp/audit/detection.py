@@ -12,15 +12,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
+from numpy.typing import NDArray
+from scipy.stats import binom, gamma, norm
 
 from cbdp.audit.finding import Finding
 from cbdp.audit.tables import CountTable, PublishedTables
 from cbdp.privacy.laws import Law
 
+Floats = NDArray[np.float64]
+
 CHECK = "detection"
 GROUPS = (1, 5, 12)
 RISK = 1e-6
+RISK_OF_THRESHOLD = 1e-4  # of taking counts that are merely large for cut off
+SPAN = 4  # how many times the least the largest must be: counts that are all alike are not small ones cut off
+FEWEST = 20  # counts below which nothing can be said of their least
 
 
 def detected(noise: Law, threshold: float, group: int = 1) -> float:
@@ -49,33 +55,49 @@ class Threshold:
     least: float
     at: int  # how many counts are the least
     near: int  # how many are below twice the least
-    chance: float
+    chance: float  # that nothing is smaller if nothing was cut off
 
 
 def find_threshold(table: CountTable) -> Threshold | None:
     """The threshold that the published counts betray; None where nothing suggests one.
 
-    If smaller counts were at least as common as larger ones, each count below twice the least would have been at least
-    the least with probability m/(2m − 1) at most.
+    Counts that were cut off pile up at their least. Smooth laws (normal, lognormal, gamma) are fitted to them; the chance is
+    the largest that any of these gives to no count below the least. Counts that merely are large, as totals are, thin out
+    towards their least, and a fitted law explains that.
 
-    >>> table = CountTable("t", {"k": range(60)}, [18 + i % 17 for i in range(60)])
-    >>> find_threshold(table).least
+    >>> cut = [18 + k for k in range(60) for _ in range(60 // (k + 1))]
+    >>> find_threshold(CountTable("t", {"k": range(len(cut))}, cut)).least
     18.0
+    >>> large = [640 + 7 * (k % 9 + k % 7) for k in range(80)]
+    >>> find_threshold(CountTable("t", {"k": range(80)}, large)) is None
+    True
     """
     counts = table.counts[np.isfinite(table.counts) & (table.counts > 0)]
-    if not len(counts):
+    if len(counts) < FEWEST or counts.min() <= 1 or counts.max() < SPAN * counts.min():
         return None
     least = float(counts.min())
-    near = int((counts < 2 * least).sum())
-    chance = (math.ceil(least) / max(1.0, 2 * math.ceil(least) - 1)) ** near if least > 1 else 1.0
-    if chance > RISK:
+    chance = max((1 - below) ** len(counts) for below in _below(counts, least - 0.5))
+    if chance > RISK_OF_THRESHOLD:
         return None
-    return Threshold(least, int((counts == least).sum()), near, chance)
+    return Threshold(least, int((counts == least).sum()), int((counts < 2 * least).sum()), float(chance))
+
+
+def _below(counts: Floats, least: float) -> list[float]:
+    """The share that smooth laws, fitted to these counts by their moments, have below a value."""
+    mean, spread = float(counts.mean()), float(counts.std())
+    logs = np.log(counts)
+    shape = (mean / spread) ** 2
+    return [
+        float(norm.cdf(least, mean, spread)),
+        float(norm.cdf(math.log(least), logs.mean(), logs.std())),
+        float(gamma.cdf(least, shape, scale=mean / shape)),
+    ]
 
 
 def attack(published: PublishedTables, groups: Sequence[int] = GROUPS) -> list[Finding]:
     """The chances of certain detection, and the δ they force; tables that skip zeros against what is said of them."""
-    findings = [f for table in published.tables for f in _thresholds(table)]
+    complete = _complete(published)
+    findings = [f for t in published.tables for f in _thresholds(t, silent=t.name not in complete)]
     findings += [f for table in published.tables for f in _zeros(table)]
     skipping = 0
     for family in published.families:
@@ -83,14 +105,51 @@ def attack(published: PublishedTables, groups: Sequence[int] = GROUPS) -> list[F
         skipping += len(open_to)
         if open_to:
             findings.append(_detection(published, open_to, groups))
-    if not skipping:
-        findings.append(
-            Finding(
-                CHECK, "clear", "No table skips zeros", "Empty cells get noise like all others: no published count proves "
-                "that somebody was there, and the noise needs no δ.",
-            )
-        )  # fmt: skip
+    noisy = [t for t in published.tables if t.noise is not None and t.noise.scale]
+    if not skipping and (noisy or any(t.derived for t in published.tables)):
+        findings.append(_no_zeros_skipped(noisy))
     return findings
+
+
+def left_out(published: PublishedTables) -> list[str]:
+    """Why nothing could be said of empty cells, where it could not."""
+    silent = [t for t in published.tables if t.noise is None and not t.derived]
+    names = ", ".join(repr(t.name) for t in silent)
+    return (
+        [f"No noise is declared for {names}: whether empty cells get any was not checked."] if silent else []
+    )
+
+
+def _complete(published: PublishedTables) -> set[str]:
+    """Totals that hide no row, and lack none that their parts have: nothing of them was cut off, however large they are."""
+    totals = {s.total for s in published.relations}
+    lacking = {
+        s.total for s in published.relations if ((np.asarray(s.rows) < 0) & published[s.part].shown).any()
+    }
+    return {name for name in totals - lacking if np.isfinite(published[name].counts).all()}
+
+
+def _no_zeros_skipped(noisy: Sequence[CountTable]) -> Finding:
+    """That no table skips zeros, with how many empty cells without noise would have been seen."""
+    tested = [(t.name, _zeros_found(t), len(t)) for t in noisy if t.threshold is None]
+    said = "; ".join(
+        f"{most:,} of {cells:,} in {name!r}" for name, most, cells in tested[:4] if most <= cells
+    )
+    power = (
+        f"Empty cells that got no noise would have been found for certain from this many on: {said}."
+        if said
+        else "This is what the tables declare: their counts are too few or too far from 0 to test it."
+    )
+    return Finding(
+        CHECK, "clear", "No table skips zeros", "Empty cells get noise like all others: no published count proves "
+        "that somebody was there, and the noise needs no δ.", power=power,
+    )  # fmt: skip
+
+
+def _zeros_found(table: CountTable) -> int:
+    """The least number of exact zeros that contradicts the declared noise."""
+    assert table.noise is not None
+    return int(binom.isf(RISK, len(table), float(table.noise.pmf(0)))) + 1 if table.noise.whole else 1
 
 
 def forced(tables: Sequence[CountTable], group: int = 1) -> float | None:
@@ -150,16 +209,16 @@ _HOW = (
 _CURE = "Add noise to counts of zero as to all others (suppression then costs nothing), or declare the δ that skipping them costs."
 
 
-def _thresholds(table: CountTable) -> list[Finding]:
+def _thresholds(table: CountTable, *, silent: bool) -> list[Finding]:
     """A threshold that the counts give away and nothing declares, and counts that a declared one should have hidden."""
     if table.threshold is None:
-        found = find_threshold(table)
+        found = find_threshold(table) if silent else None
         if found is None:
             return []
         return [
             Finding(
                 CHECK, "weakness", f"{table.name!r} shows no counts below {found.least:g}, and declares no threshold",
-                f"The smallest count is {found.least:g} (it occurs {found.at} times); {found.near} counts are below twice "
+                f"The smallest count is {found.least:g} (it occurs {times(found.at)}); {found.near} counts are below twice "
                 f"that, and none is smaller. The probability of this by chance is {_small(found.chance)}.",
                 "A missing count is known to be small.", "Publish the threshold.",
                 {"threshold": found.least, "at_threshold": found.at, "near": found.near},
@@ -171,12 +230,25 @@ def _thresholds(table: CountTable) -> list[Finding]:
         return []
     return [
         Finding(
-            CHECK, "contradicts", f"{len(wrong)} counts of {table.name!r} are below its threshold",
+            CHECK, "contradicts", f"{_counts(len(wrong))} in {table.name!r} below its threshold",
             f"The threshold is {table.threshold:g}; {table.label(int(wrong[0]))} is {counts[wrong[0]]:g}.",
             "Small counts are shown although they are said to be hidden.", "Suppress them, or declare the threshold that was used.",
             {"below": len(wrong), "threshold": float(table.threshold)},
         )
     ]  # fmt: skip
+
+
+def _counts(number: int) -> str:
+    return "One count is shown" if number == 1 else f"{number:,} counts are shown"
+
+
+def times(number: int) -> str:
+    """How often, in words.
+
+    >>> times(1), times(3)
+    ('once', '3 times')
+    """
+    return "once" if number == 1 else f"{number:,} times"
 
 
 def _small(chance: float) -> str:

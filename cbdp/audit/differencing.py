@@ -9,6 +9,9 @@ plus noise. Hidden cells that are in the same relations can only be found togeth
 - Among all such λ the one with the least variance λᵀ (C_o V C_oᵀ) λ is found by one factorisation. The estimate is
   −λᵀ C_o y_o, and it is certified: C_hᵀ λ = e is checked for every one.
 - Its error is a weighted sum of the declared noises, whose exact law (`cbdp.audit.laws`) gives the interval.
+
+Counts of tables that declare no noise are taken for exact (`cbdp.audit.undeclared`). Exact and rounded counts bound each other
+besides, and what that leaves open of each hidden count is found by linear programming (`cbdp.audit.bounds`).
 """
 
 from __future__ import annotations
@@ -20,11 +23,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.audit.finding import Finding
+from cbdp.audit.bounds import Left, left_open
+from cbdp.audit.finding import Figure, Finding
 from cbdp.audit.laws import Term, sum_law, terms_of
 from cbdp.audit.relations import EXACT, System, assemble, components
 from cbdp.audit.tables import CountTable, PublishedTables
 from cbdp.audit.unbiased import estimates
+from cbdp.audit.undeclared import taken
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,6 +38,8 @@ CHECK = "differencing"
 CONFIDENCE = 0.95
 RISK = 1e-6
 TELLING = 2 / 3  # a narrow interval is at most this part of what suppression alone leaves open
+FEW = 5  # solved programs below which they stand for nothing
+CLOSE = 0.2  # where that is everything: of the count itself, a tenth to either side
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class Pinned:
     before: float  # the largest value of one such cell that suppression alone leaves open
     surely: float  # a lower bound beyond doubt: above 0, somebody was there
     noises: tuple[Term, ...] = field(default=(), repr=False)  # of the error: noise, weight, how many
+    solved: bool = True  # without noise: no bound is closer
 
     @property
     def single(self) -> bool:
@@ -57,68 +65,163 @@ class Pinned:
         return len(self.cells) == 1
 
     @property
+    def exactly(self) -> bool:
+        """Whether it is known to the last digit."""
+        return self.single and not self.deviation and self.high - self.low < 0.5
+
+    @property
     def telling(self) -> bool:
         """Whether the tables together say more than the suppressed one alone.
 
-        One count: that somebody was there, or how many within two thirds of what was open. A sum of several: itself to
-        within what was open of one of them, if it is not much larger than that.
+        One count: that somebody was there, or how many within two thirds of what was open; where any count was open, how many
+        to within a tenth. A sum of several: itself to within what was open of one of them, if it is not much larger than that.
         """
         width = self.high - self.low
         if not self.terms:  # known without any published count
             return False
+        if (
+            not self.single and not self.deviation
+        ):  # of exact counts every such sum is known: what it says is in the single ones
+            return False
+        if math.isinf(self.before):
+            there = self.single and self.deviation > 0 and self.low > 0
+            return there or width <= CLOSE * self.high
         if self.single:
             return self.low > 0 or width <= TELLING * self.before
         return width <= self.before and self.high <= 2 * self.before
 
 
 def attack(published: PublishedTables, confidence: float = CONFIDENCE, *, listed: int = 5) -> list[Finding]:
-    """One finding for each table with hidden counts: how many are pinned down, and the worst of them."""
-    hiding = [t for t in published.tables if not t.shown.all() or not t.closed]
+    """One finding for each table with hidden counts that can be attacked: how many are told, and the worst of them."""
+    hiding = _hiding(published)
     if not hiding:
+        cells = sum(len(t) for t in published.tables)
         return [
             Finding(
                 CHECK, "clear", "No count is suppressed",
-                "All cells of all tables are published, so there is nothing to find by differences.",
+                f"All {cells:,} cells of {len(published.tables)} tables are published, so there is nothing to find by differences.",
+                power="A cell that is listed without its count would have been seen for certain.",
             )
         ]  # fmt: skip
-    found = pinned(published, confidence)
+    known = taken(published).published
+    left = bounded(known)
+    exact = {(p.table, p.rows) for p in left}
+    noisy = any(t.noise is not None and t.noise.scale for t in known.tables)
+    found = [p for p in pinned(known, confidence) if (p.table, p.rows) not in exact] if noisy else []
+    found += left
+    reached = _reached(known)
     return [
-        _finding(t, [p for p in found if p.table == t.name and p.telling], confidence, listed) for t in hiding
+        _finding(
+            t,
+            [p for p in found if p.table == t.name],
+            confidence,
+            listed,
+            private=published.epsilon is not None,
+        )
+        for t in hiding
+        if t.name in reached
     ]
 
 
-def _finding(table: CountTable, found: Sequence[Pinned], confidence: float, listed: int) -> Finding:
-    hidden = int((~table.shown).sum())
-    single = [p for p in found if p.single]
+def left_out(published: PublishedTables) -> list[str]:
+    """Tables with hidden counts that nothing can be subtracted from."""
+    reached = _reached(taken(published).published)
+    return [
+        f"{t.name!r} hides counts, and no other table with known noise adds up to it: differencing was not tried."
+        for t in _hiding(published)
+        if t.name not in reached
+    ]
+
+
+def _hiding(published: PublishedTables) -> list[CountTable]:
+    return [t for t in published.tables if not t.shown.all() or not t.closed]
+
+
+def _reached(published: PublishedTables) -> set[str]:
+    """Tables in a relation whose both sides can be used."""
+    used = {t.name for t in published.tables if t.noise is not None or not t.shown.any()}
+    ties = [(s.total, s.part) for s in published.relations] + [(p.first, p.second) for p in published.equal]
+    return {name for tie in ties if set(tie) <= used for name in tie}
+
+
+def _finding(
+    table: CountTable, every: Sequence[Pinned], confidence: float, listed: int, *, private: bool
+) -> Finding:
+    hidden, found = int((~table.shown).sum()), [p for p in every if p.telling]
     if not found:
         unlisted = "" if table.closed else ", nor those of its unlisted cells"
         return Finding(
-            CHECK, "clear", f"No hidden count of {table.name!r} is pinned down",
-            f"Differences of published counts do not give its {hidden} hidden counts{unlisted}.", figures={"hidden": hidden, "pinned": 0},
+            CHECK, "clear", f"No hidden count of {table.name!r} can be worked out",
+            f"Differences of published counts do not give its {_many(hidden, 'hidden count')}{unlisted}.",
+            figures={"hidden": hidden, "pinned": 0}, power=_power(every),
         )  # fmt: skip
-    sure = sum(p.surely > 0 for p in found)
-    worst = sorted(found, key=lambda p: (not p.single, p.surely <= 0, p.high - p.low))[:listed]
-    lines = "; ".join(
-        f"{_named(p)}: {min(p.estimate, p.high):.3g} ({100 * confidence:g} %: {p.low:.3g} to {p.high:.3g})"
-        for p in worst
-    )
-    figures: dict[str, float | int | str] = {
-        "hidden": hidden, "pinned": len(single), "groups": len(found) - len(single), "surely_present": sure,
-        "best_deviation": min(p.deviation for p in found),
+    single, exactly = [p for p in found if p.single], sum(p.exactly for p in found)
+    worst = sorted(found, key=lambda p: (not p.single, p.high - p.low, p.surely <= 0))[:listed]
+    figures: dict[str, Figure] = {
+        "hidden": hidden, "pinned": len(single), "groups": len(found) - len(single), "exactly": exactly,
+        "surely_present": (sure := sum(p.surely > 0 for p in found)), "best_deviation": min(p.deviation for p in found),
         "estimate": worst[0].estimate, "low": worst[0].low, "high": worst[0].high,
     }  # fmt: skip
     parts = [_many(len(single), "hidden count")] if single else []
     parts += (
         [_many(len(found) - len(single), "sum") + " of hidden counts"] if len(found) > len(single) else []
     )
-    are = "is" if len(found) == 1 else "are"
+    lines = "; ".join(_line(p, confidence) for p in worst)
     return Finding(
-        CHECK, "weakness", f"{' and '.join(parts)} of {table.name!r} {are} pinned down by other tables",
+        CHECK, "contradicts" if exactly and not private else "weakness",  # what ε protects may be told: it is noisy
+        f"{' and '.join(parts)} of {table.name!r} can be worked out from other tables" + (f", {exactly} exactly" if exactly else ""),
         f"The table hides {_many(hidden, 'count')}. Above 0 beyond doubt (a risk of 1e-6 for all together): {sure}. "
         f"The worst: {lines}.",
         "Subtract the published parts from a published total: what is left was suppressed.",
         "Publish tables that are sums of one table with noise, so that they agree and nothing is left to subtract.", figures,
     )  # fmt: skip
+
+
+def _line(p: Pinned, confidence: float) -> str:
+    if p.exactly:
+        return f"{_named(p)} is {p.low:.6g}"
+    if not p.deviation:
+        return f"{_named(p)} is {p.low:.6g} to {p.high:.6g}"
+    return f"{_named(p)}: {min(p.estimate, p.high):.3g} ({100 * confidence:g} %: {p.low:.3g} to {p.high:.3g})"
+
+
+def _power(every: Sequence[Pinned]) -> str:
+    """How much a hidden count would have had to be, or to be tied down, to be found."""
+    noisy = [p for p in every if p.deviation]
+    bounds = [p for p in every if not p.deviation and p.single]
+    if not noisy and not bounds:
+        return "Each hidden count occurs only together with others: no difference gives one, however much noise there is."
+    said = []
+    if noisy:
+        best = min(noisy, key=lambda p: p.deviation)
+        law = sum_law(best.noises)
+        from_on = law.half_width(1 - CONFIDENCE) + law.half_width(2 * (1 - CONFIDENCE))
+        said.append(
+            f"Of {_many(len(noisy), 'estimate')} the best has a standard deviation of {best.deviation:.3g}: a hidden count of "
+            f"{from_on:.3g} or more would have been told with a probability of {100 * CONFIDENCE:g} %."
+        )
+    if bounds:
+        least = min(bounds, key=lambda p: p.high - p.low)
+        said.append(
+            f"The least and the largest value were worked out for {_many(len(bounds), 'hidden count')}; the narrowest is "
+            f"{least.low:.6g} to {least.high:.6g}. {_sampled(bounds)}"
+        )
+    return " ".join(said)
+
+
+def _sampled(bounds: Sequence[Pinned]) -> str:
+    """What was solved for some stands for all: if many were told, some of them would have been among these."""
+    solved, every = sum(p.solved for p in bounds), len(bounds)
+    if solved == every:
+        return "A count that the tables determine would have been found for certain."
+    sure = "A count that exact tables determine outright would have been found for certain."
+    if solved < FEW:
+        return f"{sure} Programs over all tables were too large to solve, so narrower ends may be missed."
+    share = 1 - (1 - CONFIDENCE) ** (1 / solved)
+    return (
+        f"{sure} Programs over all tables were solved for {solved:,} of them, drawn at random: if one in {int(1 / share):,} were told, "
+        f"that would have been found with a probability of {100 * CONFIDENCE:g} %."
+    )
 
 
 def _many(number: int, what: str) -> str:
@@ -137,6 +240,24 @@ def pinned(published: PublishedTables, confidence: float = CONFIDENCE) -> list[P
     found = [e for part in components(system) for e in estimates(system, *part)]
     share = RISK / max(1, len(found))
     return [_pinned(published, system, *e, confidence, share) for e in found]
+
+
+def bounded(published: PublishedTables) -> list[Pinned]:
+    """Every hidden count that tables without noise bound, with the least and the largest value that they leave open."""
+    system, left = left_open(published)
+    return [_of_bounds(published, system, each) for each in left]
+
+
+def _of_bounds(published: PublishedTables, system: System, left: Left) -> Pinned:
+    cells = np.array([left.cell])
+    table, names = _names(published, system, cells)
+    owner = int(system.owner[left.cell])
+    before = system.tables[owner].most_hidden if owner >= 0 else math.inf
+    middle = (left.low + left.high) / 2
+    row = (int(system.row[left.cell]),)
+    return Pinned(
+        table, names, row, middle, left.low, left.high, 0.0, left.shown, before, left.low, solved=left.solved
+    )
 
 
 def _pinned(
@@ -181,8 +302,8 @@ def _before(published: PublishedTables, system: System, cells: Ints, confidence:
     most = 0.0
     for owner in np.unique(system.owner[cells]):
         table = system.tables[owner] if owner >= 0 else published[published.relations[-1 - owner].part]
-        if table.threshold is None:
-            return float("inf")
+        if table.threshold is None or table.complementary:
+            return math.inf
         noise = sum_law([(table.noise or EXACT, 1.0, 1)]).half_width(1 - confidence)
         most = max(most, table.threshold + noise)
     return most

@@ -24,6 +24,8 @@ def attack(release: Release) -> Iterator[Finding]:
             "clear",
             "Every interval contains its published count",
             f"{sum(len(i.low) for i in release.intervals.values()):,} intervals of {', '.join(release.intervals)}.",
+            power="An interval without its own count would have been found for certain; whether intervals are as wide as they should be was not "
+            "looked at.",
         )
 
 
@@ -62,7 +64,13 @@ def _public(release: Release) -> Iterator[Finding]:
             yield tampered("public counts", f"{name}: count number {row} is not the public one", text)
         elif not len(off):
             said = f"{sum(public):,} trips in {len(public):,} counts. Nothing was spent on them, and ε does not speak of them."
-            yield Finding("public counts", "clear", f"The public counts of {name} are met exactly", said)
+            yield Finding(
+                "public counts",
+                "clear",
+                f"The public counts of {name} are met exactly",
+                said,
+                power="A difference of one trip would have been found for certain.",
+            )
 
 
 def _intervals(release: Release) -> Iterator[Finding]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from cbdp.audit.finding import Figure, Finding, Verdict
 from cbdp.audit.result import Audit
+from cbdp.release.words import number
 from cbdp.report.markup import INTERNAL, Html, internal_banner, join, page, table, tag
-from cbdp.report.text import number
 
 SIGNS: dict[Verdict, tuple[str, str, str]] = {
     "contradicts": ("✕", "poor", "contradiction"),
@@ -27,7 +27,12 @@ SECTIONS: tuple[tuple[Verdict, str, str], ...] = (
 
 
 def build(audit: Audit) -> str:
-    """The page of an audit as HTML, which opens offline and asks nothing of any server."""
+    """The page of an audit as HTML, which opens offline and asks nothing of any server.
+
+    >>> found = Finding("order", "weakness", "Rows are in no order", "They follow neither keys nor counts.")
+    >>> "Rows are in no order" in build(Audit("tables of May", (found,)))
+    True
+    """
     title = f"Audit of {audit.subject}"
     sections = [
         (key, name, _articles(audit.of(verdict)))
@@ -116,5 +121,7 @@ def _figure(value: Figure) -> str:
 
 
 def _clear(findings: Sequence[Finding]) -> Html:
-    rows = [[f.title, f.evidence, f.check] for f in findings]
-    return table(["Finding", "What was seen", "Check"], rows, class_="cards")
+    rows = [[f.title, f"{f.evidence}\n{f.power}", f.check] for f in findings]
+    return table(
+        ["Finding", "What was looked at, and what would have been found", "Check"], rows, class_="cards"
+    )

@@ -30,6 +30,8 @@ from cbdp.release.stated import SEEDED, claim_of, number
 
 TOO_LITTLE = "Where noise is smaller than the claim needs, an attacker tells whether a rider is in the data with better odds than it allows."
 CORRECT = "State the ε that the noise buys, or draw noise of the scale that the claim needs and release anew."
+EXACT = "Worked out with fractions: a claim that is too small by any amount would have been found for certain, if the noise is what is stated."
+UNIT = "This is read off the claim; whether one person's trips are more than the unit covers cannot be seen in a release."
 NEAR = 1e-9
 SIGNS = {"epsilon": "ε", "rho": "ρ"}
 PRICED = 1e-6  # relative slack of a threshold, which is stated as a decimal
@@ -68,7 +70,9 @@ def _attack(manifest: Mapping[str, Any], claim: Claim, changes: Changes) -> list
         text = "Each scale is what one unit can change of its table, over its share of ε; laws and variances agree."
         if sign == "ρ":
             text = "Each scale is the Euclidean length of what one unit changes, over the root of twice its share of ρ; laws and variances agree."
-        findings.append(Finding("noise scales", "clear", f"Every noise scale is what its {sign} needs", text))
+        findings.append(
+            Finding("noise scales", "clear", f"Every noise scale is what its {sign} needs", text, power=EXACT)
+        )
     if not wrong_sums:
         findings.append(_adds_up(claim, sign))
     return [*findings, *_caveats(manifest, claim)]
@@ -90,6 +94,7 @@ def _adds_up(claim: Claim, sign: str) -> Finding:
         title,
         text,
         figures={claim.cost.currency: float(found), "epsilon": float(claim.cost.epsilon)},
+        power=EXACT,
     )
 
 
@@ -376,6 +381,6 @@ def _caveats(manifest: Mapping[str, Any], claim: Claim) -> Iterator[Finding]:
         )
     if isinstance(claim.unit, Trip):
         text = "A person with n trips is protected with n·ε only; the claim says so."
-        yield Finding("unit", "clear", "The unit of privacy is one trip", text)
+        yield Finding("unit", "clear", "The unit of privacy is one trip", text, power=UNIT)
     elif isinstance(claim.unit, Person):
-        yield Finding("unit", "clear", "The unit of privacy is one person", f"{claim.unit}.")
+        yield Finding("unit", "clear", "The unit of privacy is one person", f"{claim.unit}.", power=UNIT)

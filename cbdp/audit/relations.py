@@ -35,9 +35,9 @@ class System:
     noises: tuple[Law, ...]
 
 
-def assemble(published: PublishedTables) -> System:
-    """The relations among the cells of all tables; counts whose noise is not declared are left out."""
-    tables = tuple(t for t in published.tables if t.noise is not None or not t.shown.any())
+def assemble(published: PublishedTables, *, bounded: bool = False) -> System:
+    """The relations among the cells of all tables whose noise has a known law; or is bounded: by rounding, or by nothing at all."""
+    tables = tuple(t for t in published.tables if not t.shown.any() or _usable(t, bounded))
     made = _Builder(tables)
     for number, s in enumerate(published.relations):
         if s.total in made.start and s.part in made.start:
@@ -54,6 +54,10 @@ def assemble(published: PublishedTables) -> System:
         noise[here] = noises.index(t.noise or EXACT)
     owner, row = (np.concatenate([*part, np.zeros(0, np.int64)]) for part in (made.owner, made.row))
     return System(tables, made.matrix(), owner, row, shown, value, noise, noises)
+
+
+def _usable(table: CountTable, bounded: bool) -> bool:
+    return table.bounded if bounded else table.noise is not None and not table.rounding
 
 
 class _Builder:

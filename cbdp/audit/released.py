@@ -22,7 +22,15 @@ MEASURED = (
 
 
 def from_release(release: Release) -> PublishedTables:
-    """What a release of ours publishes: every feature's counts, and the noisy measurements where it has any."""
+    """What a release of ours publishes: every feature's counts, and the noisy measurements where it has any.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> release = cbdp.ConstraintBased(features, epsilon=1).simulate(trips, seed=0)
+    >>> [table.name for table in from_release(release).tables][:3]
+    ['total', 'time', 'singleton']
+    """
     features = release.features
     names = list(release.tables) or [n for n in features.features if features.size(n) <= LISTED]
     tables = [_published(release, name) for name in names]
@@ -80,6 +88,7 @@ def _measured(tree: FeatureDag, m: Measurement) -> CountTable:
         universe=tree.size(m.feature),
         closed=m.elements is None,
         canonical=True,
+        may_be_exact=False,
     )
 
 

@@ -17,6 +17,11 @@ class Audit:
 
     A check that was made and found nothing is a finding with the verdict `clear`. A check that could not be made is no finding:
     `left_out` says what was not looked at, and why.
+
+    >>> found = Finding("order", "weakness", "Rows are in no order", "They follow neither keys nor counts.")
+    >>> audit = Audit("tables of May", (found,))
+    >>> audit.verdict, len(audit.of("clear"))
+    ('weakness', 0)
     """
 
     subject: str

@@ -7,16 +7,16 @@ and the sum of its parts by as many noises as there are counts. Their exact laws
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
 from cbdp.audit.finding import Finding
-from cbdp.audit.laws import SumLaw
+from cbdp.audit.laws import ALMOST_NORMAL, SumLaw, log_almost_normal
 from cbdp.audit.tables import CountTable, PublishedTables, Sum
 from cbdp.privacy.laws import Law, law_of
 
@@ -41,6 +41,7 @@ class Residuals:
     other: Law
     others: Ints = field(repr=False)
     declared: bool
+    tables: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.value)
@@ -50,7 +51,22 @@ class Residuals:
         one, other = self.one.times(times), self.other.times(times)
         if self.one == self.other:
             return SumLaw(((one, 1.0, many + 1),))
-        return SumLaw(((one, 1.0, 1), (other, 1.0, many)))
+        both = ((one, 1.0, 1), (other, 1.0, many))
+        return SumLaw(tuple(term for term in both if term[0].scale))
+
+    @property
+    def noisy(self) -> Law:
+        """The noise whose scale is told: the first, unless its counts are exact."""
+        return self.one if self.one.scale else self.other
+
+    def spread(self, times: float) -> tuple[Floats, Floats]:
+        """Standard deviation and excess kurtosis of each difference when all scales are so many times what they are."""
+        one, other = self.one.times(times), self.other.times(times)
+        others = self.others.astype(np.float64)
+        variance: Floats = np.asarray(one.variance() + others * other.variance())
+        first = one.variance() ** 2 * one.excess_kurtosis
+        fourth: Floats = np.asarray(first + others * (other.variance() ** 2 * other.excess_kurtosis))
+        return np.sqrt(variance), fourth / variance**2
 
     def groups(self) -> list[tuple[int, Floats]]:
         """The differences, apart by how many noises are in them."""
@@ -71,20 +87,27 @@ class Fit:
 
 
 def attack(published: PublishedTables, *, risk: float = RISK) -> list[Finding]:
-    """What the differences of counts with equal truth say about the noise, beside what is declared."""
-    groups = [g for g in residuals(published) if len(g) >= FEWEST]
-    if not groups:
-        return [
-            Finding(
-                CHECK, "clear", "Too few published counts are known to have the same truth",
-                f"Declared pairs, and totals with all their parts shown, give fewer than {FEWEST} differences that are noise "
-                "alone: its scale cannot be recovered.",
-            )
-        ]  # fmt: skip
-    return [_finding(g, fit(g, 1 - risk / len(groups)), fit(g, 0.95)) for g in groups]
+    """What the differences of counts with equal truth say about the noise, beside what is declared; nothing where there are too few."""
+    groups = _large(published)
+    share = risk / max(1, len(groups))
+    return [_finding(g, fits(g, (1 - share, 0.95)), share) for g in groups]
 
 
-def _finding(group: Residuals, wide: Fit, usual: Fit) -> Finding:
+def left_out(published: PublishedTables) -> list[str]:
+    """Why the size of the noise was not looked at, where it was not."""
+    if _large(published) or all(t.bounded for t in published.tables):
+        return []
+    return [
+        f"Fewer than {FEWEST} differences of published counts are noise alone (pairs, totals with all parts shown): its size was not checked."
+    ]
+
+
+def _large(published: PublishedTables) -> list[Residuals]:
+    return [g for g in residuals(published) if len(g) >= FEWEST]
+
+
+def _finding(group: Residuals, found: Sequence[Fit], risk: float) -> Finding:
+    wide, usual = found
     figures = {
         "scale": wide.scale,
         "low": usual.low,
@@ -107,13 +130,25 @@ def _finding(group: Residuals, wide: Fit, usual: Fit) -> Finding:
     if wide.low <= wide.declared <= wide.high:
         return Finding(
             CHECK, "clear", f"The noise of {group.what} is as declared", f"Declared: {wide.declared:.4g}. {told}",
-            figures=figures,
+            figures=figures, power=_power(usual, risk),
         )  # fmt: skip
     less = "less" if wide.declared > wide.high else "more"
     return Finding(
         CHECK, "contradicts", f"There is {less} noise in {group.what} than declared", f"Declared: {wide.declared:.4g}. {told}",
         how, "Draw the noise that is declared, for every count on its own; or declare the scale that was used.", figures,
     )  # fmt: skip
+
+
+def _power(usual: Fit, risk: float) -> str:
+    """The scales that would have been called wrong with 95 %: the estimate's own spread, as its interval shows it."""
+    if not usual.low:
+        return "There are too few differences to tell noise of the declared size from none."
+    spread = math.log(usual.high / usual.low) / (2 * float(norm.ppf(0.975)))
+    factor = math.exp(spread * float(norm.isf(risk / 2) + norm.ppf(0.95)))
+    return (
+        f"Noise of less than {1 / factor:.2g} times or more than {factor:.2g} times the declared scale would have been found "
+        "with a probability of 95 %."
+    )
 
 
 # The differences
@@ -131,7 +166,7 @@ def residuals(published: PublishedTables) -> list[Residuals]:
 def _noises(one: CountTable, other: CountTable) -> tuple[Law, Law, bool] | None:
     """The noises to fit: those declared, or a common one of scale 1 where nothing is."""
     if one.noise is not None and other.noise is not None:
-        return (one.noise, other.noise, True) if one.noise.scale and other.noise.scale else None
+        return (one.noise, other.noise, True) if one.noise.scale or other.noise.scale else None
     if one.noise is not None or other.noise is not None or one.derived or other.derived:
         return None
     shown = np.concatenate([one.counts[one.shown], other.counts[other.shown]])
@@ -142,7 +177,7 @@ def _noises(one: CountTable, other: CountTable) -> tuple[Law, Law, bool] | None:
 
 def _pairs(one: CountTable, rows: Ints, other: CountTable, others: Ints) -> Residuals | None:
     noises = _noises(one, other)
-    if noises is None:
+    if noises is None or one.rounding or other.rounding:
         return None
     both = one.shown[rows] & other.shown[others]
     first, second = one.counts[rows[both]], other.counts[others[both]]
@@ -151,7 +186,8 @@ def _pairs(one: CountTable, rows: Ints, other: CountTable, others: Ints) -> Resi
     if not noises[2] and not value.any():  # post-processed to agree: there is no noise to speak of
         return None
     what = f"{one.name!r}" if one is other else f"{one.name!r} and {other.name!r}"
-    return Residuals(what, value, noises[0], noises[1], np.ones(len(value), dtype=np.int64), noises[2])
+    once, names = np.ones(len(value), dtype=np.int64), (one.name, other.name)
+    return Residuals(what, value, noises[0], noises[1], once, noises[2], names)
 
 
 def _away(
@@ -172,7 +208,7 @@ def _away(
 def _sums(published: PublishedTables, relation: Sum) -> Residuals | None:
     total, part = published[relation.total], published[relation.part]
     noises = _noises(total, part)
-    if noises is None or not part.closed or not len(total):
+    if noises is None or total.rounding or part.rounding or not part.closed or not len(total):
         return None
     at = np.asarray(relation.rows)
     inside = at >= 0
@@ -185,7 +221,8 @@ def _sums(published: PublishedTables, relation: Sum) -> Residuals | None:
     if not noises[2] and not value.any():
         return None
     what = f"{total.name!r} against {part.name!r}"
-    return Residuals(what, value, noises[0], noises[1], many[use].astype(np.int64), noises[2])
+    many, names = many[use].astype(np.int64), (total.name, part.name)
+    return Residuals(what, value, noises[0], noises[1], many, noises[2], names)
 
 
 def _margin(table: CountTable, noise: Law) -> float:
@@ -197,18 +234,30 @@ def _margin(table: CountTable, noise: Law) -> float:
 
 def fit(group: Residuals, confidence: float = 0.95) -> Fit:
     """The likeliest scale and its interval: all scales are taken to be one multiple of those declared."""
+    return fits(group, (confidence,))[0]
+
+
+def fits(group: Residuals, confidences: Sequence[float]) -> list[Fit]:
+    """The likeliest scale with an interval of each confidence."""
     times = _likeliest(group)
-    low, high = (
-        _by_test(group, confidence, times) if len(group) < SMALL else _by_likelihood(group, confidence, times)
-    )
-    unit = float(group.one.scale)
+    interval = _by_test if len(group) < SMALL else _by_likelihood
+    unit, law = float(group.noisy.scale), group.noisy.name
     declared = unit if group.declared else None
-    return Fit(group.what, group.one.name, times * unit, low * unit, high * unit, len(group), declared)
+    ends = [interval(group, confidence, times) for confidence in confidences]
+    return [
+        Fit(group.what, law, times * unit, low * unit, high * unit, len(group), declared)
+        for low, high in ends
+    ]
 
 
 def log_likelihood(group: Residuals, times: float) -> float:
     """The log of the probability of all differences when scales are so many times what they are."""
-    return float(sum(group.law(k, times).log_mass(value).sum() for k, value in group.groups()))
+    deviation, excess = group.spread(times)
+    normal = excess < ALMOST_NORMAL
+    told = float(log_almost_normal(group.value[normal], deviation[normal], excess[normal]).sum())
+    for k in np.unique(group.others[~normal]):
+        told += float(group.law(int(k), times).log_mass(group.value[group.others == k]).sum())
+    return told
 
 
 def _rough(group: Residuals) -> float:
@@ -257,7 +306,7 @@ def absolute_tails(group: Residuals, times: float, seen: float) -> tuple[float, 
     deviation = math.sqrt(sum(n * law.variance for law, n in laws))
     mean = sum(n * law.deviation for law, n in laws)  # the mean of |D| is below its deviation
     scale = max(float(group.one.scale), float(group.other.scale)) * times
-    step = 1.0 if whole else deviation / 500
+    step = max(1.0, float(deviation // 500)) if whole else deviation / 500
     reach = max(seen, mean) + 8 * deviation + 45 * scale + 2 * step
     size = 2 ** math.ceil(math.log2(2 * reach / step + 2))
     product = np.ones(size // 2 + 1, dtype=np.complex128)

@@ -32,6 +32,7 @@ Floats = NDArray[np.float64]
 Remake = Callable[[], Release]  # makes the release again from what is published: its mechanism's `finish`
 
 CHECK = "estimate"
+MOVED = "One trip moved, added or taken away would have been found for certain."
 CLOSE = 1e-6  # of the largest count: by how much estimates of one program may differ
 
 
@@ -68,7 +69,9 @@ def _compared(release: Release, index: Ints, value: Ints, what: str) -> Finding:
     made, here = spread(every, index, value), spread(every, release.index, release.value)
     off = np.flatnonzero(made != here)
     if not len(off):
-        return Finding(CHECK, "clear", "The trips follow from the noisy answers", f"They are {what}.")
+        return Finding(
+            CHECK, "clear", "The trips follow from the noisy answers", f"They are {what}.", power=MOVED
+        )
     words = type_words(release.features, int(every[off[0]]))
     text = f"{words}: {here[off[0]]} published, {made[off[0]]} expected; {len(off):,} types differ."
     return tampered(CHECK, f"singleton: the count of {words} is not {what}", text, types=len(off))
@@ -91,7 +94,7 @@ def _estimates(release: Release, published: Estimate, again: Estimate) -> Iterat
         yield tampered(CHECK, f"{MANIFEST}: estimate/objective is not that of the program", text)
         return
     text = f"The program was solved again: {len(every):,} trip types above zero agree {_within(off)}."
-    yield Finding(CHECK, "clear", "The estimates follow from the noisy answers", text)
+    yield Finding(CHECK, "clear", "The estimates follow from the noisy answers", text, power=_power(bound))
 
 
 def _changed(release: Release, furthest: int, off: float, types: int) -> Finding:
@@ -118,6 +121,13 @@ def _trips(release: Release, estimate: Estimate) -> Iterator[Finding]:
         yield tampered(CHECK, "singleton: the trips of a cell are not its estimates rounded", text)
     else:
         yield _compared(release, *made, "the estimates, rounded to whole trips")
+
+
+def _power(bound: float) -> str:
+    return (
+        f"An estimate changed by more than {bound:.1g} trips would have been found for certain, and a noisy count wherever an estimate "
+        "depends on it."
+    )
 
 
 def _within(off: Floats) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,7 +25,12 @@ class CountTable:
 
     `noise` is the law that is declared; of scale 0, counts are exact. Counts below `threshold` are not shown: such a row,
     or one whose count is not a number, is a hidden cell. In a `closed` table every cell that can be non-zero has a row;
-    otherwise cells may be missing altogether. `shows_zeros` says that empty cells get noise like all others.
+    otherwise cells may be missing altogether. `shows_zeros` says that empty cells get noise like all others. `rounding` is how far
+    rounding may have moved a shown count; with `complementary` suppression larger counts are hidden too.
+
+    >>> table = CountTable("by stop", {"stop": ["A", "B", "C"]}, [41, 3, 91], threshold=5)
+    >>> table.shown.tolist()
+    [True, False, True]
     """
 
     name: str
@@ -39,6 +45,9 @@ class CountTable:
     derived: bool = (
         False  # made of other published figures, so differences of counts show no noise of its own
     )
+    rounding: float = 0.0
+    complementary: bool = False
+    may_be_exact: bool = True  # without a declared law; False for noisy answers whose law is not known
 
     def __post_init__(self) -> None:
         counts = np.asarray(self.counts, dtype=np.float64)
@@ -60,14 +69,29 @@ class CountTable:
     def __len__(self) -> int:
         return len(self.counts)
 
+    @property
+    def bounded(self) -> bool:
+        """Whether shown counts are exact, or off by no more than their rounding."""
+        return self.noise is not None and not self.noise.scale
+
+    @property
+    def most_hidden(self) -> float:
+        """The largest count that a hidden cell of a table without noise may have."""
+        if self.threshold is None or self.complementary:
+            return math.inf
+        return math.ceil(self.threshold) - 1 + self.rounding
+
     @cached_property
     def shown(self) -> NDArray[np.bool_]:
         """Which cells have a published count."""
         shown: NDArray[np.bool_] = np.isfinite(self.counts)
-        if self.threshold is not None or not self.shows_zeros:
+        noisy = self.noise is not None and self.noise.scale
+        blank = not noisy and not shown.all()  # what is hidden is left blank, so that a 0 is a count
+        if not blank and (self.threshold is not None or not self.shows_zeros):
             shown = shown & np.not_equal(self.counts, 0)
         if self.threshold is not None:  # which may have been applied before rounding
-            shown = shown & np.greater_equal(self.counts, self.threshold - 0.5)
+            enough = np.greater_equal(self.counts, self.threshold - 0.5)
+            shown = shown & (enough | np.equal(self.counts, 0) if blank else enough)
         return shown
 
     def label(self, row: int) -> str:
@@ -90,7 +114,11 @@ class CountTable:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Cells with equal truth: row `first_rows[i]` of one table counts the same people as `second_rows[i]` of another."""
+    """Cells with equal truth: row `first_rows[i]` of one table counts the same people as `second_rows[i]` of another.
+
+    >>> Pair("ferry", [0], "ferry", [1]).second_rows.tolist()
+    [1]
+    """
 
     first: str
     first_rows: Ints = field(repr=False)
@@ -114,6 +142,9 @@ class Sum:
     """One table adds up another: row i of `part` belongs to row `rows[i]` of `total` (−1: to none that is listed).
 
     `exact` says that the published figures themselves are claimed to add up, not only what is behind them.
+
+    >>> Sum("by line", "by stop", [0, 0, 1]).exact
+    False
     """
 
     total: str
@@ -127,6 +158,11 @@ class PublishedTables:
     """All that an attacker holds: tables, what the release claims, and which of its counts are related.
 
     Where no sums are declared, a table whose key columns are among those of another is taken for a sum of it.
+
+    >>> stops = CountTable("by stop", {"stop": ["A", "B"]}, [41, 91])
+    >>> total = CountTable("in all", {}, [132])
+    >>> [(s.total, s.part) for s in PublishedTables((stops, total)).relations]
+    [('in all', 'by stop')]
     """
 
     tables: tuple[CountTable, ...]

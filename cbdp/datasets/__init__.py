@@ -16,7 +16,13 @@ __all__ = ["Dataset", "OpalTaps", "Statistic", "ann_arbor", "ann_arbor_city", "o
 
 
 def ann_arbor_city(*given: Any, **options: Any) -> "City":
-    """The built-in city as a shuttle service sees it: see `cbdp.datasets.shuttle_city`."""
+    """The built-in city as a shuttle service sees it: see `cbdp.datasets.shuttle_city`.
+
+    >>> import cbdp
+    >>> city = cbdp.datasets.ann_arbor_city()
+    >>> len(city.zones), int(city.hub.sum())
+    (4, 8)
+    """
     from cbdp.datasets.shuttle_city import ann_arbor_city as made
 
     return made(*given, **options)

@@ -23,7 +23,12 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """How the quadratic program is set up and solved."""
+    """How the quadratic program is set up and solved.
+
+    >>> from cbdp.solvers import SOLVERS
+    >>> Program("size", SOLVERS.get("newton"), 1e-6).tolerance
+    1e-06
+    """
 
     weights: Weights
     solver: Solver
@@ -34,7 +39,12 @@ class Program:
 
 @dataclass(frozen=True)
 class Estimator(ABC):
-    """A way to estimate. Subclass it, set the class data, implement `estimate`."""
+    """A way to estimate. Subclass it, set the class data, implement `estimate`.
+
+    >>> from cbdp.estimate import ESTIMATORS
+    >>> [ESTIMATORS.get(name).expects for name in ("posterior", "projection")]
+    [True, False]
+    """
 
     name: ClassVar[str]
     about: ClassVar[str] = ""

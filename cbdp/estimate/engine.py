@@ -115,7 +115,11 @@ def _default(features: FeatureDag, measurements: Sequence[Measurement], weights:
 
 
 def check_prior(prior: Any, size: int) -> Floats:
-    """Public weights for every trip type: above 0 somewhere, never negative."""
+    """Public weights for every trip type: above 0 somewhere, never negative.
+
+    >>> check_prior([1, 0, 3], 3).tolist()
+    [1.0, 0.0, 3.0]
+    """
     try:
         given = np.asarray(prior, dtype=float)
     except (TypeError, ValueError):

@@ -23,7 +23,15 @@ LISTED = 2**28  # trip types up to which counts of all of them may be asked for 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A consistent, non-negative answer to every feature at once."""
+    """A consistent, non-negative answer to every feature at once.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> noisy = [cbdp.Measurement("singleton", [2, -1, 0, 4], 1), cbdp.Measurement("time", [3, 3], 1)]
+    >>> estimate = cbdp.post_process(features, noisy, estimator="projection")
+    >>> estimate.counts("time").round(2).tolist(), bool((estimate.counts("singleton") >= 0).all())
+    ([2.8, 3.33], True)
+    """
 
     features: FeatureDag = field(repr=False)
     solution: Solution

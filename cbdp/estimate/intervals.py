@@ -19,7 +19,7 @@ rounding. Each run shows by how much its answers miss the counts it was run on. 
 4. *Expected values.* An estimate by `estimator="posterior"` is drawn towards what is to be expected. So the published trips
    are smoother than the true ones, runs on them look better than they are, and no statistic of them tells by how much. Its
    intervals are made from measurements alone: they hold whatever the truth is, and take no runs of the estimator. Only where no
-   measurement adds up to a count the runs have to do. They hold the truth less often than they say (docs/ask.md).
+   measurement adds up to a count the runs have to do. They hold the truth less often than they say (docs/reference/ask.md).
 
 Ranks are those of exchangeable draws, with no assumption about their law: of n errors, the k-th smallest has k/(n + 1)
 below it. Ends are whole numbers that include at least the confidence, so intervals cover a little more than asked where
@@ -33,7 +33,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -43,7 +43,9 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.estimate.combined import Combination, Measured, combined
 from cbdp.features import SINGLETON
+from cbdp.features.elements import Elements
 from cbdp.features.grouping import Grouping
+from cbdp.features.showing import as_html, as_text, shown_rows
 from cbdp.progress import tell
 
 Ints = NDArray[np.int64]
@@ -60,10 +62,49 @@ MOST = 40_000  # errors looked at for one range: more say nothing new
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """The ends of a feature's intervals, both included: a whole number of trips for each element, in their order."""
+    """The ends of a feature's intervals, both included: a whole number of trips for each element, in their order.
+
+    >>> interval = Interval(np.array([2, 0]), np.array([9, 4]))
+    >>> (interval.high - interval.low).tolist()
+    [7, 4]
+    """
 
     low: Ints = field(repr=False)
     high: Ints = field(repr=False)
+    elements: Elements | None = field(
+        default=None, repr=False
+    )  # what each is the interval of, where it is known
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def at(self, *labels: Hashable, **named: Hashable) -> tuple[int, int]:
+        """Both ends for the count with these labels, in the order of the table's attributes or by name."""
+        if self.elements is None:
+            raise InputError("these intervals have no labels: take them from release.interval(...)")
+        place = self.elements.place(*labels, **named)
+        return int(self.low[place]), int(self.high[place])
+
+    @property
+    def labels(self) -> dict[str, list[Hashable]]:
+        """A column of labels for each attribute of the table: what each interval is of."""
+        return {} if self.elements is None else self.elements.columns()
+
+    def __repr__(self) -> str:
+        return as_text(*self._shown())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._shown())
+
+    def _shown(self) -> tuple[str, dict[str, Any], list[str], list[int | None]]:
+        rows = shown_rows(len(self))
+        here = np.array([row for row in rows if row is not None], dtype=np.int64)
+        names = {} if self.elements is None else self.elements.columns(here)
+        columns = {**names, "low": self.low[here], "high": self.high[here]}
+        places = iter(range(len(here)))
+        of = "" if self.elements is None else f"{self.elements.feature}: "
+        many = f"{of}{len(self):,} interval{'s' if len(self) != 1 else ''}"
+        return many, columns, ["low", "high"], [None if row is None else next(places) for row in rows]
 
 
 class ReleaseLike(Measured, Protocol):

@@ -47,6 +47,14 @@ def measure(
 
     In a universe of more than `DENSE` trip types (or with `sparse=True`) the answer to `singleton` is revealed on demand, from
     the top down, at the cost of the trips and not of the universe: its `measurement()` is what may be published.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> counts = cbdp.count(trips, features.universe)
+    >>> answers = cbdp.measure(counts, features, epsilon=1, budget="uniform")
+    >>> [(m.feature, str(m.epsilon)) for m in answers]
+    [('total', '1/3'), ('time', '1/3'), ('singleton', '1/3')]
     """
     if counts.universe.size != features.universe.size:
         raise InputError(f"the counts are of {counts.universe!r}, the features of {features.universe!r}")
@@ -75,7 +83,12 @@ def _amount(kind: type[Law], epsilon: Number | None, rho: Number | None) -> Numb
 
 
 def paid(law: Law, share: Fraction | None) -> dict[str, Any]:
-    """What a measurement cost, under the name of its currency."""
+    """What a measurement cost, under the name of its currency.
+
+    >>> from cbdp.privacy.laws import law_of
+    >>> paid(law_of("geometric", 2), Fraction(1, 2)), paid(law_of("gaussian", 2), Fraction(1, 8))
+    ({'epsilon': Fraction(1, 2)}, {'rho': Fraction(1, 8)})
+    """
     return {law.currency: share}
 
 
@@ -98,7 +111,14 @@ def _check_backend(backend: str, law: str, entropy: Entropy | None, large: bool)
 def noisy(
     name: str, truth: Ints, law: Law, share: Fraction, entropy: Entropy, backend: Backend = "cbdp"
 ) -> Measurement:
-    """One feature's counts with noise."""
+    """One feature's counts with noise.
+
+    >>> import cbdp
+    >>> from cbdp.privacy.laws import law_of
+    >>> answer = cbdp.measuring.noisy("time", np.array([3, 3]), law_of("geometric", 2), Fraction(1, 2), cbdp.measuring.SystemEntropy())
+    >>> answer.feature, answer.values.shape, answer.scale
+    ('time', (2,), 2)
+    """
     if backend == "opendp":
         from cbdp.measuring import opendp
 

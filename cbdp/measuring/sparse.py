@@ -3,7 +3,7 @@
 Each of the |U| noisy counts is *defined*, independent of the others, and revealed from the top down. A floor per cell says
 how far: the types whose noisy count exceeds it are known, with their counts; of the others it is known that they do not.
 Lowering a floor reveals the band in between. What is revealed has exactly the law it would have had if all |U| counts
-had been noised at the start and then read off: docs/universes.md has the proof. Left of the wall: what is private here
+had been noised at the start and then read off: docs/explanation/universes.md has the proof. Left of the wall: what is private here
 (which types have trips at all) is held in fields that nothing else reads.
 """
 

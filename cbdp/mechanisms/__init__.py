@@ -33,12 +33,32 @@ MECHANISMS: Parts[type[Mechanism]] = Parts(
 
 
 def of(release: Release) -> Mechanism:
-    """The mechanism that made a release, built again from its recipe."""
+    """The mechanism that made a release, built again from its recipe.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> release = cbdp.ConstraintBased(features, epsilon=1).simulate(trips, seed=0)
+    >>> cbdp.mechanisms.of(release) == cbdp.ConstraintBased(features, epsilon=1)
+    True
+    """
     return MECHANISMS.get(release.recipe.mechanism).from_recipe(release)
 
 
 def load(folder: str | Path, verify: bool = True) -> Release:
-    """A release as it was saved. `verify` checks the manifest against its schema, and all files against it."""
+    """A release as it was saved. `verify` checks the manifest against its schema, and all files against it.
+
+    >>> import tempfile
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> release = cbdp.Laplace(features, epsilon=1).release(trips)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = release.save(f"{folder}/out")
+    ...     again = cbdp.load(f"{folder}/out")
+    >>> bool((again.counts("time") == release.counts("time")).all())
+    True
+    """
     from dataclasses import replace
 
     release = load_folder(folder, verify)

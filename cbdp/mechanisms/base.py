@@ -37,10 +37,16 @@ STATED = ("features", "epsilon", "unit")  # what a manifest says elsewhere
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
-    """Everything about it is public; the random state is never a parameter of a release.
+    """A way to make a release from trips. All its settings are public; the random state is never one of them.
 
     Subclass it, set the class data, implement `answers`, `claim`, `measure` and `finish`; fields are settings. Once it is built,
     `epsilon` is a `Fraction` and `unit` a `Trip` or `Person`.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)
+    >>> isinstance(mechanism, cbdp.mechanisms.Mechanism), mechanism.epsilon, mechanism.unit
+    (True, Fraction(1, 1), Trip(neighbours='add-remove'))
     """
 
     name: ClassVar[str]
@@ -107,7 +113,7 @@ class Mechanism(ABC):
         return {}
 
     def remarks(self) -> Sequence[str]:
-        """What somebody should know who reads the expected errors."""
+        """What a reader of the expected errors should know."""
         return ()
 
     @property

@@ -49,14 +49,21 @@ class ConstraintBased(EitherLaw):
 
     Whole trips are those nearest to the estimate (`rounding="nearest"`), or, with the posterior, "few": each cell's trips are
     gathered on the types that are likely to be used. That names fewer types that nobody used and suits simulations of riders, but
-    single types are further from the truth. Counts of tables are their estimates rounded down or up either way.
+    single types are further from the truth. Either way, counts of tables are their estimates rounded down or up.
 
     A `target` says how much the error of each feature matters; ε is then split for it (`budget="optimal"`), from public facts
     alone: sizes, the unit, and about how many trips there are (`expected_trips`) and which share of the trip types is used
     (`expected_filled`), if known.
 
     Counts that are public already are given as `public`, like `{"total": 37714}` or whole tables by feature: they are met exactly
-    and spend nothing, for their features are not measured. They are no part of what ε protects.
+    and spend nothing, for their features are not measured. They are not part of what ε protects.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> release = cbdp.ConstraintBased(features, epsilon=1).release(trips)
+    >>> release.claim.cost.epsilon, list(release.features.features)
+    (Fraction(1, 1), ['total', 'time', 'singleton'])
     """
 
     name: ClassVar[str] = "constraint-based"

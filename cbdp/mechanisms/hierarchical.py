@@ -31,6 +31,13 @@ def nested(features: FeatureDag, levels: Sequence[str] | None = None) -> Feature
 
     The paper's H5 is time, then zones within time, then modes within zones: `nested(features)` of the preset `odmts`.
     Given to `ConstraintBased` it makes the flat-QP twins of the hierarchical mechanism (O5(a) and O5(b)).
+
+    >>> import cbdp
+    >>> from cbdp.mechanisms import nested
+    >>> universe = cbdp.Universe(stop=["A", "B"], time=["am", "pm"])
+    >>> crossing = cbdp.FeatureDag(universe, [cbdp.Feature("time", by=["time"]), cbdp.Feature("stop", by=["stop"])])
+    >>> list(nested(crossing, ["time", "stop"]).features)
+    ['total', 'time', 'stop', 'singleton']
     """
     chosen = [n for n in features.features if n not in (SINGLETON, TOTAL)] if levels is None else list(levels)
     by: list[str] = []
@@ -49,6 +56,13 @@ class Hierarchical(EitherLaw):
 
     The tree is `nested(features, levels)`. `root` says whether the total is measured (Hay and others leave it out);
     `prune` sets nodes that come out non-positive, and all below them, to zero.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> release = cbdp.Hierarchical(features, epsilon=1).release(trips)
+    >>> bool(release.counts("time").sum() == release.counts("total")[0])
+    True
     """
 
     name: ClassVar[str] = "hierarchical"

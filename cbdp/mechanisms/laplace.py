@@ -36,6 +36,13 @@ class Laplace(EitherLaw):
     """Noise on every type, clipped at zero. Most types are zero, so clipping invents trips.
 
     `law` is "rounded" (the paper's: continuous Laplace noise, rounded; sampled exactly), "geometric" or "gaussian".
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> release = cbdp.Laplace(features, epsilon=1).release(trips)
+    >>> bool((release.counts("time") >= 0).all())
+    True
     """
 
     name: ClassVar[str] = "laplace"
@@ -85,7 +92,7 @@ class Laplace(EitherLaw):
         return self.made(*whole, (m,))
 
     def _above_zero(self, counts: Counts, law: Law, entropy: Entropy) -> tuple[Ints, Ints]:
-        """The types whose noisy count is above 0, the only ones that are published: docs/universes.md."""
+        """The types whose noisy count is above 0, the only ones that are published: docs/explanation/universes.md."""
         size, sampler = self.features.universe.size, sampler_of(law)
         expected = size * float(law.survival(0))
         if expected > MOST:

@@ -35,6 +35,12 @@ class RunningTotals:
     `amount` is what all of it costs for what one unit does in one period: ρ with the law "gaussian", ε with "geometric". What
     a person does in several periods costs `price(window)`. Answers are measured when a period is over, from the counts of all periods
     so far; whoever has the answers can work the totals out again.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> year = cbdp.RunningTotals(features, "time", amount="1/2", periods=365)
+    >>> year.periods, round(float(year.price(1)), 6), round(float(year.price(7)), 1)
+    (365, 0.5, 18.1)
     """
 
     features: FeatureDag

@@ -20,6 +20,13 @@ class ThresholdLaplace(Suppressed):
 
     As published it skips zeros (`zeros="skipped"`), and is not ε-differentially private: a published count proves
     that somebody was there. With `zeros="perturbed"` suppression is mere post-processing, and it is.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> cbdp.ThresholdLaplace(features, epsilon=1).claim().holds
+    False
+    >>> cbdp.ThresholdLaplace(features, epsilon=1, zeros="perturbed").claim().holds
+    True
     """
 
     name: ClassVar[str] = "threshold-laplace"
@@ -54,4 +61,9 @@ class ThresholdLaplace(Suppressed):
         if self.zeros == "perturbed":
             return Claim(self.unit, cost)
         least = max(self.detection(name) for name in self.published_tables)
-        return Claim(self.unit, cost, False, f"zeros are not perturbed; any (ε, δ) needs δ ≥ {least:.2g}")
+        return Claim(
+            self.unit,
+            cost,
+            False,
+            f"counts of zero get no noise, so a count that shows tells that somebody was there; any (ε, δ) would need δ ≥ {least:.2g}",
+        )

@@ -1,7 +1,7 @@
 """What all releases together cost one person: statements that follow from the charges of a ledger alone.
 
 For every window of 1, 7, 30 and 365 consecutive service days, and for all days together, the worst case over all windows and all
-persons: pure ε (the sum), and (ε, δ) by zero-concentrated accounting. `cbdp.privacy.ledger.windows` has the rule, docs/series.md the
+persons: pure ε (the sum), and (ε, δ) by zero-concentrated accounting. `cbdp.privacy.ledger.windows` has the rule, docs/explanation/series.md the
 proof. The statement is about adding or removing what a person did. Telling two ways of travelling apart is two such steps.
 """
 

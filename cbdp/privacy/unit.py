@@ -16,7 +16,11 @@ PERIODS = ("day", "week", "month", RELEASE)
 
 @dataclass(frozen=True)
 class Trip:
-    """Whether one trip was made: neighbours differ by one trip added or removed, or by one replaced by another."""
+    """One trip is protected: neighbouring data sets differ by one trip added or removed, or by one replaced by another.
+
+    >>> Trip().sensitivity, Trip("replace").sensitivity
+    (1, 2)
+    """
 
     neighbours: str = "add-remove"
 
@@ -50,7 +54,7 @@ class Trip:
 
 @dataclass(frozen=True)
 class Person:
-    """What one person does in a period: whether they travelled in it at all, and if so, where and when.
+    """One person is protected: whether they travelled in a period at all and, if so, where and when.
 
     The period is the whole release, or a service day, a week (from Monday on) or a month: neighbours differ in all that one person does in
     one period. At most `max_trips` trips of each person in each period are counted, chosen at random by the engine. With `apart`, the

@@ -23,7 +23,12 @@ MONTHS = (
 
 @dataclass(frozen=True)
 class Dates:
-    """The first and the last day of a period."""
+    """The first and the last day of a period.
+
+    >>> import datetime as dt
+    >>> str(Dates(dt.date(2026, 3, 2), dt.date(2026, 3, 8)))
+    '2–8 March 2026'
+    """
 
     first: dt.date
     last: dt.date
@@ -66,7 +71,12 @@ def _months(first: dt.date, last: dt.date) -> str:
 
 @dataclass(frozen=True)
 class About:
-    """One line of text each, all optional; the period may also be given by its first and last day."""
+    """One line of text each, all optional; the period may also be given by its first and last day.
+
+    >>> about = About(title="Trips of a spring week", place="Ann Arbor", licence="CC BY 4.0")
+    >>> about.title, about.period
+    ('Trips of a spring week', None)
+    """
 
     title: str | None = None
     place: str | None = None

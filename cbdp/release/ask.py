@@ -247,7 +247,7 @@ def _of_table(
         raise InputError(
             f"the tables of this release were published one by one and do not add up: ask by one of them, without conditions ({listed})"
         )
-    counts, interval = release.counts(name), release.interval(name, confidence)
+    counts, interval = np.asarray(release.counts(name)), release.interval(name, confidence)
     return {
         **grouping.keys(),
         "count": counts,

@@ -34,7 +34,19 @@ from cbdp.solvers.solution import Solution
 
 
 def load(folder: str | Path, verify: bool = True) -> Release:
-    """A release as it was saved. `verify` checks the manifest against its schema, and all files against it."""
+    """A release as it was saved. `verify` checks the manifest against its schema, and all files against it.
+
+    >>> import tempfile
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> release = cbdp.Laplace(features, epsilon=1).release(trips)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = release.save(f"{folder}/out")
+    ...     again = cbdp.release.load(f"{folder}/out")
+    >>> again.mechanism
+    'laplace'
+    """
     place = Path(folder)
     manifest = read_manifest(place)
     if verify:

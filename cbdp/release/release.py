@@ -15,6 +15,7 @@ from cbdp.estimate.estimate import LISTED, Estimate
 from cbdp.estimate.intervals import Interval
 from cbdp.estimate.likely import Likely
 from cbdp.features import SINGLETON, FeatureDag
+from cbdp.features.elements import Elements
 from cbdp.features.places import Stops
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.measurement import Measurement
@@ -25,6 +26,8 @@ from cbdp.release.stated import simulated
 
 if TYPE_CHECKING:  # loaded when it is asked for
     from cbdp.release.ask import Columns
+    from cbdp.release.labelled import LabelledCounts, PublishedTable
+    from cbdp.release.plots import Plots
     from cbdp.release.saving import Saved
     from cbdp.release.where import Where
 
@@ -43,7 +46,16 @@ class Stored:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """Integer trips by type, and tables of counts. Holds published values only."""
+    """Whole trips by type, and tables of counts: published values only.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> release = cbdp.ConstraintBased(features, epsilon=1).simulate(trips, seed=0)
+    >>> counts = release.counts("time")
+    >>> bool(counts.sum() == release.counts("total")[0]), release.secure
+    (True, False)
+    """
 
     features: FeatureDag = field(repr=False)
     recipe: Recipe
@@ -73,6 +85,7 @@ class Release:
 
     @property
     def mechanism(self) -> str:
+        """The name of the mechanism that made it."""
         return self.recipe.mechanism
 
     @property
@@ -93,8 +106,25 @@ class Release:
         }
         return {**columns, "count": self.value}
 
-    def counts(self, feature: str) -> Ints:
-        """The published count of each of a feature's elements, in their order."""
+    def counts(self, feature: str) -> LabelledCounts:
+        """The published count of each of a feature's elements, in their order: an array that says what each count is of."""
+        from cbdp.release.labelled import LabelledCounts
+
+        return LabelledCounts(self._counted(feature), Elements(self.features, feature))
+
+    def table(self, feature: str) -> PublishedTable:
+        """A feature's counts with the labels of each and, where they are published, their intervals."""
+        from cbdp.release.labelled import PublishedTable
+        from cbdp.release.words import guarantee
+
+        counted = self._counted(feature)
+        interval = self.intervals.get(feature)
+        low, high = (None, None) if interval is None else (interval.low, interval.high)
+        return PublishedTable(
+            Elements(self.features, feature), counted, low, high, self.confidence, f"trips; {guarantee(self)}"
+        )
+
+    def _counted(self, feature: str) -> Ints:
         if feature in self.tables:
             return self.tables[feature]
         if feature == SINGLETON:
@@ -120,8 +150,8 @@ class Release:
         """Counts by any attributes, of any trip types, with confidence intervals: columns for any data frame; no privacy is spent.
 
         `where` holds conditions such as "time<10:00", ["origin=A,B", "day=saturday"] or `{("origin", "destination"): [("A", "B")]}`.
-        With `share_of`, some of the attributes in `by` (() for all trips that meet the conditions), the answer also tells which share
-        of the trips with the same values of those each group has.
+        With `share_of`, some of the attributes in `by` (() for all trips that meet the conditions), the answer also tells each group's
+        share of the trips with the same values of those attributes.
 
         The first question that no table answers takes some seconds, for the mechanism is run a dozen times. With `quick` intervals are made
         from the measurements alone: they hold as often, and are wider.
@@ -138,19 +168,20 @@ class Release:
     def interval(self, feature: str, confidence: float = 0.9) -> Interval:
         """The confidence interval of each of a feature's counts, in their order.
 
-        Those published are at hand. Others are simulated from the release (no privacy is spent), which takes the
-        mechanism that made it.
+        Published intervals are returned as they are. Others are simulated from the release by the mechanism that made it; no
+        privacy is spent.
         """
         if feature not in self.features:
             raise InputError(f"unknown feature {feature!r}: there are {', '.join(self.features.features)}")
         if feature in self.intervals and confidence == self.confidence:
-            return self.intervals[feature]
+            return replace(self.intervals[feature], elements=Elements(self.features, feature))
         if self.simulated is None:
             raise InputError(
                 f"the release has no intervals of {feature!r} at {confidence!r} ({self._published_intervals()}), and no "
                 "mechanism to make them with: use cbdp.mechanisms.of(release).intervals(release, confidence)"
             )
-        return self.simulated(self, confidence, features=[feature])[feature]
+        made = self.simulated(self, confidence, features=[feature])[feature]
+        return replace(made, elements=Elements(self.features, feature))
 
     def _published_intervals(self) -> str:
         if not self.intervals:
@@ -163,6 +194,24 @@ class Release:
             raise InputError("the mechanism that made the release is not known: intervals need it")
         made = self.simulated(self, confidence, **options)
         return replace(self, intervals=made, confidence=float(confidence))
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures of the release: `plot.day()`, `plot.flows()` and `plot.map()`, drawn with matplotlib."""
+        from cbdp.release.plots import Plots
+
+        return Plots(self)
+
+    def __repr__(self) -> str:
+        from cbdp.release.notebook import release_text
+
+        return release_text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from cbdp.release.notebook import release_html
+
+        return release_html(self)
 
     @property
     def manifest(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cbdp.errors import InputError
+from cbdp.release.documents import NAMES, documents
 from cbdp.release.layout import Layout, check
 from cbdp.release.layout import layout as laid_out
 from cbdp.release.manifest import describe
@@ -60,7 +61,7 @@ def save(
     work = target.with_name(f".{target.name}.{secrets.token_hex(8)}{PARTIAL}")
     try:
         work.mkdir()
-        written = _write_all(layout, extra, work)
+        written = _write_all(release, layout, extra, work)
         manifest = {**describe(release), **layout.sections, "files": written}
         if ledger is not None:
             manifest["ledger"] = dict(ledger)
@@ -94,22 +95,33 @@ def _check_new(target: Path) -> None:
 
 
 def _check_extra(extra: Mapping[str, str | bytes], layout: Layout) -> None:
-    taken = {sheet.path.partition("/")[0] for sheet in layout.sheets} | {MANIFEST}
+    own = {sheet.path.partition("/")[0] for sheet in layout.sheets} | {MANIFEST, *NAMES}
+    taken = {name.lower() for name in own}  # some file systems do not tell letters apart
     for name in extra:
-        if not name or name in taken or name != Path(name).name or name.startswith(".") or "\\" in name:
+        if (
+            not name
+            or name.lower() in taken
+            or name != Path(name).name
+            or name.startswith(".")
+            or "\\" in name
+        ):
             raise InputError(
                 f"{name!r} cannot be the name of a further file: choose a plain name that is not taken"
             )
 
 
-def _write_all(layout: Layout, extra: Mapping[str, str | bytes], work: Path) -> dict[str, Any]:
+def _write_all(
+    release: Release, layout: Layout, extra: Mapping[str, str | bytes], work: Path
+) -> dict[str, Any]:
+    """The data first, then what describes them."""
     written = {}
     for sheet in layout.sheets:
         path = work / sheet.path
         path.parent.mkdir(exist_ok=True)
         _write_parquet(path, iter(sheet.tables()))
         written[sheet.path] = fingerprint(path)
-    for name, content in extra.items():
+    spoken = documents(release, layout.sections, work, list(extra))
+    for name, content in (*spoken.items(), *extra.items()):
         _write(work / name, content.encode() if isinstance(content, str) else content)
         written[name] = fingerprint(work / name)
     return written

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
+from typing import Any
 
 from cbdp.features import Dimension, Universe
+from cbdp.release import about
 from cbdp.release.about import Dates
 from cbdp.release.release import Release
 
 DAY = "day"  # a dimension of this name holds dates or types of days
+WEEK = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+# types of days follow the week; what is none of these, such as a holiday, comes after them
+DAY_TYPES = ("weekday", "workday", "working day", *WEEK[:5], "weekend", *WEEK[5:])
+MONTHS = tuple(month.lower() for month in about.MONTHS)
 
 
 def days_in(dimension: Dimension) -> list[dt.date] | None:
@@ -29,20 +36,58 @@ def dates_of(universe: Universe) -> Dates | None:
 
 
 def period_of(release: Release) -> str | None:
-    """The period that the trips are from, in words: as the publisher says, or by the dates that were counted."""
+    """The period that the trips are from, in words: as the publisher says, by the dates that were counted, or by its series."""
     if release.about is not None and release.about.period is not None:
         return str(release.about.period)
-    dates = dates_of(release.features.universe)
+    dates = dates_of(release.features.universe) or _of_series(release)
     return None if dates is None else str(dates)
+
+
+def _of_series(release: Release) -> Dates | None:
+    """The days of a release that is one of a series."""
+    return None if release.series is None else Dates(release.series.first, release.series.last)
 
 
 def of_one_day(release: Release) -> bool:
     """Whether nothing says that the trips are from several days. Otherwise nobody may write of "the day"."""
     universe, about = release.features.universe, release.about
-    dates = dates_of(universe)
+    dates = dates_of(universe) or _of_series(release)
     if dates is not None and dates.first != dates.last:
         return False
     if DAY in universe.dimensions and len(universe.dimensions[DAY]) > 1:
         return False
     period = None if about is None else about.period
     return period is None or (isinstance(period, Dates) and period.first == period.last)
+
+
+def calendar_order(labels: Sequence[Any]) -> list[int] | None:
+    """The order of labels that are days or months, as a calendar has it; None where they are neither.
+
+    Names may be short ("Mon"), in any case of letters, and a few may be of other days, such as holidays: these come last.
+
+    >>> calendar_order(["saturday", "sunday", "weekday"]), calendar_order(["Fri", "Mon", "holiday"])
+    ([2, 0, 1], [1, 0, 2])
+    >>> calendar_order(["bus", "walk"]) is None
+    True
+    """
+    words = [str(label).strip().lower() for label in labels]
+    if words and all(_date(label) for label in labels):
+        return sorted(range(len(words)), key=lambda i: words[i])
+    for names in (DAY_TYPES, MONTHS):
+        place = {name: i for i, name in enumerate(names)} | {
+            name[:3]: i for i, name in enumerate(names) if name in (*WEEK, *MONTHS)
+        }
+        known = [place.get(word) for word in words]
+        if 2 * sum(k is not None for k in known) > len(words):
+            return sorted(range(len(words)), key=lambda i: (known[i] is None, known[i] or 0))
+    return None
+
+
+def _date(label: Any) -> bool:
+    """Whether a label is a day of the calendar."""
+    if isinstance(label, dt.date):
+        return True
+    try:
+        return isinstance(label, str) and "-" in label and dt.date.fromisoformat(label) is not None
+    except ValueError:
+        return False

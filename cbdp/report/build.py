@@ -8,17 +8,18 @@ from typing import Any
 
 from cbdp.features.places import Stops
 from cbdp.privacy.composition import amount_of
+from cbdp.release.published import Published, publish
 from cbdp.release.release import Release
+from cbdp.release.roles import Roles, roles
+from cbdp.release.words import price, title_of
 from cbdp.report.charts import Chart, charts
 from cbdp.report.consistency import fitting_together
 from cbdp.report.explore import Section, demand, explore
 from cbdp.report.glossary import glossary
-from cbdp.report.head import header, title_of
+from cbdp.report.head import header
 from cbdp.report.markup import Html, join, page, tag
-from cbdp.report.pictures import budget_picture, price
+from cbdp.report.pictures import budget_picture
 from cbdp.report.protection import protection
-from cbdp.report.published import Published, publish
-from cbdp.report.roles import Roles, roles
 from cbdp.report.verdicts import verdicts
 
 
@@ -27,6 +28,14 @@ def build(release: Release, *, places: Stops | None = None, manifest: Mapping[st
 
     `places` gives the stops' coordinates for the map, `manifest` what is folded at its end; a release that carries
     its own needs neither. The same release gives the same page to the byte.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> release = cbdp.ConstraintBased(features, epsilon=1).simulate(trips, seed=0)
+    >>> page = build(release)
+    >>> page.startswith("<!doctype html>")
+    True
     """
     published = publish(release, places, manifest)
     parts, data = roles(published.dag), charts(published)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -11,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import SINGLETON
-from cbdp.features.dimension import Dimension
-from cbdp.features.places import Stops
-from cbdp.release.when import of_one_day
-from cbdp.report.published import Grouped, Published
-from cbdp.report.roles import Roles, period_names, roles
+from cbdp.release.framing import Frame, frame
+from cbdp.release.published import Grouped, Published
+from cbdp.release.roles import Roles, period_names, roles
+from cbdp.release.stops import placed
+from cbdp.release.when import calendar_order, of_one_day
+from cbdp.report.nodes import Nodes
 from cbdp.report.support import supported
 from cbdp.report.trust import judge
 
@@ -30,7 +30,6 @@ FLOWS = 150  # of all periods together
 FLOWS_EACH = 60  # of each period
 FLOWS_ALL = 2_000  # of the periods together, as near as that comes
 TYPES = 200  # trip types listed
-STOPS = 1_500  # drawn on the map
 
 
 def charts(published: Published) -> Chart:
@@ -85,7 +84,9 @@ def demand(published: Published, parts: Roles) -> Chart | None:
     if split is None:
         return {**chart, "series": [{"label": "", **_ends(whole)}], "exact": whole.exact}
     apart = published.grouped(split, parts.time)
-    rows = [{"label": label, **_ends(apart, row)} for row, label in enumerate(published.labels(split))]
+    labels = published.labels(split)
+    order = _by_calendar(list(range(len(labels))), labels)
+    rows = [{"label": labels[row], **_ends(apart, row)} for row in order]
     return {**chart, "series": rows, "exact": apart.exact}
 
 
@@ -105,7 +106,8 @@ def matrix(published: Published, parts: Roles, time: str | None) -> Chart | None
         return None
     per_period = time if time not in pair else None
     whole = published.grouped(*pair)
-    rows, columns = _largest(whole.counts, same=kind != "other")
+    chosen = _largest(whole.counts, same=kind != "other")
+    rows, columns = (_by_calendar(c, published.labels(name)) for c, name in zip(chosen, pair, strict=True))
     periods = 0 if per_period is None else published.many(per_period)
     if (periods + 1) * len(rows) * len(columns) > CELLS:
         periods = 0
@@ -158,6 +160,12 @@ def _top(counts: Ints, most: int) -> list[int]:
     return sorted(np.argsort(-counts, kind="stable")[:most].tolist())
 
 
+def _by_calendar(chosen: list[int], labels: list[str]) -> list[int]:
+    """Days as a calendar has them; other labels in their own order."""
+    order = calendar_order([labels[c] for c in chosen])
+    return chosen if order is None else [chosen[place] for place in order]
+
+
 def _cells(grouped: Grouped, rows: list[int], columns: list[int], period: int | None = None) -> Chart:
     chosen = np.ix_(rows, columns) if period is None else np.ix_(rows, columns, [period])
     never = None if grouped.possible is None else ~grouped.possible[chosen]
@@ -175,10 +183,13 @@ def shares(published: Published, attribute: str, time: str | None) -> Chart:
     """Trips by one attribute, in all and by period where a table has both."""
     whole = published.grouped(attribute)
     most = int(np.argmax(whole.counts))
+    labels = published.labels(attribute)
+    ordered = calendar_order(labels)
     chart: Chart = {
         "name": attribute,
+        "order": ordered,  # of days as a calendar has them; None: the largest first
         "guess": not supported(published, (attribute,), most, int(whole.counts[most])),
-        "labels": published.labels(attribute),
+        "labels": labels,
         "exact": whole.exact,
         "exact_each": False,
         "bars": [_ends(whole)],
@@ -197,7 +208,7 @@ def flows(published: Published, parts: Roles, time: str | None) -> Chart | None:
     universe, release = published.dag.universe, published.release
     codes = dict(zip(universe.dimensions, universe.unrank_codes(release.index), strict=True))
     first, second = (universe.dimension(end) for end in parts.ends)
-    nodes = _Nodes(published.places, first, second, published, parts)
+    nodes = Nodes(published.places, first, second, published, parts)
     pair = codes[parts.ends[0]] * len(second) + codes[parts.ends[1]]
     listed = [_largest_pairs(pair, release.value, FLOWS)]
     each = FLOWS_EACH
@@ -219,7 +230,18 @@ def flows(published: Published, parts: Roles, time: str | None) -> Chart | None:
     }
     _with_intervals(chart, published, parts, listed[0], len(second))
     nodes.fill(codes, parts, release.value)
-    return {**chart, "stops": nodes.listed, "zones": nodes.zones(), "hidden": nodes.hidden}
+    stops = placed(published)
+    shown = frame(stops.lat, stops.lon, stops.trips)
+    parts_of_map = {"stops": nodes.listed, "zones": nodes.zones(shown), "hidden": nodes.hidden}
+    return {**chart, **parts_of_map, **_framed(shown)}
+
+
+def _framed(shown: Frame | None) -> Chart:
+    """The part of the map with the trips, and what lies far outside of it."""
+    if shown is None:
+        return {"frame": None, "outside": 0, "outside_share": 0}
+    corners = [round(c, 6) for c in (shown.south, shown.west, shown.north, shown.east)]
+    return {"frame": corners, "outside": shown.outside, "outside_share": shown.share}
 
 
 def _verdict(published: Published, parts: Roles) -> str:
@@ -255,86 +277,6 @@ def _with_intervals(
             element = published.dag.partition(name).element_of(codes)
             interval = published.intervals[name]
             chart |= {"low": _ints(interval.low[element]), "high": _ints(interval.high[element])}
-
-
-class _Nodes:
-    """Stops in the order they are first needed: label, name, latitude, longitude (None if unknown) and zone."""
-
-    def __init__(
-        self, places: Stops | None, first: Dimension, second: Dimension, published: Published, parts: Roles
-    ) -> None:
-        self._place: dict[Hashable, int] = {}
-        self._stops = places
-        self._where = {} if places is None else {stop: i for i, stop in enumerate(places.ids)}
-        self._texts = {str(stop): i for stop, i in self._where.items()}
-        self._values = (first.values, second.values)
-        self._zone: dict[Hashable, int] = {}
-        self._zones: list[str] = []
-        self.listed: list[list[Any]] = []
-        self.hidden = 0
-        self._find_zones(published, parts)
-
-    def _find_zones(self, published: Published, parts: Roles) -> None:
-        universe = published.dag.universe
-        if parts.zones is not None:
-            names: dict[str, int] = {}
-            for values, attribute in zip(self._values, parts.zones, strict=True):
-                a = universe.attribute(attribute)
-                for value, code in zip(values, a.codes.tolist(), strict=True):
-                    self._zone[value] = names.setdefault(str(a.labels[code]), len(names))
-            order = sorted(names)
-            place = {names[name]: i for i, name in enumerate(order)}
-            self._zone = {value: place[z] for value, z in self._zone.items()}
-            self._zones = order
-        elif self._stops is not None and self._stops.zone is not None:
-            self._zones = sorted(set(self._stops.zone))
-            place_of = {name: i for i, name in enumerate(self._zones)}
-            self._zone = {s: place_of[z] for s, z in zip(self._stops.ids, self._stops.zone, strict=True)}
-
-    def first(self, code: int) -> int:
-        return self._node(self._values[0][code])
-
-    def second(self, code: int) -> int:
-        return self._node(self._values[1][code])
-
-    def _node(self, value: Hashable) -> int:
-        if value not in self._place:
-            self._place[value] = len(self.listed)
-            name, lat, lon = self._at(value)
-            self.listed.append([str(value), name, lat, lon, self._zone.get(value, -1)])
-        return self._place[value]
-
-    def _at(self, value: Hashable) -> tuple[str, float | None, float | None]:
-        where = self._where.get(value, self._texts.get(str(value)))
-        if self._stops is None or where is None:
-            return str(value), None, None
-        lat, lon = float(self._stops.lat[where]), float(self._stops.lon[where])
-        name = self._stops.names[where]
-        return (name, None, None) if math.isnan(lat) else (name, round(lat, 6), round(lon, 6))
-
-    def fill(self, codes: Mapping[str, Ints], parts: Roles, value: Ints) -> None:
-        """The other stops for the map, those with the most trips first, as long as there is room."""
-        if self._stops is None or parts.ends is None:
-            return
-        seen: dict[Hashable, int] = {}
-        for values, end in zip(self._values, parts.ends, strict=True):
-            trips = np.bincount(codes[end], value, len(values)) if len(value) else np.zeros(len(values))
-            for stop, n in zip(values, trips.tolist(), strict=True):
-                seen[stop] = seen.get(stop, 0) + int(n)
-        for stop in sorted(seen, key=lambda s: -seen[s]):
-            if len(self.listed) < STOPS:
-                self._node(stop)
-        self.hidden = len(seen) - len(self._place)
-
-    def zones(self) -> list[list[Any]]:
-        """Each zone's name and the middle of its stops."""
-        points: dict[int, list[tuple[float, float]]] = {}
-        for stop, zone in self._zone.items():
-            _, lat, lon = self._at(stop)
-            if lat is not None and lon is not None:
-                points.setdefault(zone, []).append((lat, lon))
-        middle = {z: [round(float(np.mean(c)), 6) for c in zip(*p, strict=True)] for z, p in points.items()}
-        return [[name, *middle.get(z, [None, None])] for z, name in enumerate(self._zones)]
 
 
 def types(published: Published) -> Chart:

@@ -23,30 +23,45 @@ def question_of(unit: Unit) -> str:
     )
 
 
+def suspected(unit: Unit) -> str:
+    """What somebody may think has happened, as far as one unit goes: of a person whose days are protected, what they did on one day.
+
+    >>> suspected(Person("card", 4, per="day")), suspected(Person("card", 4))
+    ('a certain person travelled on a certain day', 'a certain person is in the data')
+    """
+    if not isinstance(unit, Person):
+        return "a certain trip was made"
+    if unit.per == RELEASE:
+        return "a certain person is in the data"
+    return f"a certain person travelled {'on' if unit.per == 'day' else 'in'} a certain {unit.per}"
+
+
 def concentrated(claim: Claim) -> Html:
     """The protection as a sentence, and as what a sceptic could learn at most."""
     epsilon, delta = claim.cost.epsilon, claim.cost.delta
     bound = join("e", tag("sup", in_words(epsilon)), f", which is {bounded(float(epsilon))}")
     said = tag(
-        "p", f"Whether {question_of(claim.unit)} changes the chance of any conclusion by at most a factor of ",
-        tag("strong", bound, id="factor"), f", and δ = {_small(float(delta))} on top.", class_="lead",
+        "p", f"In general: whether {question_of(claim.unit)} changes the chance of any conclusion by at most a factor of ",
+        tag("strong", bound, id="factor"), f", and δ = {_small(float(delta))} on top.",
     )  # fmt: skip
     means = (
-        "What δ means: the chance of a conclusion may exceed the factor by this much and no more. It is not a chance that somebody’s records are "
-        "laid open: with this noise the protection weakens little by little, and never fails at once."
+        "What δ means: the chance of a conclusion may be larger than the factor allows, by this much and no more. It is not a chance that somebody’s "
+        "trips become visible: with this noise the protection becomes weaker little by little; it never fails all at once."
     )
-    return join(said, tag("p", _example(claim)), tag("p", means, id="delta"), tag("p", _levels(claim)))
+    others = tag(
+        "details", tag("summary", "For reviewers: the same promise with other δ"), tag("p", _levels(claim))
+    )
+    return join(tag("p", _example(claim), class_="lead"), said, tag("p", means, id="delta"), others)
 
 
 def _example(claim: Claim) -> str:
     """By the tail of the privacy loss: it exceeds ε with a probability of at most exp(−(ε − ρ)²/4ρ) (Bun and Steinke 2016)."""
     epsilon, rho = float(claim.cost.epsilon), float(claim.cost.rho)
-    person = isinstance(claim.unit, Person)
     sure = 1 / (1 + math.exp(-min(epsilon, 700.0)))
     rare = math.exp(-((epsilon - rho) ** 2) / (4 * rho)) if epsilon > rho else 1.0
     return (
-        f"For example: if somebody thinks there is a 50 % chance that a certain {'person took part' if person else 'trip was made'}, "
-        f"this release can raise that to at most {at_most(sure)}, whatever else they know, except with a probability of at "
+        f"Suppose somebody thinks there is a 50 % chance that {suspected(claim.unit)}. "
+        f"This release can raise that to at most {at_most(sure)}, whatever else they know, except with a probability of at "
         f"most {_small(rare)}."
     )
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from cbdp.release.published import Published
+from cbdp.release.roles import Roles
 from cbdp.release.when import of_one_day
 from cbdp.report.charts import Chart
 from cbdp.report.markup import Html, join, tag
-from cbdp.report.published import Published
-from cbdp.report.roles import Roles
-from cbdp.report.text import confident
+from cbdp.report.text import confident, percent, spoken
 
 Section = tuple[str, str, Html]  # key, heading, content
 
@@ -39,8 +39,8 @@ def _intervals(published: Published, chart: Chart, bars: bool) -> str:
     marks, lines = ("Bars", "thin lines") if bars else ("Curves", "shaded bands")
     sure = confident(published)
     if chart["exact"]:
-        return f"{marks} show the published counts, {lines} the {sure} intervals of the true ones."
-    return f"{marks} show the published counts, {lines} ranges: the {sure} intervals of a more detailed table, added up."
+        return f"{marks} show the published counts. The {lines} are {sure} intervals: the true count lies inside with {sure} confidence."
+    return f"{marks} show the published counts. The {lines} are ranges: the {sure} intervals of a more detailed table, added up."
 
 
 def explore(parts: Roles, data: Chart) -> Section | None:
@@ -80,7 +80,7 @@ def _matrix(data: Chart) -> Html | None:
         if shown == every
         else f" Of {every[0]:,} rows and {every[1]:,} columns, the {shown[0]} and {shown[1]} with the most trips are shown."
     )
-    row, column = (chart[k].replace(".", " ") for k in ("row", "column"))
+    row, column = (spoken(chart[k]) for k in ("row", "column"))
     said = f"Rows: {row}. Columns: {column}. The stronger the colour, the more trips.{cut}"
     return tag(
         "article", tag("h3", names.get(chart["kind"], f"By {row} and {column}")),
@@ -96,12 +96,15 @@ def _map(data: Chart) -> Html | None:
     zones = [tag("option", zone[0], value=i) for i, zone in enumerate(flows["zones"]) if zone[1] is not None]
     many = [tag("option", n, value=n, selected=n == 20) for n in (10, 20, 50, 100)]
     both = data["matrix"] is not None and data["matrix"]["kind"] == "zones"
+    wide = [tag("option", "most trips" if flows["outside"] else "everything", value=-1)]
+    wide += [tag("option", "all stops", value=-2)] if flows["outside"] else []
     controls = [
         tag("label", "Flows between ", tag("select", _levels() if both else _levels()[1:], id="level")),
         tag("label", "Largest ", tag("select", many, id="many")),
-        tag("label", "Zoom to ", tag("select", tag("option", "everything", value=-1), zones, id="zoom")) if len(zones) > 1 else None,
+        tag("label", "Zoom to ", tag("select", wide, zones if len(zones) > 1 else None, id="zoom")) if len(zones) > 1 or len(wide) > 1 else None,
     ]  # fmt: skip
     hidden = f" The {flows['hidden']:,} stops with the fewest trips are not drawn." if flows["hidden"] else ""
+    hidden += _outside(flows)
     said = (
         "Dots are stops, coloured by zone. An arrow has the colour of the zone where it starts; the wider it is, the more trips "
         f"it stands for. Arrows curve to the right of their direction of travel. North is at the top.{hidden} "
@@ -113,6 +116,16 @@ def _map(data: Chart) -> Html | None:
     )  # fmt: skip
 
 
+def _outside(flows: Chart) -> str:
+    """Stops that the frame of the map leaves out."""
+    many = flows["outside"]
+    if not many:
+        return ""
+    stops = "1 stop lies" if many == 1 else f"{many:,} stops lie"
+    share = percent(flows["outside_share"])
+    return f" {stops} far from most trips, outside this map ({share} of all starts and ends of trips): zoom to all stops to see {'it' if many == 1 else 'them'}."
+
+
 def _levels() -> list[Html]:
     return [tag("option", level, value=level) for level in ("zones", "stops")]
 
@@ -120,7 +133,7 @@ def _levels() -> list[Html]:
 def _shares(data: Chart) -> list[Html]:
     return [
         tag(
-            "article", tag("h3", f"Shares by {share['name']}"),
+            "article", tag("h3", f"Shares by {spoken(share['name'])}"),
             _guessed(share),
             tag("p", tag("span", class_="ranges", id=f"ranges-share-{i}"), class_="note"),
             tag("div", class_="chart", id=f"chart-share-{i}"),
@@ -132,7 +145,7 @@ def _shares(data: Chart) -> list[Html]:
 def _guessed(share: Chart) -> Html | None:
     if not share["guess"]:
         return None
-    said = f"No measured table supports counts by {share['name']}: these are a guess from single trip types, and may be far off."
+    said = f"No table was measured that tells counts by {spoken(share['name'])}: these are a guess from single trip types, and may be far off."
     return tag("p", said, class_="note warning")
 
 

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from cbdp.privacy.accounting import in_words
-from cbdp.privacy.unit import RELEASE, Person, Unit
+from cbdp.release.published import Published
 from cbdp.release.release import Release
-from cbdp.release.when import period_of
+from cbdp.release.roles import Roles
+from cbdp.release.words import besides, bounded, protected, strength, title_of, what, where_and_when
 from cbdp.report.charts import Chart
 from cbdp.report.markup import Html, tag
-from cbdp.report.pictures import price
-from cbdp.report.published import Published
-from cbdp.report.roles import Roles, listed, period_names
 from cbdp.report.support import supported
-from cbdp.report.text import confident, percent, tables
+from cbdp.report.text import confident, percent, spoken, tables
 
 Tile = tuple[str, str, str]  # a heading, a number, and what it is
 
 IMPRINT = {"publisher": "Publisher", "licence": "Licence", "contact": "Contact", "timezone": "Time zone"}
-
-
-def title_of(release: Release, parts: Roles) -> str:
-    """The publisher's title, or what it is."""
-    if release.about is not None and release.about.title is not None:
-        return release.about.title
-    return "Published trips" if parts.ends else "Published counts"
 
 
 def header(published: Published, parts: Roles, data: Chart) -> Html:
@@ -33,7 +23,7 @@ def header(published: Published, parts: Roles, data: Chart) -> Html:
         tag("div", tag("span", head, class_="head"), tag("span", value, class_="value"), tag("span", about, class_="about"), class_="tile")
         for head, value, about in findings(published, data)
     ]  # fmt: skip
-    sentence = f"{_what(published, parts, data['total'])}. Published as {_how_many(published)}."
+    sentence = f"{what(published.release, parts)}. Published as {_how_many(published)}."
     return tag(
         "header",
         _simulation(published.release),
@@ -56,9 +46,8 @@ def _simulation(release: Release) -> Html | None:
 
 
 def _where_and_when(release: Release) -> Html | None:
-    place = None if release.about is None else release.about.place
-    known = [words for words in (place, period_of(release)) if words is not None]
-    return tag("p", " · ".join(known), class_="where") if known else None
+    known = where_and_when(release)
+    return None if known is None else tag("p", known, class_="where")
 
 
 def _imprint(release: Release) -> Html | None:
@@ -67,32 +56,6 @@ def _imprint(release: Release) -> Html | None:
         tag("div", tag("dt", name), tag("dd", said[key])) for key, name in IMPRINT.items() if key in said
     ]
     return tag("dl", lines, class_="imprint") if lines else None
-
-
-def _what(published: Published, parts: Roles, total: int) -> str:
-    """One sentence: how many trips, between what, over which time."""
-    universe = published.dag.universe
-    if parts.ends is not None:
-        ends = [len(universe.dimension(end)) for end in parts.ends]
-        between = (
-            f"between {ends[0]:,} stops" if ends[0] == ends[1] else f"from {ends[0]:,} to {ends[1]:,} stops"
-        )
-    else:
-        sizes = [f"{len(d):,} values of {n}" for n, d in universe.dimensions.items() if n != parts.time]
-        between = f"by {listed(sizes)}" if sizes else ""
-    when = f", {_span(published, parts)}" if parts.time is not None else ""
-    return f"{total:,} {'trip' if total == 1 else 'trips'} {between}{when}"
-
-
-def _span(published: Published, parts: Roles) -> str:
-    """The times that the trips are from."""
-    assert parts.time is not None
-    dimension = published.dag.universe.dimension(parts.time)
-    names = period_names(dimension)
-    if dimension.edges is None:
-        return f"in {len(names)} periods" if len(names) > 1 else f"in one period ({names[0]})"
-    first, last = names[0].split("–")[0], names[-1].split("–")[-1]
-    return f"{first}–{last} in {len(names)} periods" if len(names) > 1 else f"{first}–{last}"
 
 
 def _how_many(published: Published) -> str:
@@ -104,24 +67,14 @@ def _how_many(published: Published) -> str:
 
 def _strength(release: Release) -> Html:
     claim = release.promise
-    paid_in_rho = claim.cost.currency == "rho"
-    epsilon = in_words(claim.cost.epsilon) if paid_in_rho else price(claim.cost.epsilon)
-    value = f"ε = {epsilon}" if claim.holds else "none"
     about = "see below" if release.secure else "this is a simulation"
     if claim.holds:
-        sure = f", δ = {float(claim.cost.delta):.2g}" if claim.cost.delta else ", without exception"
-        sure += f" (ρ = {price(claim.cost.rho)})" if paid_in_rho else ""
-        about = f"for each {_protected(claim.unit)}{sure}"
+        sure = besides(claim) if claim.cost.delta else f", without exception{besides(claim)}"
+        about = f"for each {protected(claim.unit)}{sure}"
     return tag(
-        "div", tag("span", "Protection", class_="head"), tag("span", value, class_="value", id="epsilon"),
+        "div", tag("span", "Protection", class_="head"), tag("span", strength(claim), class_="value", id="epsilon"),
         tag("span", about, class_="about"), class_="tile",
     )  # fmt: skip
-
-
-def _protected(unit: Unit) -> str:
-    if not isinstance(unit, Person):
-        return "trip"
-    return "person" if unit.per == RELEASE else f"{unit.per} of a person"
 
 
 def findings(published: Published, data: Chart) -> list[Tile]:
@@ -142,15 +95,12 @@ def _trips(published: Published, data: Chart) -> Tile:
         said = "a guess: no measurement tells how many"
     elif whole.low is not None and whole.high is not None and whole.exact:
         said = f"{confident(published)} interval {int(whole.low):,}–{int(whole.high):,}"
-    return "Trips", f"{data['total']:,}", f"{said}{_bounded(published.release.claim.unit)}"
-
-
-def _bounded(unit: Unit) -> str:
-    """The caveat that belongs on a number of trips where not all trips of a person count."""
-    if not isinstance(unit, Person):
-        return ""
-    trips = "trip" if unit.max_trips == 1 else "trips"
-    return f"; counts at most {unit.max_trips} {trips} of each person{unit.period}"
+    only = bounded(published.release.claim.unit)
+    return (
+        "Trips",
+        f"{data['total']:,}",
+        f"{said}; {only}, so the true number may be higher" if only else said,
+    )
 
 
 def _busiest(published: Published, data: Chart) -> Tile | None:
@@ -189,7 +139,7 @@ def _most_common(published: Published, share: Chart) -> Tile | None:
     if not supported(published, (share["name"],), best, counts[best]):
         return None
     said = f"{percent(counts[best] / sum(counts))} of trips: {_ranged(bars, best, share['exact'], published)}"
-    return f"Most common {share['name']}", share["labels"][best], said
+    return f"Most common {spoken(share['name'])}", share["labels"][best], said
 
 
 def _ranged(bars: Chart, place: int, exact: bool, published: Published) -> str:

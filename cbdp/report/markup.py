@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -14,7 +15,9 @@ REPORT = "cbdp.report"
 INTERNAL = (
     "INTERNAL – reveals private data – do not publish"  # on top and at the end of whatever saw the real trips
 )
-TIP = "  /* tip.js */\n"  # where scripts have what they share: the tip at a mark
+INSIDE = re.compile(
+    r"^  /\* (\w+\.js) \*/\n", re.MULTILINE
+)  # where a script has another: its package's own, or the report's
 VOID = frozenset({"br", "input"})
 SHAPES = frozenset({"line", "rect", "circle", "path"})
 UNSAFE: dict[str, str | int | None] = {
@@ -88,7 +91,7 @@ def page(title: str, body: Html, data: Any, package: str = REPORT) -> str:
     The script is `package`'s own, and its style is added to the report's.
     """
     style = "".join(_file(p, "page.css") for p in dict.fromkeys((REPORT, package)))
-    script = _file(package, "page.js").replace(TIP, _file(REPORT, "tip.js"))
+    script = INSIDE.sub(lambda found: _beside(package, found[1]), _file(package, "page.js"))
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -107,6 +110,11 @@ def embedded(data: Any) -> str:
     """
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.translate(str.maketrans(UNSAFE))
+
+
+def _beside(package: str, name: str) -> str:
+    """A script that stands in another: of the package, or what all pages share."""
+    return _file(package if files(package).joinpath(name).is_file() else REPORT, name)
 
 
 def _file(package: str, name: str) -> str:

@@ -201,7 +201,7 @@
     picture.classList.add("picture");
     place.replaceChildren(picture);
     rove(marks, C);
-    at("ranges-matrix").textContent = ` Shown: ${data.periods[single]}.` + (!cells.low ? " No intervals were published for these numbers." : exact ? ` Point at a cell to see its ${sure} interval.` : " Point at a cell to see its range.");
+    at("ranges-matrix").textContent = ` Shown: ${data.periods[single]}.` + (!cells.low ? " No intervals were published for these numbers." : exact ? ` Point at a number to see its ${sure} interval.` : " Point at a number to see its range.");
   }
 
   // Flows, from zone to zone out of the matrix or from stop to stop.
@@ -224,10 +224,11 @@
     const place = at("chart-map");
     if (!place) return;
     const stops = data.flows.stops, zones = data.flows.zones, located = stops.filter((s) => s[2] !== null);
-    const { shrink, start } = spread(located.map((s) => [s[2], s[3]]));
+    const [south, west, north, east] = data.flows.frame, { shrink, start } = spread([[south, west], [north, east]]);
     const flat = (lat, lon) => [((((lon - start + 540) % 360) + 360) % 360 - 180) * shrink, -lat];
-    const shown = state.zoom < 0 ? located : located.filter((s) => s[4] === state.zoom);
-    const points = shown.map((s) => flat(s[2], s[3]));
+    const zoned = located.filter((s) => s[4] === state.zoom), near = zoned.filter((s) => s[2] >= south && s[2] <= north && (s[3] - west + 360) % 360 <= east - west);
+    const shown = state.zoom < 0 ? located : near.length ? near : zoned;
+    const points = state.zoom === -1 ? [flat(south, west), flat(north, east)] : shown.map((s) => flat(s[2], s[3]));
     const lows = [0, 1].map((k) => Math.min(...points.map((p) => p[k]))), highs = [0, 1].map((k) => Math.max(...points.map((p) => p[k])));
     const W = wide(place), pad = W < 500 ? 26 : 48, span = [0, 1].map((k) => Math.max(highs[k] - lows[k], 1e-4));
     const H = Math.round(Math.max(W * 0.5, Math.min(W < 500 ? W * 1.2 : W * 0.68, ((W - 2 * pad) * span[1]) / span[0] + 2 * pad)));
@@ -239,6 +240,7 @@
     const hue = (zone) => (zone < 0 ? 7 : zone % 8);
     const inside = (p) => p && p[0] >= 0 && p[0] <= W && p[1] >= 0 && p[1] <= H;
     const flows = flowsAt(level).map((f) => ({ ...f, a: end(f.from), b: end(f.to), hue: hue(level === "zones" ? zones.indexOf(zoneAt.get(f.from)) : stops[f.from][4]) })).filter((f) => inside(f.a) && inside(f.b)).slice(0, state.many);
+    const unsure = (f) => f.exact && f.low !== undefined && f.low !== null && f.low <= 0;
     const apart = (f) => Math.hypot(f.a[0] - f.b[0], f.a[1] - f.b[1]) >= 2;
     const most = Math.max(1, ...flows.map((f) => f.n)), widest = Math.max(1, ...flows.filter(apart).map((f) => f.n)), thick = level === "zones" ? (W < 500 ? 16 : 26) : W < 500 ? 7 : 11;
     const small = Math.max(1.5, (W < 500 ? 3.2 : 4.5) * Math.min(1, Math.sqrt(CROWD / shown.length))).toFixed(1);
@@ -250,7 +252,7 @@
       const words = `${call(f.from)} → ${call(f.to)}\n${trips(f.n)}` + between(f.low, f.high, f.exact);
       const same = !apart(f), size = Math.max(1.2, (f.n / (same ? most : widest)) * thick);
       const shape = same ? svg("circle", { cx: f.a[0], cy: f.a[1], r: level === "zones" ? Math.max(6, Math.sqrt(f.n / most) * thick * 1.9) : 5 + size, class: `inner c${f.hue} s${f.hue}` })
-        : svg("path", { d: arrow(f.a, f.b, size, level === "zones" ? (W < 500 ? 10 : 20) : 5), class: `flow c${f.hue}` });
+        : svg("path", { d: arrow(f.a, f.b, size, level === "zones" ? (W < 500 ? 10 : 20) : 5), class: `flow c${f.hue}${unsure(f) ? " unsure" : ""}` });
       shape.setAttribute("data-count", f.n);
       marks.push(mark(shape, words));
     }
@@ -264,8 +266,9 @@
     if (bar) parts.push(svg("path", { d: `M12,${H - 14}v5H${12 + bar / km}v-5`, class: "axis" }), text(`${bar} km`, 18 + bar / km, H - 8, { class: "muted" }));
     place.replaceChildren(draw(W, H, "Flows on the map", svg("rect", { width: W, height: H, rx: 10, class: "ground" }), ...parts));
     if (zones.length > 1 && zones.length <= 40) place.append(legend(zones.map((z) => z[0])));
-    const inner = marks.some((m) => m.classList.contains("inner")) ? " Circles are trips that end where they start, drawn to a scale of their own." : "";
-    at("said-map").textContent = `Shown: ${data.periods[state.period]}, ${flows.length} flows; the largest has ${trips(flows.length ? most : 0)}.${inner}` +
+    const inner = marks.some((m) => m.classList.contains("inner")) ? " Circles are trips that start and end in the same place; their size is not to the scale of the arrows." : "";
+    const pale = marks.some((m) => m.classList.contains("unsure")) ? " Pale arrows: the interval reaches zero, so noise alone could have made them." : "";
+    at("said-map").textContent = `Shown: ${data.periods[state.period]}, ${flows.length} flows; the largest has ${trips(flows.length ? most : 0)}.${inner}${pale}` +
       (level === "stops" && data.flows.verdict === "noise" ? " Most flows between single stops are noise: compare zones instead." : "");
     rove(marks, 1);
   }
@@ -288,7 +291,7 @@
       if (!place) return;
       const single = chart.bars.length > 1 ? state.period : 0, bars = chart.bars[single], exact = single ? chart.exact_each : chart.exact;
       const sum = bars.count.reduce((a, b) => a + b, 0), most = Math.max(1, ...bars.count, ...(bars.high || []));
-      const order = bars.count.map((_, i) => i).sort((a, b) => chart.bars[0].count[b] - chart.bars[0].count[a] || a - b);
+      const order = chart.order || bars.count.map((_, i) => i).sort((a, b) => chart.bars[0].count[b] - chart.bars[0].count[a] || a - b);
       const W = Math.min(wide(place), 760), line = 44, reach = (v) => (v / most) * (W - 14), parts = [], marks = [];
       order.forEach((i, row) => {
         const y = row * line, n = bars.count[i], share = sum ? percent(n / sum) : "–";
@@ -340,7 +343,7 @@
     const body = kept.slice(0, 300).map((row) => html("tr", null, ...row.map((v, c) => html("td", { class: c >= numeric ? "right" : null }, c >= numeric ? say(v) : v))));
     place.replaceChildren(html("thead", null, html("tr", null, ...head)), html("tbody", null, ...body));
     const what = data.flows ? `Shown: ${data.periods[data.flows.flows.length > 1 ? state.period : 0]}, ` : "";
-    const cut = data.flows && state.listed === "stops" ? ` The largest ${state.period ? data.flows.most_each : data.flows.most} at most.` : "";
+    const cut = data.flows && state.listed === "stops" ? ` At most the ${state.period ? data.flows.most_each : data.flows.most} largest are listed.` : "";
     const said = some ? ` Low and high are ${exact ? `the ends of ${sure} intervals` : "ranges: the intervals of a more detailed table, added up"}.` : "";
     at("said-table").textContent = `${what}${say(kept.length)} rows.${cut}${said}`;
   }

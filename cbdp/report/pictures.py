@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import FeatureDag
+from cbdp.release.words import price
 from cbdp.report.markup import Html, tag
 
 Ints = NDArray[np.int64]
@@ -104,19 +105,6 @@ def budget_picture(spends: Mapping[str, Fraction], whole: Fraction, sign: str = 
             )
         )
     return tag("ul", rows, class_="bars")
-
-
-def price(epsilon: Fraction) -> str:
-    """An ε to read: a decimal where it is one, a fraction where that is short.
-
-    >>> price(Fraction(1, 5)), price(Fraction(2)), price(Fraction(1, 3))
-    ('0.2', '2', '1/3 ≈ 0.3333')
-    """
-    decimal = f"{float(epsilon):.4g}"
-    if Fraction(decimal) == epsilon:
-        return decimal
-    short = f"{epsilon.numerator}/{epsilon.denominator}"
-    return f"{short} ≈ {decimal}" if len(short) <= 12 else f"≈ {decimal}"
 
 
 def scatter(published: Ints, true: Ints, name: str) -> Html:

@@ -9,12 +9,12 @@ from cbdp.privacy.accounting import epsilon_of
 from cbdp.privacy.laws.gaussian import Gaussian
 from cbdp.privacy.laws.geometric import Geometric
 from cbdp.privacy.unit import RELEASE, Person
-from cbdp.report.concentrated import concentrated, question_of
+from cbdp.release.published import Published
+from cbdp.release.roles import listed
+from cbdp.release.words import factor, price
+from cbdp.report.concentrated import concentrated, question_of, suspected
 from cbdp.report.markup import Html, join, tag
-from cbdp.report.pictures import price
-from cbdp.report.published import Published
-from cbdp.report.roles import listed
-from cbdp.report.text import at_most, bounded, factor, percent
+from cbdp.report.text import at_most, bounded, percent
 
 NOISE = {
     Geometric.name: "two-sided geometric (discrete Laplace) on whole numbers: P(z) ∝ exp(−|z|/scale)",
@@ -29,7 +29,7 @@ def protection(published: Published) -> Html:
         *((_odds(published), _unit(published)) if holds else (_nothing(published),)),
         tag("details", summary, tag("dl", _precisely(published), class_="facts"), open=True),
         tag("h3", "What was not protected"),
-        tag("p", "These inputs are public. They were fixed beforehand, and would be the same whatever trips were made:"),
+        tag("p", "These facts are public. They were fixed before any trip was counted, and would be the same whatever trips were made:"),
         tag("ul", _public_inputs(published)),
         _public_counts(published),
     )  # fmt: skip
@@ -49,27 +49,25 @@ def _odds(published: Published) -> Html:
     if claim.cost.currency == "rho":
         return concentrated(claim)
     epsilon, delta = float(claim.cost.epsilon), claim.cost.delta
-    person = isinstance(claim.unit, Person)
-    question = question_of(claim.unit)
+    sure = math.exp(min(epsilon, 700.0)) / (1 + math.exp(min(epsilon, 700.0)))
+    failing = f" This may fail with a probability of at most δ = {float(delta):.2g}." if delta else ""
+    example = tag(
+        "p", f"Suppose somebody thinks there is a 50 % chance that {suspected(claim.unit)}. This release can "
+        f"raise that to at most {at_most(sure)}, whatever else they know.{failing}", class_="lead",
+    )  # fmt: skip
     bound = join("e", tag("sup", price(claim.cost.epsilon)), f", which is {bounded(epsilon)}")
     said = tag(
-        "p", f"Whether {question} changes the odds of any conclusion by at most a factor of ",
-        tag("strong", bound, id="factor"), ".", class_="lead",
+        "p", f"In general: whether {question_of(claim.unit)} changes the odds of any conclusion by at most a factor of ",
+        tag("strong", bound, id="factor"), ".",
     )  # fmt: skip
-    sure = math.exp(min(epsilon, 700.0)) / (1 + math.exp(min(epsilon, 700.0)))
-    example = (
-        f"For example: if somebody thinks there is a 50 % chance that a certain {'person took part' if person else 'trip was made'}, "
-        f"this release can raise that to at most {at_most(sure)}, whatever else they know."
-    )
-    failing = f" This may fail with a probability of at most δ = {float(delta):.2g}." if delta else ""
-    return join(said, tag("p", example, failing))
+    return join(example, said)
 
 
 def _unit(published: Published) -> Html:
     """Who or what is protected, and what that means for people with many trips."""
     protects, epsilon = published.release.claim.unit, published.release.claim.cost.epsilon
     if isinstance(protects, Person):
-        return join(_person(protects), _missing(published))
+        return join(*_person(protects), _missing(published))
     words = "added or removed" if protects.neighbours == "add-remove" else "replaced by another"
     cost = published.release.claim.cost
     several = [f"{factor(float(k * epsilon))} for {k} trips" for k in (2, 5)]
@@ -77,11 +75,12 @@ def _unit(published: Published) -> Html:
         several = [f"{factor(float(epsilon_of(k * k * cost.rho, cost.delta)))} for {k} trips" for k in (2, 5)]
     return tag(
         "p", tag("strong", "The unit of protection is one trip"),
-        f" ({words}). A person who made several trips is protected less: the factor is {listed(several)}.",
+        f" ({words}): each single trip is protected, but not all trips of a person together. For a person who made several trips the factor is larger: "
+        f"{listed(several)}.",
     )  # fmt: skip
 
 
-def _person(unit: Person) -> Html:
+def _person(unit: Person) -> tuple[Html, Html]:
     whole = unit.per == RELEASE
     what = "one person" if whole else f"one {unit.per} of one person"
     together = (
@@ -97,9 +96,12 @@ def _person(unit: Person) -> Html:
     apart = "" if unit.apart is None else f", at most one in each {unit.apart}"
     return tag(
         "p", tag("strong", f"The unit of protection is {what}. "),
-        f"{together} are protected together.{habit} At most {unit.max_trips} trips of each person{unit.period} (told apart by the column "
-        f"“{unit.column}”) were counted, chosen at random{apart}; any others were left out before anything was measured. So the "
-        "true totals may be higher, and the intervals do not account for that.",
+        f"{together} are protected together.{habit}",
+    ), tag(
+        "p", tag("strong", "Not every trip is counted. "),
+        f"At most {unit.max_trips} trips of each person{unit.period} were counted, chosen at random{apart}; the others were left out before anything was "
+        f"measured (the column “{unit.column}” says who made a trip). So the true numbers of trips may be higher than all numbers on this page, and "
+        "the intervals do not include that.", id="not-counted",
     )  # fmt: skip
 
 
@@ -111,8 +113,8 @@ def _missing(published: Published) -> Html | None:
     if not isinstance(expected, int | float) or release.recipe.public or not 0 < total < expected:
         return None
     return tag(
-        "p", f"Before anything was counted, about {expected:,.0f} trips were expected; {total:,} are published. Trips left out by the bound may be "
-        f"up to {percent(1 - total / expected)} of all, if that expectation was right.",
+        "p", f"Before anything was counted, about {expected:,.0f} trips were expected; {total:,} are published. If that was right, the "
+        f"trips that were left out may be up to {percent(1 - total / expected)} of all.",
     )  # fmt: skip
 
 
@@ -157,13 +159,13 @@ def _public_inputs(published: Published) -> list[Html]:
         for n, a in universe.attributes.items()
         if n not in universe.dimensions
     ]
-    lines = [tag("li", tag("strong", "Dimensions: "), listed(dimensions), ".")]
+    lines = [tag("li", tag("strong", "What describes a trip: "), listed(dimensions), ".")]
     if extra:
-        lines.append(tag("li", tag("strong", "Attributes: "), listed(extra), "."))
+        lines.append(tag("li", tag("strong", "What follows from that: "), listed(extra), "."))
     if universe.zeros:
         tied = [" and ".join(of) for of, _ in universe.zeros]
         impossible = f"combinations of {listed(tied)} that were declared impossible."
-        lines.append(tag("li", tag("strong", "Structural zeros: "), impossible))
+        lines.append(tag("li", tag("strong", "Impossible trips (structural zeros): "), impossible))
     if published.places is not None:
         lines.append(tag("li", tag("strong", "Coordinates and names "), "of the stops."))
     settings = "which tables are counted, the budget, the noise, the method and its software."

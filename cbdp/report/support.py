@@ -18,8 +18,8 @@ from cbdp.estimate.public import exact_answers
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.features.coverage import tells
 from cbdp.privacy.measurement import CERTAIN, Measurement
+from cbdp.release.published import LISTED, Published
 from cbdp.release.release import Release
-from cbdp.report.published import LISTED, Published
 from cbdp.report.trust import GOOD
 from cbdp.solvers.problem import bincount
 

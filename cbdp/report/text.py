@@ -5,18 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from cbdp.report.published import Published
-
-
-def number(value: float) -> str:
-    """Whole numbers with separators, others with three digits.
-
-    >>> number(37709), number(2.71828), number(22026.47), number(1e9)
-    ('37,709', '2.72', '22,026', '1,000,000,000')
-    """
-    if value >= 1e15:
-        return f"{value:.2e}"
-    return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value:.3g}"
+from cbdp.release.published import Published
+from cbdp.release.words import HUGE, factor
 
 
 def percent(share: float) -> str:
@@ -40,23 +30,6 @@ def at_most(share: float) -> str:
     return f"{math.ceil(1000 * share - 1e-9) / 10:g} %"
 
 
-HUGE = 30  # an ε whose factor nobody can picture
-
-
-def factor(epsilon: float) -> str:
-    """e^ε, as far as it can be written, rounded up: it is the most that may be.
-
-    >>> factor(1), factor(0.1), factor(6)
-    ('2.8', '1.11', '404')
-    """
-    if epsilon > HUGE:
-        return "more than 10 million million"
-    value = math.exp(epsilon)
-    digits = 0 if value >= 100 else 1 if value > 1.99 else 2
-    up = math.ceil(value * 10**digits - 1e-9) / 10**digits
-    return number(up) if not digits else f"{up:.{digits}f}"
-
-
 def bounded(epsilon: float) -> str:
     """What e^ε is compared with."""
     return factor(epsilon) if epsilon > HUGE else f"less than {factor(epsilon)}"
@@ -70,3 +43,12 @@ def tables(published: Published) -> Sequence[str]:
     """The features that are published, coarse ones first."""
     named = published.release.tables
     return [n for n in published.dag.features if n in named or not named]
+
+
+def spoken(name: str) -> str:
+    """The name of an attribute as people say it.
+
+    >>> spoken("origin.zone")
+    'origin zone'
+    """
+    return name.replace(".", " ")

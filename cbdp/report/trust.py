@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import SINGLETON
+from cbdp.release.published import Published
 from cbdp.release.release import Release
-from cbdp.report.published import Published
+from cbdp.report.uses import use_of
 from cbdp.rounding import ROUNDINGS
 
 TRUST, CARE, NOISE, EMPTY = "trust", "use with care", "noise", "no verdict"
@@ -32,27 +33,22 @@ class Trust:
     measured: bool
     verdict: str
     public: bool = False  # its counts were public before, and are met exactly
+    quotable: int | None = (
+        None  # counts of so many trips or more are good to ± 20 %; 0: all are; None: none is
+    )
 
 
 def judge(published: Published, feature: str) -> Trust:
     """The verdict rests on the intervals where there are any, otherwise on the noise alone. Public counts are known."""
-    if feature in published.release.recipe.public:
-        size, above = published.dag.size(feature), published.release.counts(feature) > 0
+    size, release = published.dag.size(feature), published.release
+    if feature in release.recipe.public:
+        above = release.counts(feature) > 0
         sure, trips = float(above.mean()), 1.0 if above.any() else None
         return Trust(feature, size, None, None, 0.0, 0.0, sure, trips, False, TRUST, public=True)
-    law = published.law(feature)
+    law, interval = published.law(feature), published.intervals.get(feature)
     scale = None if law is None else float(law.scale)
     noise = None if law is None else law.half_width(published.confidence)
-    size = published.dag.size(feature)
-    interval = published.intervals.get(feature)
-    release = published.release
-    counts: NDArray[Any]
-    told: NDArray[Any]
-    if feature == SINGLETON and interval is None and feature not in release.tables:
-        counts = release.value  # the other trip types are zero, and there may be too many to list
-        told = _expected(release)
-    else:
-        counts = told = release.counts(feature)
+    counts, told = _counts(published, feature)
     if interval is not None:
         half, low = (interval.high - interval.low) / 2, interval.low
     elif noise is not None:
@@ -66,8 +62,39 @@ def judge(published: Published, feature: str) -> Trust:
     verdict = TRUST if relative <= GOOD else CARE if relative <= FAIR else NOISE
     sure = float(np.count_nonzero(low > 0)) / size
     share = float(counts[low > 0].sum() / counts.sum())
-    typical = float(np.median(half[some]))
-    return Trust(feature, size, scale, noise, typical, relative, sure, share, interval is None, verdict)
+    typical, quotable = float(np.median(half[some])), _quotable(half[some], told[some])
+    return Trust(
+        feature,
+        size,
+        scale,
+        noise,
+        typical,
+        relative,
+        sure,
+        share,
+        interval is None,
+        verdict,
+        False,
+        quotable,
+    )
+
+
+def _counts(published: Published, feature: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The published counts, and what is known of them; of trip types those that are named, where there may be too many to list."""
+    release = published.release
+    if feature == SINGLETON and feature not in published.intervals and feature not in release.tables:
+        return release.value, _expected(release)
+    counts = np.asarray(release.counts(feature))
+    return counts, counts
+
+
+def _quotable(half: NDArray[Any], counts: NDArray[Any]) -> int | None:
+    """The number of trips from which on every count is good."""
+    good = half <= GOOD * counts
+    if good.all():
+        return 0
+    above = counts[counts > counts[~good].max()]
+    return int(np.ceil(above.min())) if len(above) else None
 
 
 def _expected(release: Release) -> NDArray[Any]:
@@ -103,12 +130,21 @@ def in_words(trust: Trust, confidence: float) -> str:
     )
     basis = f"with {sure} confidence{', from the noise alone' if trust.measured else ''}"
     if trust.verdict == TRUST:
-        advice = (
-            "Read single numbers with that margin."
-            if trust.measured
-            else "Quote single numbers with their intervals."
-        )
-        return f"A typical count is within {off} of the truth ({basis}). {advice}"
-    if trust.verdict == CARE:
-        return f"A typical count may be off by up to {off} ({basis}). Compare sums or large counts, not single small ones."
-    return f"A typical count may be off by up to {off} ({basis}). Do not rely on single numbers; sums of many are useful."
+        return f"A typical count is within {off} of the truth ({basis})."
+    return f"A typical count may be off by up to {off} ({basis})."
+
+
+def advice(trust: Trust) -> str:
+    """What may be done with a table."""
+    if trust.public:
+        return "Use its counts like any public number."
+    if trust.relative is None:
+        return "Nothing can be said."
+    can = use_of(trust.relative).can
+    use = f"{can[0].upper()}{can[1:]}."
+    if trust.quotable is None or (trust.measured and trust.verdict == NOISE):
+        return f"{use} Do not quote single counts."
+    margin = "their margin" if trust.measured else "their intervals"
+    if not trust.quotable:
+        return f"{use} Quote counts with {margin}."
+    return f"{use} Quote counts of {trust.quotable:,} or more, with {margin}; add smaller ones up first."

@@ -18,7 +18,11 @@ BudgetName = str | Mapping[str, Any] | None  # how ε was split: by the name of 
 class Rounding(ABC):
     """A way from an estimate to whole trips. Subclass it, set the class data, implement `prepared`; fields are settings.
 
-    Whoever does not round by `round_trips` overrides `whole`, and `again` with it.
+    A part that does not round by `round_trips` overrides `whole`, and `again` with it.
+
+    >>> from cbdp.rounding import ROUNDINGS
+    >>> [isinstance(ROUNDINGS.get(name), Rounding) for name in ("nearest", "few")]
+    [True, True]
     """
 
     name: ClassVar[str]

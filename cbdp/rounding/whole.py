@@ -38,7 +38,11 @@ LARGEST = 2.0**62
 
 @dataclass(frozen=True, eq=False)
 class Rounded:
-    """Whole trips by type, and which features' counts are not the floor or ceiling of their real values."""
+    """Whole trips by type, and which features' counts are not the floor or ceiling of their real values.
+
+    >>> Rounded(np.array([0, 3]), np.array([2, 1])).violation
+    {}
+    """
 
     index: Ints = field(repr=False)  # trip types with at least one trip, ascending
     value: Ints = field(repr=False)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cbdp.transit.fleet import SearchSizer, Sizing, size_fleet
     from cbdp.transit.insertion import CheapestInsertion
     from cbdp.transit.modes import Itineraries, ModeRule
+    from cbdp.transit.placing import city_of_stops, city_on_earth
     from cbdp.transit.plan import Visit, replay, visits_of
     from cbdp.transit.simulator import Fleet, Operations, Service, figures, simulate
 
@@ -84,6 +85,8 @@ __getattr__, _ = lazily(
         "check_plugin": "cbdp.transit.conformance",
         "city_from_csv": "cbdp.transit.files",
         "city_from_gtfs": "cbdp.transit.files",
+        "city_of_stops": "cbdp.transit.placing",
+        "city_on_earth": "cbdp.transit.placing",
         "design_network": "cbdp.transit.design",
         "figures": "cbdp.transit.simulator",
         "legs_of": "cbdp.transit.demand",
@@ -142,6 +145,8 @@ __all__ = [
     "check_plugin",
     "city_from_csv",
     "city_from_gtfs",
+    "city_of_stops",
+    "city_on_earth",
     "design_network",
     "figures",
     "legs_of",

@@ -13,7 +13,14 @@ T = TypeVar("T")
 
 
 class PluginError(CbdpError):
-    """A plug-in crashed, hung or broke a rule: which rule and, where known, which shuttle and which second."""
+    """A plug-in crashed, hung or broke a rule: which rule and, where known, which shuttle and which second.
+
+    >>> try:
+    ...     raise PluginError("capacity", "9 riders in a shuttle for 8", shuttle=2, second=3600)
+    ... except PluginError as error:
+    ...     print(error.rule, error.shuttle)
+    capacity 2
+    """
 
     def __init__(
         self, rule: str, message: str, *, shuttle: int | None = None, second: int | None = None
@@ -71,7 +78,11 @@ def call(what: str, seconds: float, function: Callable[..., Any], *args: Any) ->
 
 
 def attempt(tasks: Mapping[str, Callable[[], T]]) -> dict[str, T | CbdpError]:
-    """Every task's result or its error: one bad plug-in does not stop the evaluation of the others."""
+    """Every task's result or its error: one bad plug-in does not stop the evaluation of the others.
+
+    >>> attempt({"one": lambda: 1})
+    {'one': 1}
+    """
     found: dict[str, T | CbdpError] = {}
     for name, task in tasks.items():
         try:

@@ -31,6 +31,9 @@ class Driving:
     16 km wide, wider than the real one, so 50 km/h between stops on its main roads takes as long as 35 km/h in the real city;
     these roads run straight to the centre, so ways are only a fifth longer than the straight line. Time lost at stops is
     counted by `Operations`.
+
+    >>> Driving(speed=30).detour
+    1.2
     """
 
     speed: float = 50.0
@@ -62,6 +65,11 @@ class Line:
 
     `run` holds the seconds between consecutive stops. A line that runs both ways returns along the same stops; buses leave
     both ends at the same times. `hours` are the seconds of the day between which trips may use the line.
+
+    >>> from cbdp.transit import make_city
+    >>> city = make_city(["A", "B", "C", "D"], [0, 1, 8, 9], [0, 0, 0, 0], ["west", "west", "east", "east"], ["A", "C"])
+    >>> city.with_lines([Line("1", (0, 2), headway=600, run=(900,))]).lines[0].headway
+    600
     """
 
     name: str
@@ -92,7 +100,13 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class City:
-    """Stops in the plane (km), travel times and ways of shuttles between them, the zone of each, hubs and bus lines."""
+    """Stops in the plane (km), travel times and ways of shuttles between them, the zone of each, hubs and bus lines.
+
+    >>> from cbdp.transit import make_city
+    >>> city = make_city(["A", "B", "C", "D"], [0, 1, 8, 9], [0, 0, 0, 0], ["west", "west", "east", "east"], ["A", "C"])
+    >>> len(city), city.zones, int(city.seconds[0, 1])
+    (4, ('west', 'east'), 87)
+    """
 
     names: tuple[str, ...]
     x: Floats = field(repr=False)
@@ -165,6 +179,10 @@ def make_city(
     """A city from columns: `zones` holds the zone of each stop, `hubs` names the hubs (or says of each stop whether it is one).
 
     Where the given travel time is longer than a way through other stops, that way is taken.
+
+    >>> city = make_city(["A", "B", "C", "D"], [0, 1, 8, 9], [0, 0, 0, 0], ["west", "west", "east", "east"], ["A", "C"])
+    >>> city.names, city.hub.tolist()
+    (('A', 'B', 'C', 'D'), [True, False, True, False])
     """
     listed = tuple(str(n) for n in names)
     px, py = (np.array(list(v), dtype=float) for v in (x, y))

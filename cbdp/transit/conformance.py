@@ -29,7 +29,11 @@ RULES = Operations(capacity=3, patience=1800)
 
 @dataclass(frozen=True)
 class Check:
-    """One check: what it was, whether it passed, and why not."""
+    """One check: what it was, whether it passed, and why not.
+
+    >>> Check("answers in time", passed=False, reason="no answer within 60 s").reason
+    'no answer within 60 s'
+    """
 
     name: str
     passed: bool
@@ -42,7 +46,12 @@ class Check:
 
 
 def check_plugin(kind: str, plugin: Any, *, seconds: float = 60.0) -> list[Check]:
-    """All checks of a plug-in of a kind ("designer", "sizer", "dispatcher" or "modes"), with `seconds` for each answer."""
+    """All checks of a plug-in of a kind ("designer", "sizer", "dispatcher" or "modes"), with `seconds` for each answer.
+
+    >>> from cbdp.transit import ModeRule
+    >>> all(check.passed for check in check_plugin("modes", ModeRule()))
+    True
+    """
     made: list[Check] = []
     for name, check in _checks(kind, plugins.get(kind, plugin), seconds):
         try:

@@ -25,7 +25,11 @@ MOST_PAIRS = 200_000_000
 
 @dataclass(frozen=True, eq=False)
 class Cover:
-    """The fewest shuttles of each zone, and the leg that follows each leg (−1: it is the shuttle's last)."""
+    """The fewest shuttles of each zone, and the leg that follows each leg (−1: it is the shuttle's last).
+
+    >>> Cover((2, 1), np.array([-1, 0, -1])).shuttles
+    (2, 1)
+    """
 
     shuttles: tuple[int, ...]
     follower: Ints = field(repr=False)
@@ -40,6 +44,14 @@ def path_cover(city: City, legs: Legs, release: Ints, operations: Operations, *,
 
     A shuttle may start anywhere. With a wait the answer is a lower bound, since a delayed leg is assumed to delay none of
     the following ones.
+
+    >>> import numpy as np
+    >>> from cbdp.transit import ModeRule, Operations, Trips, legs_of, make_city
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
+    >>> legs = legs_of(riders, ModeRule().choose(city))
+    >>> path_cover(city, legs, legs.release, Operations()).shuttles
+    (2,)
     """
     if len(release) != len(legs) or (release < 0).any():
         raise InputError("not every leg has a second of release: take them from a simulation")

@@ -26,7 +26,11 @@ SPREADS = ("random", "even")
 
 @dataclass(frozen=True, eq=False)
 class Trips:
-    """One row per rider, in order of departure: the stops of the city (by number) and the second of the day."""
+    """One row per rider, in order of departure: the stops of the city (by number) and the second of the day.
+
+    >>> Trips(np.array([0, 2]), np.array([1, 3]), np.array([60, 120]), (0, 3600)).hours
+    (0, 3600)
+    """
 
     origin: Ints = field(repr=False)
     destination: Ints = field(repr=False)
@@ -48,7 +52,14 @@ def spread(
 ) -> Trips:
     """Riders of counted trips: `value[i]` of the trip type `index[i]`.
 
-    `how` is "random" (see above) or "even": trip k = 0, 1, … of n trips of a type leaves at (2k + 1)/2n of its period.
+    `how` is "random" (a second of its period, drawn from the seed) or "even": trip k = 0, 1, … of n trips of a type leaves at (2k + 1)/2n of its period.
+
+    >>> from cbdp.transit import make_city
+    >>> city = make_city(["A", "B", "C", "D"], [0, 1, 8, 9], [0, 0, 0, 0], ["west", "west", "east", "east"], ["A", "C"])
+    >>> import cbdp
+    >>> universe = cbdp.Universe(origin=["A", "B"], destination=["C", "D"], time=cbdp.periods("06:00", "08:00", "60min"))
+    >>> spread(universe, np.array([0, 3]), np.array([2, 1]), city, how="even").second.tolist()
+    [22500, 24300, 27000]
     """
     types, counts = _whole_counts(universe, index, value)
     edges = period_edges(universe)
@@ -69,7 +80,16 @@ def spread(
 
 
 def trips_of_release(release: Any, city: City, *, seed: int = 0, how: str = "random") -> Trips:
-    """Riders of a release (anything with `features`, `index` and `value`), gathered as `fleet_counts` says."""
+    """Riders of a release (anything with `features`, `index` and `value`), gathered as `fleet_counts` says.
+
+    >>> from cbdp.transit import make_city
+    >>> city = make_city(["A", "B", "C", "D"], [0, 1, 8, 9], [0, 0, 0, 0], ["west", "west", "east", "east"], ["A", "C"])
+    >>> import cbdp
+    >>> universe = cbdp.Universe(origin=["A", "B"], destination=["C", "D"], time=cbdp.periods("06:00", "08:00", "60min"))
+    >>> release = cbdp.Laplace(cbdp.FeatureDag(universe, []), epsilon=1).simulate({"origin": ["A"], "destination": ["C"], "time": ["06:30"]}, seed=0)
+    >>> len(trips_of_release(release, city).second) == int(release.value.sum())
+    True
+    """
     return spread(release.features.universe, *fleet_counts(release), city, seed=seed, how=how)
 
 
@@ -138,6 +158,14 @@ class Legs:
 
     `release` is the second at which the leg can begin, −1 for a leg that waits for the leg before it, `follows`. The buses
     between the two are the row `path` of `timetable` (path × ride × (offset, headway, seconds); headway 0: no more rides).
+
+    >>> import numpy as np
+    >>> from cbdp.transit import ModeRule, Trips, legs_of, make_city
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
+    >>> legs = legs_of(riders, ModeRule().choose(city))
+    >>> legs.origin.tolist(), legs.destination.tolist(), legs.zone.tolist()
+    ([0, 2], [1, 0], [0, 0])
     """
 
     trip: Ints = field(repr=False)
@@ -163,7 +191,16 @@ class Legs:
 
 
 def legs_of(trips: Trips, modes: Itineraries) -> Legs:
-    """The shuttle legs of riders, in the riders' order; who walks or takes only buses has none."""
+    """The shuttle legs of riders, in the riders' order; riders who walk or take only buses have none.
+
+    >>> import numpy as np
+    >>> from cbdp.transit import ModeRule, Trips, legs_of, make_city
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
+    >>> legs = legs_of(riders, ModeRule().choose(city))
+    >>> legs.release.tolist()
+    [60, 120]
+    """
     at = (modes.slot(trips.second), trips.origin, trips.destination)
     access, egress, path = modes.access[at], modes.egress[at], modes.path[at]
     timetable = modes.timetable()

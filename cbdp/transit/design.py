@@ -28,7 +28,11 @@ Arc = tuple[int, int]  # hubs, by their place in the list of hubs
 
 @dataclass(frozen=True)
 class Costs:
-    """The prices that a design weighs, all in one currency; a rider's second costs `value_of_time` (an hour: 9)."""
+    """The prices that a design weighs, all in one currency; a rider's second costs `value_of_time` (an hour: 9).
+
+    >>> Costs(value_of_time=0.005) == Costs(), Costs().headway
+    (False, 600)
+    """
 
     value_of_time: float = 9 / 3600
     shuttle_km: float = 1.0
@@ -54,7 +58,11 @@ class Costs:
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """Trips by pair of stops."""
+    """Trips by pair of stops.
+
+    >>> Demand(np.array([0, 0]), np.array([1, 2]), np.array([30, 12])).trips.sum().item()
+    42
+    """
 
     origin: Ints
     destination: Ints
@@ -70,7 +78,11 @@ class Demand:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Open arcs (as stops), the cost of these and of all trips, and a lower bound of what any network costs."""
+    """Open arcs (as stops), the cost of these and of all trips, and a lower bound of what any network costs.
+
+    >>> Design(((0, 2), (2, 0)), cost=812.0, bound=812.0, status="optimal").arcs
+    ((0, 2), (2, 0))
+    """
 
     arcs: tuple[Arc, ...]
     cost: float
@@ -100,7 +112,11 @@ class Design:
 
 @dataclass(frozen=True)
 class PathDesigner:
-    """The built-in `NetworkDesigner`: the program over paths, solved by HiGHS."""
+    """The built-in `NetworkDesigner`: the program over paths, solved by HiGHS.
+
+    >>> PathDesigner(time_limit=10.0).time_limit
+    10.0
+    """
 
     name: ClassVar[str] = "path"
     about: ClassVar[str] = "the cheapest network, by a mixed-integer program over paths (HiGHS)"
@@ -135,7 +151,15 @@ def ride_cost(city: City, costs: Costs, a: int, b: int) -> float:
 def design_network(
     city: City, demand: Demand, costs: Costs | None = None, *, time_limit: float = 100.0, gap: float = 1e-6
 ) -> Design:
-    """The cheapest network, or the best one found within the time limit with the gap that remains."""
+    """The cheapest network, or the best one found within the time limit with the gap that remains.
+
+    >>> from cbdp.transit import make_city
+    >>> city = make_city(["A", "B", "C", "D"], [0, 1, 8, 9], [0, 0, 0, 0], ["west", "west", "east", "east"], ["A", "C"])
+    >>> demand = Demand(np.array([1, 3]), np.array([3, 1]), np.array([400, 400]))
+    >>> network = design_network(city, demand)
+    >>> network.status, network.arcs
+    ('optimal', ((0, 2), (2, 0)))
+    """
     import time
 
     begun = time.perf_counter()
@@ -155,6 +179,12 @@ def network_cost(city: City, demand: Demand, arcs: Sequence[Arc], costs: Costs |
     """What a network costs when every trip takes its cheapest way; arcs name hubs by their place in the list of hubs.
 
     Independent of the program: the cheapest ways are found by Bellman's recursion over rides, not among listed paths.
+
+    >>> from cbdp.transit import make_city
+    >>> city = make_city(["A", "B", "C", "D"], [0, 1, 8, 9], [0, 0, 0, 0], ["west", "west", "east", "east"], ["A", "C"])
+    >>> demand = Demand(np.array([1, 3]), np.array([3, 1]), np.array([400, 400]))
+    >>> network_cost(city, demand, [(0, 1), (1, 0)]) < network_cost(city, demand, [])
+    True
     """
     chosen, hubs = costs or Costs(), city.hubs
     n = len(hubs)

@@ -34,7 +34,12 @@ class ShuttleState:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """All that a dispatcher may know: the present, and nothing later."""
+    """All that a dispatcher may know: the present, and nothing later.
+
+    >>> from dataclasses import fields
+    >>> [field.name for field in fields(State)]
+    ['now', 'city', 'operations', 'hop', 'shuttles', 'legs']
+    """
 
     now: int
     city: City = field(repr=False)
@@ -46,7 +51,11 @@ class State:
 
 @dataclass(frozen=True)
 class Decision:
-    """A shuttle's new plan. `due`, if given, says when each task happens; the engine checks it against its own times."""
+    """A shuttle's new plan. `due`, if given, says when each task happens; the engine checks it against its own times.
+
+    >>> Decision(shuttle=0, plan=()).shuttle
+    0
+    """
 
     shuttle: int
     plan: Sequence[Task]

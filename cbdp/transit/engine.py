@@ -43,7 +43,16 @@ def operate(
     *,
     patience: float = 60.0,
 ) -> Service:
-    """Run a dispatcher on these legs; each decision may take `patience` seconds. A broken rule is a `PluginError`."""
+    """Run a dispatcher on these legs; each decision may take `patience` seconds. A broken rule is a `PluginError`.
+
+    >>> import numpy as np
+    >>> from cbdp.transit import CheapestInsertion, ModeRule, Trips, legs_of, make_city
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
+    >>> legs = legs_of(riders, ModeRule().choose(city))
+    >>> operate(city, [1], legs, CheapestInsertion()).drop.tolist()
+    [263, 1015]
+    """
     chosen = fleet if isinstance(fleet, Fleet) else Fleet(tuple(fleet))
     engine = _Engine(city, chosen, legs, operations or Operations())
     with Caller(patience) as call:

@@ -17,8 +17,11 @@ import numpy as np
 from cbdp.errors import InputError
 from cbdp.features.calendar import DAY
 from cbdp.transit.city import City, Driving, Line, make_city, plane
+from cbdp.transit.placing import IN_TOWN, city_of_stops
+from cbdp.transit.units import DEGREES, KM, check_extent, in_km
 
 Row = Mapping[str, str]
+STOP_COLUMNS = ("stop", "stop_id", "station_id", "id")
 TRUE, FALSE = {"1", "true", "yes"}, {"0", "false", "no", ""}
 
 
@@ -28,29 +31,58 @@ def city_from_csv(
     times: str | Path | None = None,
     *,
     driving: Driving | None = None,
+    units: str = KM,
 ) -> City:
-    """A city from tables in CSV.
+    r"""A city from tables in CSV.
 
-    `stops` has the columns stop, zone, hub (0 or 1), and x and y (km) or lat and lon. `lines` has line, stop (in the order of
-    travel), headway (s), and optionally seconds (from the stop before). `times` has from, to, seconds (of a shuttle), and
-    optionally metres.
+    `stops` has the columns stop (or stop_id, station_id, id), x and y (in `units`, "km" or "m") or lat and lon, and optionally zone
+    and hub (0 or 1). `lines` has line, stop (in the order of travel), headway (s), and optionally seconds (from the stop before).
+    `times` has from, to, seconds (of a shuttle), and optionally metres. Zones, hubs and lines that are not given follow the rules of
+    `cbdp.transit.placing`; coordinates that do not fit their unit are refused.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     stops = Path(folder, "stops.csv")
+    ...     _ = stops.write_text("stop,x,y,zone,hub\nA,0,0,west,1\nB,1,0,west,0\nC,8,0,east,1\n")
+    ...     city = city_from_csv(stops)
+    >>> city.names, city.zones
+    (('A', 'B', 'C'), ('west', 'east'))
     """
-    rows = _csv(Path(stops), ("stop", "zone", "hub"))
-    if "x" in rows[0] and "y" in rows[0]:
-        x, y = (np.array([_number(r, c, stops) for r in rows]) for c in ("x", "y"))
-    elif "lat" in rows[0] and "lon" in rows[0]:
-        x, y = plane(*([_number(r, c, stops) for r in rows] for c in ("lat", "lon")))
-    else:
+    rows = _csv(Path(stops), ())
+    key = next((c for c in STOP_COLUMNS if c in rows[0]), None)
+    if key is None:
         raise InputError(
-            f"{Path(stops).name} has neither the columns x and y nor lat and lon: add the stops' coordinates"
+            f"{Path(stops).name} has no column 'stop': it needs stop, and x and y or lat and lon"
         )
-    names = [r["stop"] for r in rows]
-    hubs = [r["stop"] for r in rows if _flag(r, "hub", stops)]
-    seconds, metres = (None, None) if times is None else _times(Path(times), names)
-    bare = make_city(
-        names, x, y, [r["zone"] for r in rows], hubs, driving=driving, seconds=seconds, metres=metres
+    names = [r[key] for r in rows]
+    x, y = _coordinates(rows, names, units, stops)
+    zones = [r["zone"] for r in rows] if "zone" in rows[0] else None
+    hubs = (
+        [n for r, n in zip(rows, names, strict=True) if _flag(r, "hub", stops)] if "hub" in rows[0] else None
     )
-    return bare if lines is None else bare.with_lines(_csv_lines(Path(lines), bare))
+    seconds, metres = (None, None) if times is None else _times(Path(times), names)
+    made = city_of_stops(names, x, y, zones=zones, hubs=hubs, driving=driving, seconds=seconds, metres=metres)
+    return made if lines is None else made.with_lines(_csv_lines(Path(lines), made))
+
+
+def _coordinates(rows: list[Row], names: list[str], units: str, where: Any) -> tuple[Any, Any]:
+    """Kilometres in a plane. Stops at the wrong scale are refused before anything is computed from them."""
+    name = Path(where).name
+    if "x" in rows[0] and "y" in rows[0]:
+        given = [np.array([_number(r, c, where) for r in rows]) for c in ("x", "y")]
+        x, y = in_km(given[0], given[1], units)
+        check_extent(names, x, y, units, f"the stops of {name}")
+        return x, y
+    if "lat" in rows[0] and "lon" in rows[0]:
+        try:
+            x, y = plane(*([_number(r, c, where) for r in rows] for c in ("lat", "lon")))
+        except InputError as wrong:
+            raise InputError(
+                f"{name}: {wrong}; a plane's coordinates belong into the columns x and y"
+            ) from None
+        check_extent(names, x, y, DEGREES, f"the stops of {name}")
+        return x, y
+    raise InputError(f"{name} has neither the columns x and y nor lat and lon: add the stops' coordinates")
 
 
 def city_from_gtfs(
@@ -61,10 +93,17 @@ def city_from_gtfs(
     hours: tuple[int, int] = (0, DAY),
     driving: Driving | None = None,
 ) -> City:
-    """A city from a GTFS feed: the stops that trips serve, and for each route and direction a line with its commonest stops.
+    r"""A city from a GTFS feed: the stops that trips serve, and for each route and direction a line with its commonest stops.
 
     Zones are the feed's `zone_id` unless `zones` has the stop; hubs are the stops of two or more routes unless named. The
     headway is the median gap between departures from the first stop inside `hours` (seconds of the day).
+
+    >>> import tempfile
+    >>> feed = {"stops": "stop_id,stop_lat,stop_lon\nA,42.28,-83.74\nB,42.29,-83.73\n", "routes": "route_id,route_type\nR,3\n", "trips": "route_id,service_id,trip_id\nR,S,T\n", "stop_times": "trip_id,stop_id,stop_sequence,arrival_time,departure_time\nT,A,1,08:00:00,08:00:00\nT,B,2,08:09:00,08:09:00\n"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = [Path(folder, f"{name}.txt").write_text(text) for name, text in feed.items()]
+    ...     city_from_gtfs(folder, zones={"A": "1", "B": "1"}, hubs=["A"]).names
+    ('A', 'B')
     """
     tables = _Feed(Path(feed))
     visits = _visits(tables.read("stop_times.txt", ("trip_id", "stop_id", "stop_sequence", "departure_time")))
@@ -89,9 +128,8 @@ def city_from_gtfs(
         for stop, _ in visit:
             routes[stop].add(_trip(trips, trip)["route_id"])
     chosen = list(hubs) if hubs is not None else [n for n in names if len(routes[n]) > 1]
-    bare = make_city(names, x, y, labels, chosen, driving=driving)
-    frequent = _frequencies(tables)
-    return bare.with_lines(_gtfs_lines(bare, trips, visits, frequent, hours))
+    bare = make_city(names, x, y, labels, chosen, driving=driving or IN_TOWN)
+    return bare.with_lines(_gtfs_lines(bare, trips, visits, _frequencies(tables), hours))
 
 
 def zones_from_csv(path: str | Path) -> tuple[dict[str, str], list[str] | None]:

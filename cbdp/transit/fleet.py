@@ -39,7 +39,17 @@ ROUGHLY = 25  # the first sizes, on expected releases, may be off by one part in
 
 @dataclass(frozen=True, eq=False)
 class Sizing:
-    """A fleet that serves, with the run that proves it; or None, and the reason why none was found."""
+    """A fleet that serves, with the run that proves it; or None, and the reason why none was found.
+
+    >>> import numpy as np
+    >>> from cbdp.transit import ModeRule, Trips, legs_of, make_city, size_fleet
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
+    >>> legs = legs_of(riders, ModeRule().choose(city))
+    >>> sizing = size_fleet(city, legs)
+    >>> sizing.fleet.shuttles, sizing.reason
+    ((2,), '')
+    """
 
     fleet: Fleet | None
     service: Service | None = field(repr=False)
@@ -57,7 +67,16 @@ class _NoFleetError(Exception):
 
 @dataclass(frozen=True)
 class SearchSizer:
-    """The built-in `FleetSizer`: the rule above. If the search reaches a limit of its own, it says so: "no fleet found"."""
+    """The built-in `FleetSizer`: by the rule of `cbdp.transit.fleet`. If the search reaches a limit of its own, it says so: "no fleet found".
+
+    >>> import numpy as np
+    >>> from cbdp.transit import ModeRule, Operations, Trips, legs_of, make_city
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
+    >>> legs = legs_of(riders, ModeRule().choose(city))
+    >>> SearchSizer(limit=120).size(city, legs, Operations()).fleet.shuttles
+    (2,)
+    """
 
     name: ClassVar[str] = "search"
     about: ClassVar[str] = "the fewest shuttles that keep the mean wait below a limit, by simulation"
@@ -95,7 +114,16 @@ class SearchSizer:
 def size_fleet(
     city: City, legs: Legs, operations: Operations | None = None, sizer: SearchSizer | None = None
 ) -> Sizing:
-    """F(D) with the built-in search."""
+    """The smallest fleet that serves these legs, F(D), by the built-in search.
+
+    >>> import numpy as np
+    >>> from cbdp.transit import ModeRule, Trips, legs_of, make_city
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
+    >>> legs = legs_of(riders, ModeRule().choose(city))
+    >>> size_fleet(city, legs).fleet.shuttles
+    (2,)
+    """
     return (sizer or SearchSizer()).size(city, legs, operations or Operations())
 
 

@@ -14,7 +14,16 @@ from cbdp.transit.kernel import cheapest
 
 @dataclass(frozen=True)
 class CheapestInsertion:
-    """The built-in `Dispatcher`: insert the leg where it costs driving and riders least."""
+    """The built-in `Dispatcher`: insert the leg where it costs driving and riders least.
+
+    >>> import numpy as np
+    >>> from cbdp.transit import CheapestInsertion, ModeRule, Trips, legs_of, make_city, operate
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
+    >>> legs = legs_of(riders, ModeRule().choose(city))
+    >>> operate(city, [1], legs, CheapestInsertion()).pickup.tolist()
+    [60, 553]
+    """
 
     name: ClassVar[str] = "cheapest-insertion"
     about: ClassVar[str] = "inserts each rider into the plan where it costs least, as the simulator does"

@@ -24,28 +24,48 @@ if TYPE_CHECKING:  # the simulator is compiled: nobody waits for it who only ask
 
 @runtime_checkable
 class NetworkDesigner(Protocol):
-    """Chooses which arcs between hubs get buses: a `Design`, or pairs of hubs (as stops)."""
+    """Chooses which arcs between hubs get buses: a `Design`, or pairs of hubs (as stops).
+
+    >>> from cbdp.transit import DESIGNERS
+    >>> list(DESIGNERS.known())
+    ['path']
+    """
 
     def design(self, city: City, demand: Demand) -> Design | Sequence[tuple[int, int]]: ...
 
 
 @runtime_checkable
 class FleetSizer(Protocol):
-    """Chooses the number of shuttles of every zone: a `Sizing`, a `Fleet`, or numbers in the order of the zones."""
+    """Chooses the number of shuttles of every zone: a `Sizing`, a `Fleet`, or numbers in the order of the zones.
+
+    >>> from cbdp.transit import SIZERS
+    >>> list(SIZERS.known())
+    ['search']
+    """
 
     def size(self, city: City, legs: Legs, operations: Operations) -> Sizing | Fleet | Sequence[int]: ...
 
 
 @runtime_checkable
 class Dispatcher(Protocol):
-    """Decides which shuttle serves a leg that is released now, and how; None refuses the leg."""
+    """Decides which shuttle serves a leg that is released now, and how; None refuses the leg.
+
+    >>> from cbdp.transit import DISPATCHERS
+    >>> list(DISPATCHERS.known())
+    ['cheapest-insertion']
+    """
 
     def dispatch(self, state: State, leg: int) -> Decision | None: ...
 
 
 @runtime_checkable
 class ModeChoice(Protocol):
-    """Chooses mode and itinerary of every ⟨origin, destination, time⟩. It is given the city and never any demand."""
+    """Chooses mode and itinerary of every ⟨origin, destination, time⟩. It is given the city and never any demand.
+
+    >>> from cbdp.transit import MODE_CHOICES
+    >>> list(MODE_CHOICES.known())
+    ['rule']
+    """
 
     def choose(self, city: City) -> Itineraries: ...
 

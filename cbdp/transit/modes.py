@@ -35,7 +35,14 @@ FAR = np.int64(2**40)
 
 @dataclass(frozen=True)
 class ModeRule:
-    """The built-in `ModeChoice`: the rule above, with its distances in km. The defaults suit the synthetic city."""
+    """The built-in `ModeChoice`: the rule of `cbdp.transit.modes`, with its distances in km. The defaults suit the synthetic city.
+
+    >>> from cbdp.transit import make_city
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> modes = ModeRule().choose(city)
+    >>> modes.labels[modes.mode[0, 0, 1]]
+    'shuttle'
+    """
 
     name: ClassVar[str] = "rule"
     about: ClassVar[str] = "walk, shuttle and buses by distance, zones and hubs"
@@ -71,6 +78,11 @@ class Itineraries:
     `access` is where the shuttle from the origin ends, `egress` where the shuttle to the destination begins (−1: no such
     shuttle); `first_zone` and `last_zone` are the zones these shuttles belong to. `path` is the buses in between: a row of
     `paths` (−1: none).
+
+    >>> from cbdp.transit import make_city
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> ModeRule().choose(city).labels
+    ('shuttle', 'walk')
     """
 
     slots: Ints  # the second of the day at which each begins

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,17 @@ COLUMNS = {
     "shuttles": "Shuttles", "legs": "Rides", "unserved": "Unserved", "wait": "Mean wait", "wait95": "95 % wait at most",
     "ride": "Mean ride", "idle": "Empty, per shuttle", "parked": "Parked, per shuttle", "occupancy": "Riders on board", "km": "Driven",
 }  # fmt: skip
+TOTAL = "total"
 Hop = tuple[int, int, int, int]  # departs, arrives, stop, riders on board
+
+
+@dataclass(frozen=True)
+class ZoneDemand:
+    """A published count, and the ends of its interval."""
+
+    count: int
+    low: int
+    high: int
 
 
 def build(
@@ -30,11 +41,13 @@ def build(
     service: Service,
     *,
     about: str = "",
+    demand: Mapping[str, ZoneDemand] | None = None,
     internal: bool = False,
     operations: Operations | None = None,
 ) -> str:
     """The page of a run that has a log, as HTML that opens offline and sends no request.
 
+    `demand` are the published trips that begin in each zone and in "total", with 90 % intervals: stated beside the service.
     `internal` puts a banner on top, for runs with real riders. Of a large run some shuttles are shown, and the page says so.
     """
     if service.log is None:
@@ -50,7 +63,7 @@ def build(
         tag(
             "main",
             tag("section", tag("h2", "On the map"), _map(city, data), id="map"),
-            tag("section", tag("h2", "By zone"), _table(city, found), id="zones"),
+            tag("section", tag("h2", "By zone"), _table(city, found, demand or {}), id="zones"),
         ),
         tag("footer", tag("p", INTERNAL if internal else "Made by cbdp. Opening this page sends no request.")),
     )  # fmt: skip
@@ -188,13 +201,32 @@ def _said(name: str, row: Mapping[str, float]) -> str:
     return f"{value:,.1f}" if name == "occupancy" else f"{value:,.0f}"
 
 
-def _table(city: City, found: Mapping[str, Mapping[str, float]]) -> Html:
-    rows = [[zone, *(_said(name, found[zone]) for name in COLUMNS)] for zone in (*city.zones, "total")]
+def _table(city: City, found: Mapping[str, Mapping[str, float]], demand: Mapping[str, ZoneDemand]) -> Html:
+    head = ["Zone", *(["Trips from here", "90 % interval"] if demand else []), *COLUMNS.values()]
+    rows = [
+        [
+            zone,
+            *(_demanded(demand.get(zone)) if demand else []),
+            *(_said(name, found[zone]) for name in COLUMNS),
+        ]
+        for zone in (*city.zones, TOTAL)
+    ]
     words = (
         "A rider who takes a bus between two shuttles makes two rides. A wait is the time from a rider's call to the pick-up. "
         "Empty is the time without a rider on board, parked the time without a task, both inside the hours."
     )
-    return join(tag("div", table(["Zone", *COLUMNS.values()], rows, class_="figures"), class_="scroll"), tag("p", words, class_="note"))  # fmt: skip
+    if demand:
+        words += (
+            " Trips are the published ones, whose noise protects the riders: the true number lies in the interval with 90 % confidence. "
+            "All other figures are of this fleet and the published trips; the real day will differ."
+        )
+    return join(
+        tag("div", table(head, rows, class_="figures"), class_="scroll"), tag("p", words, class_="note")
+    )
+
+
+def _demanded(asked: ZoneDemand | None) -> list[str]:
+    return ["–", "–"] if asked is None else [f"{asked.count:,}", f"{asked.low:,} – {asked.high:,}"]
 
 
 def _map(city: City, data: Mapping[str, Any]) -> Html:

@@ -20,7 +20,11 @@ from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP, Fleet, Opera
 
 @dataclass(frozen=True)
 class Visit:
-    """A shuttle at a stop at a second of the day: the legs dropped off, then the legs picked up."""
+    """A shuttle at a stop at a second of the day: the legs dropped off, then the legs picked up.
+
+    >>> Visit(shuttle=0, second=60, stop=2, pick=(0,)).pick
+    (0,)
+    """
 
     shuttle: int
     second: int
@@ -33,6 +37,16 @@ def replay(city: City, fleet: Fleet, legs: Legs, visits: Sequence[Visit], operat
     """What happens when shuttles make these visits; an error names the broken rule, the shuttle and the second.
 
     Shuttles are at their depots when the hours begin. Legs that no visit picks up are unserved.
+
+    >>> import numpy as np
+    >>> from cbdp.transit import ModeRule, Operations, Trips, legs_of, make_city, simulate
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
+    >>> legs = legs_of(riders, ModeRule().choose(city))
+    >>> run = simulate(city, [1], legs, log=True)
+    >>> again = replay(city, run.fleet, legs, visits_of(run), Operations())
+    >>> again.drop.tolist() == run.drop.tolist()
+    True
     """
     ordered = sorted(visits, key=lambda v: (v.second, v.shuttle))
     for visit in ordered:
@@ -151,7 +165,16 @@ class _Replay:
 
 
 def visits_of(service: Service) -> list[Visit]:
-    """The visits of a run that has a log, as a plan."""
+    """The visits of a run that has a log, as a plan.
+
+    >>> import numpy as np
+    >>> from cbdp.transit import ModeRule, Trips, legs_of, make_city, simulate
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
+    >>> legs = legs_of(riders, ModeRule().choose(city))
+    >>> len(visits_of(simulate(city, [1], legs, log=True)))
+    4
+    """
     made: dict[tuple[int, int, int], tuple[list[int], list[int]]] = {}
     rows: list[list[int]] = [] if service.log is None else service.log.tolist()
     for second, kind, shuttle, leg, stop in rows:

@@ -60,6 +60,9 @@ class Operations:
 
     A stop costs 30 s for slowing down, doors and pulling out. A ride takes at most 1.5 times the direct one plus five
     minutes. A second of waiting weighs as much as three seconds of driving, and a second on board as much as two.
+
+    >>> Operations(capacity=4).capacity, Operations().stop_seconds
+    (4, 30)
     """
 
     capacity: int = 8
@@ -91,7 +94,11 @@ class Operations:
 
 @dataclass(frozen=True)
 class Fleet:
-    """The number of shuttles of each zone, in the order of the city's zones."""
+    """The number of shuttles of each zone, in the order of the city's zones.
+
+    >>> Fleet((3, 2)).shuttles
+    (3, 2)
+    """
 
     shuttles: tuple[int, ...]
 
@@ -123,7 +130,16 @@ class Fleet:
 
 @dataclass(frozen=True, eq=False)
 class Service:
-    """What happened: by leg, by shuttle, and the log if one was asked for. −1 is the second of what never happened."""
+    """What happened: by leg, by shuttle, and the log if one was asked for. −1 is the second of what never happened.
+
+    >>> import numpy as np
+    >>> from cbdp.transit import ModeRule, Trips, legs_of, make_city, simulate
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
+    >>> legs = legs_of(riders, ModeRule().choose(city))
+    >>> simulate(city, [1], legs).drop.tolist()
+    [263, 1015]
+    """
 
     fleet: Fleet
     legs: Legs = field(repr=False)
@@ -160,7 +176,17 @@ def simulate(
     *,
     log: bool = False,
 ) -> Service:
-    """Run the shuttles on these legs by the rules above."""
+    """Run the shuttles on these legs by the rules of `cbdp.transit.simulator`.
+
+    >>> import numpy as np
+    >>> from cbdp.transit import ModeRule, Trips, legs_of, make_city
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
+    >>> legs = legs_of(riders, ModeRule().choose(city))
+    >>> service = simulate(city, [1], legs)
+    >>> (service.pickup - legs.release).tolist()
+    [0, 433]
+    """
     chosen = fleet if isinstance(fleet, Fleet) else Fleet(tuple(fleet))
     return run(city, chosen, legs, operations or Operations(), log=log)
 
@@ -207,7 +233,16 @@ def run(
 
 
 def figures(service: Service, city: City) -> dict[str, dict[str, float]]:
-    """The figures of every zone and in total: see `measures`."""
+    """The figures of every zone and in total: see `measures`.
+
+    >>> import numpy as np
+    >>> from cbdp.transit import ModeRule, Trips, legs_of, make_city, simulate
+    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
+    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
+    >>> legs = legs_of(riders, ModeRule().choose(city))
+    >>> sorted(figures(simulate(city, [1], legs), city))
+    ['total', 'town']
+    """
     zone = service.legs.zone
     of_shuttle = np.repeat(np.arange(len(city.zones)), service.fleet.shuttles)
     made = {name: measures(service, zone == z, of_shuttle == z) for z, name in enumerate(city.zones)}

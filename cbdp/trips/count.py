@@ -36,7 +36,15 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How many trips each trip type has, and what unit of privacy they are bounded for. Only non-zero types are kept."""
+    """How many trips each trip type has, and for which unit of privacy they are bounded. Only non-zero types are kept.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> counts = cbdp.count(trips, features.universe)
+    >>> counts.index.tolist(), counts.value.tolist(), str(counts.unit)
+    ([0, 1, 3], [1, 1, 1], 'one trip, added or removed')
+    """
 
     universe: Universe
     index: Ints = field(repr=False)  # private: the non-zero trip types, ascending
@@ -81,11 +89,17 @@ def count(
     Files are Parquet or CSV: a path, a list of paths, a pattern, a folder of Parquet. A database is a URL that ends with
     its table, like "duckdb:///city.db::trips". Columns are named by the dimensions, or mapped by `columns`
     (dimension → column); `columns["count"]` is a column of counts, where a row stands for many trips. Rows with a value
-    outside the universe, or with none, are dropped and not spoken of: whether there are any is private. Time stamps fall into
+    outside the universe, or with none, are left out, and nothing says so: whether there are any is private. Time stamps fall into
     periods, days or day types as `clock` reads them. With a person as the unit, at most `max_trips` trips of each person are
     kept, by a key drawn from `entropy`. With `days`, only the trips of these service days are counted.
 
     An array of a count per trip type is taken as it is (unit: one trip).
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> cbdp.count(trips, features.universe).of(features, "time").tolist()
+    [1, 2]
     """
     unit = unit_of(unit)
     if isinstance(trips, Counts):

@@ -64,7 +64,15 @@ class Loads:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What of the trips counts. Private."""
+    """Which of the trips count, and why the others do not. Private.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> found = cbdp.trips.inspect(trips, features.universe)
+    >>> found.read, found.counted, found.trips
+    (3, 3, 3)
+    """
 
     label: str
     notes: tuple[str, ...]  # of the files
@@ -98,7 +106,15 @@ def inspect(
     clock: Clock | None = None,
     examples: int = EXAMPLES,
 ) -> Inspection:
-    """Look at trips as `cbdp.count` would read them, with at most so many `examples` of values for each reason."""
+    """Look at trips as `cbdp.count` would read them, with at most so many `examples` of values for each reason.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "X"], "time": ["am", "pm"]}
+    >>> found = cbdp.trips.inspect(trips, features.universe)
+    >>> found.read, found.counted
+    (2, 1)
+    """
     unit = unit_of(unit)
     with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock())

@@ -24,7 +24,12 @@ class Kind:
 
 @dataclass(frozen=True)
 class Schema:
-    """Trips that are open but not yet read. All of it is public: no row has been looked at."""
+    """Trips that are open but not yet read. All of it is public: no row has been looked at.
+
+    >>> import cbdp
+    >>> cbdp.trips.schema_of({"stop": ["A"], "time": ["am"]}).label
+    'the trips'
+    """
 
     label: str  # what messages call the trips
     kinds: Mapping[str, Any]  # column → Arrow type

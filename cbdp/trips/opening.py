@@ -24,7 +24,11 @@ Ints = NDArray[np.int64]
 
 
 def schema_of(trips: Any, wanted: Sequence[str] | None = None) -> Schema:
-    """The columns of trips and their types: no row is read. Of several files, the wanted columns must be alike in all."""
+    """The columns of trips and their types: no row is read. Of several files, the wanted columns must be alike in all.
+
+    >>> list(schema_of({"stop": ["A"], "time": ["am"]}).kinds)
+    ['stop', 'time']
+    """
     with engine_for(trips).open(trips, wanted) as source:
         return source.schema
 
@@ -37,7 +41,15 @@ def second_count(
     clock: Clock | None = None,
     days: Days | None = None,
 ) -> tuple[Ints, Ints]:
-    """Trip types with trips, and how many, on a path of its own where that reads such trips; nobody is bounded. Private."""
+    """Trip types with trips, and how many, counted by other code than `cbdp.count` where that can read such trips; nobody is bounded. Private.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> index, value = second_count(trips, features.universe)
+    >>> index.tolist(), value.tolist()
+    ([0, 1, 3], [1, 1, 1])
+    """
     if can_recount(trips):
         return _again(trips, universe, Trip(), columns, clock, days).counts()
     found = count(trips, universe, columns=columns, clock=clock, days=days)
@@ -53,7 +65,15 @@ def trips_by_person(
     clock: Clock | None = None,
     days: Days | None = None,
 ) -> tuple[NDArray[np.bool_], Ints]:
-    """All trips of persons inside the universe, before bounding: where another person (or period) begins, and the trips' types. Private."""
+    """All trips of persons inside the universe, before bounding: where another person (or period) begins, and the trips' types. Private.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"], "card": [1, 1, 2]}
+    >>> begins, types = trips_by_person(trips, features.universe, cbdp.Person("card", 2))
+    >>> int(begins.sum()), len(types)
+    (2, 3)
+    """
     if can_recount(trips):
         found = _again(trips, universe, unit, columns, clock, days)
         assert found.person is not None
@@ -76,7 +96,14 @@ def loads_of(
     columns: Mapping[str, str] | None = None,
     clock: Clock | None = None,
 ) -> tuple[list[int], list[int]]:
-    """Numbers of trips, and how many persons have each (in one period), kept apart as the unit says and not bounded. Private."""
+    """Numbers of trips, and how many persons made so many (in one period, kept apart as the unit says); nobody is bounded. Private.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"], "card": [1, 1, 2]}
+    >>> loads_of(trips, features.universe, cbdp.Person("card", 2))
+    ([1, 2], [1, 1])
+    """
     with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
         many, persons, _ = source.loads(make_plan(source.schema, universe, columns, unit, clock or Clock()))
     return many.tolist(), persons.tolist()

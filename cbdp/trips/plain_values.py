@@ -1,4 +1,4 @@
-"""Values read by plain Python, one at a time, for the second count: the rules of docs/counting.md without an engine."""
+"""Values read by plain Python, one at a time, for the second count: the rules of docs/explanation/counting.md without an engine."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Second:
 
 
 def coder(dimension: Dimension, clock: Clock, *, typed: bool) -> Callable[[Any], int | None]:
-    """The code of a value, by the rules of docs/counting.md."""
+    """The code of a value, by the rules of docs/explanation/counting.md."""
     labels: dict[Hashable, int] = {v: c for c, v in enumerate(dimension.values)}
     numbers = all(isinstance(v, int | float) for v in labels)
     digits = all(isinstance(v, str) and re.fullmatch("0|-?[1-9][0-9]*", v) for v in labels)

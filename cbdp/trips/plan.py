@@ -14,7 +14,7 @@ is the same for every engine, and whole numbers and bytes throughout, so that en
                 most of each person, period and combination of these axes' codes, before the others are counted
     7 group     `flat`, the place of the codes in the product of the axes, with its number of trips
 
-Only (flat, n) comes back. docs/counting.md has the rules in full, and the proof that the bound holds.
+Only (flat, n) comes back. docs/explanation/counting.md has the rules in full, and the proof that the bound holds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A person's trips inside the universe are numbered j = 1 … N in the order of their types (`flat`); the trip number j has the
 ticket SHA-256(key : j : person), and the `most` least are kept, of equal tickets those with the lower j. The choice is a function of the
 key and of the person's trips alone: the order of rows, identical rows, partitions and retries cannot change it, and an engine's random
-functions have no part in it. docs/counting.md has the proof.
+functions have no part in it. docs/explanation/counting.md has the proof.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def test_the_release_spends_the_rest(city: Path, capsys: pytest.CaptureFixture[s
 def test_check_works_before_and_release_does_not(city: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Before the purchase `check` goes by a guess and says so; `release` stops, and nothing is spent."""
     plan = plan_of(city, UNIT)
-    said = " ".join(str(explain(plan)).split())
+    said = " ".join(explain(plan).text.split())
     assert "max_trips is bought by `cbdp choose`, which was not done yet: what is shown goes by 10" in said
     assert "bought for ε = 0.25 of the release's ε, as what 90 % of persons do not exceed" in said
     assert main(["release", "--create-ledger", str(city / "cbdp.toml")]) == 2

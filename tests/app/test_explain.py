@@ -102,21 +102,22 @@ def test_wishes_are_answered_together_or_not_at_all(city: Path) -> None:
 
 
 def test_the_text_says_what_matters(city: Path) -> None:
-    """Size, DAG twice, ε by feature, account, files and the reassurance at the end."""
+    """Size, DAG, ε by feature, account, files and the reassurance at the end; the graph for other programs is apart."""
     paper = ('"constraint-based"', '"constraint-based"\npreset = "paper"')
     told = explain.explain(plan_of(city, paper, ('"release"', '"release"\nexport = ["omx"]')))
     for part in (
         "6 origin × 6 destination × 4 time: 144 trip types",
         "at most a factor e^1 = 2.72",
         "5 features × 1/5, same data: 1",
-        "graph TD",
         "cap 2, spent 0, this release 1, left after it 1",
         "features/zone.parquet",
-        "and beside it release-omx",
+        "and beside it release.omx",
         "Nothing was spent, nothing was written, and no row of the trips was read.",
     ):
         assert part in " ".join(told.text.split())
     assert told.tree in "\n".join(line[2:] for line in told.text.split("\n"))
+    assert told.mermaid.startswith("graph TD")
+    assert "graph TD" not in told.text + told.screen
     assert told.warnings == ()
 
 
@@ -168,7 +169,10 @@ def test_a_target_is_the_best_choice_for_itself(city: Path) -> None:
         name: max(w * errors[f] / best[f] for f, w in (("zone", 2), ("singleton", 1)))
         for name, errors in told.choices.items()
     }
-    assert f"is {loss['optimal'] / 2:.2f} times that of a specialist" in " ".join(told.text.split())
+    assert (
+        f"is {loss['optimal'] / 2:.2f} times what it would be if all of ε went to that table alone"
+        in " ".join(told.text.split())
+    )
     assert loss["optimal"] == min(loss.values())
     share = next(n.epsilon for n in told.noise if n.feature == "zone")
     assert explain.epsilon_for(plan, "zone", "1/100") < explain.epsilon_for(plan_of(city), "zone", "1/100")
@@ -209,7 +213,7 @@ def test_the_preset_tells_days_apart(city: Path, monkeypatch: pytest.MonkeyPatch
         ("origin", ("origin.zone",)),
         ("destination", ("destination.zone",)),
     ]
-    assert "origin: told apart by origin.zone only; finer counts by origin are a guess" in " ".join(
+    assert "origin: tables know its origin.zone only; counts by origin itself are a guess" in " ".join(
         told.text.split()
     )
     assert not [w for w in told.warnings if "apart" in w]

@@ -24,7 +24,7 @@ def test_the_numbers_are_those_that_the_noise_goes_by(city: Path) -> None:
     """L1, length, counts, one count, and the length over a week; of every measured table."""
     plan = plan_of(city, _unit('person = "card", max_trips = 3, per = "day", apart = "time"'))
     assert plan.unit == Person("card", 3, "day", "time")
-    found = _table(str(explain(plan)), "One day of one person can change")
+    found = _table(explain(plan).text, "One day of one person can change")
     assert set(found) == {a.feature for a in plan.mechanism.answers()}
     assert found["total"] == ["3", "3", "1", "3", "21"]
     assert found["singleton"] == ["3", "1.73", "3", "1", "12.1"], "days are pooled: lengths add up"
@@ -34,7 +34,7 @@ def test_the_numbers_are_those_that_the_noise_goes_by(city: Path) -> None:
 
 def test_of_a_whole_release_there_is_no_week(city: Path) -> None:
     """And without `apart`, it is said what that would do; with a trip as the unit there is nothing to say."""
-    said = str(explain(plan_of(city, _unit('person = "card", max_trips = 3'))))
+    said = explain(plan_of(city, _unit('person = "card", max_trips = 3'))).text
     assert _table(said, "One person can change")["zone"] == ["3", "3", "3", "3"]
     assert 'With apart = "time"' in said
-    assert "can change" not in str(explain(plan_of(city)))
+    assert "can change" not in explain(plan_of(city)).text

@@ -29,7 +29,7 @@ def test_what_rho_means_is_said(city: Path) -> None:
     assert "same data: ρ 1/2; so ε = 5.222 at δ = 1e-06." in text
     assert "by at most a factor e^5.222 = 185, plus δ = 1e-06" in text
     assert "The same promise at other δ: e^3.537 at δ = 1e-03" in text
-    assert "table elements ρ scale margin" in text
+    assert "table counts ρ scale margin" in text
     assert told.epsilon == epsilon_of("1/2", 1e-6)
     assert sum(n.epsilon for n in told.noise) == Fraction(1, 2)
 

@@ -14,10 +14,11 @@ import pytest
 
 import cbdp
 from cbdp.app import cli
+from cbdp.app.fleet.cities import city_of
+from cbdp.app.fleet.cities import place as placed
 from cbdp.app.fleet.comparing import compare
 from cbdp.app.fleet.counted import read
-from cbdp.app.fleet.rules import FleetRules, city_of
-from cbdp.app.fleet.rules import place as placed
+from cbdp.app.fleet.rules import FleetRules
 from cbdp.app.fleet.running import fleet_for, riders_of
 from cbdp.app.fleet.sizing import size
 from cbdp.errors import InputError
@@ -266,7 +267,7 @@ def test_help_is_the_fleets_own(capsys):
 
 
 def wrong(made, **more):
-    return lambda: size(str(made / "exact"), place(made, **more))
+    return lambda: size(str(made / "exact"), replace(place(made), **more))
 
 
 def test_bad_input_is_one_sentence(made, tmp_path):
@@ -274,7 +275,10 @@ def test_bad_input_is_one_sentence(made, tmp_path):
     (tmp_path / "hubless.csv").write_text("stop,zone,hub,x,y\na,north,1,0,0\nb,south,0,1,1\n")
     (tmp_path / "zones.csv").write_text("stop,zone\na,north\n")
     cases = {
-        "is not a stop of the city": lambda: size(str(made / "exact")),
+        "is not a stop of the city": wrong(made, city="built-in", lines=None),
+        "the stops of exact have no coordinates: give a table with --city": lambda: size(str(made / "exact")),
+        "--units ft: give km or m": wrong(made, units="ft"),
+        "invalid speed 0 km/h": wrong(made, speed=0),
         "zone 'south' has no hub": lambda: size(str(made / "exact"), FleetRules(city=str(tmp_path / "hubless.csv"))),
         "neither the folder of a release": lambda: size("nothing"),
         "write them as 08:00-10:00": wrong(made, hours="08:00-08:20"),
@@ -298,7 +302,7 @@ def test_trips_are_whole_and_not_negative(made, count, message):
     """Counts that no riders can be made of are refused."""
     source = read(str(made / "exact"))
     odd = replace(source, index=np.array([1]), value=np.array([count]))
-    city, modes = placed(place(made))
+    city, modes = placed(place(made), source)
     with pytest.raises(InputError, match=message):
         riders_of(odd, city, modes, place(made), 0)
 
@@ -307,7 +311,7 @@ def test_more_trips_than_can_be_listed_are_no_fleet(made):
     """A count inflated to billions ends at once, with the reason."""
     source = read(str(made / "exact"))
     crowd = replace(source, value=source.value * 10**9)
-    city, modes = placed(place(made))
+    city, modes = placed(place(made), source)
     riders = riders_of(crowd, city, modes, place(made), 0)
     assert "300,000,000,000 trips" in fleet_for(city, crowd, riders, place(made)).reason
 
@@ -335,7 +339,7 @@ def test_a_gtfs_city_takes_zones_from_a_table(made, tmp_path, capsys):
     rows = "".join(f"{n},{'west' if i < 6 else 'east'},{int(i in (2, 6))}\n" for i, n in enumerate(STOPS))
     (tmp_path / "zones.csv").write_text("stop,zone,hub\n" + rows)
     rules = FleetRules(city=str(feed), zones=str(tmp_path / "zones.csv"))
-    assert [line.headway for line in city_of(rules).lines] == [600, 600]
+    assert [line.headway for line in city_of(rules, read(str(made / "exact"))).lines] == [600, 600]
     assert size(str(made / "exact"), rules) == 0
     assert table(capsys.readouterr().out)["total"][2] == "0"
 

@@ -58,7 +58,7 @@ MISREAD = {
     "metro counts as trips": (
         _counts_as_trips,
         "column 'count' looks like a number of trips, but each row counts as one trip",
-        'columns = { count = "count" } beside the others: 1,500 rows then stand for 21,786 trips',
+        'columns = { count = "count" } as well as the others: 1,500 rows then stand for 21,786 trips',
     ),
     "metro counts by date": (
         _counts_by_date,
@@ -88,7 +88,7 @@ MISREAD = {
     "an empty file": (_empty, "trips.csv' holds no rows", "check that the export is complete"),
     "a wrong column": (
         _wrong_column,
-        "column 'card' does not hold what 'origin' lists, but column 'from_stop' does",
+        "column 'card' does not hold values of 'origin', but column 'from_stop' does",
         'columns = { origin = "from_stop" }',
     ),
 }

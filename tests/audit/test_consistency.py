@@ -55,7 +55,7 @@ def test_what_a_sound_table_cannot_have() -> None:
     cases = {
         "more than once": replace(fine, keys={"k": np.array(["a", "b", "b", "c"])}),
         "not whole": replace(fine, counts=np.array([3.0, 1.5, 2.0, 5.0]), noise=noise),
-        "negative": replace(fine, counts=np.array([3.0, -1.0, 2.0, 5.0])),
+        "negative": replace(fine, counts=np.array([3.0, -1.0, 2.0, 5.0]), noise=law_of("laplace", 0.0)),
         "universe of 3": replace(fine, universe=3),
         "infinite": replace(fine, counts=np.array([3.0, np.inf, 2.0, 5.0])),
     }
@@ -64,6 +64,8 @@ def test_what_a_sound_table_cannot_have() -> None:
         found = only(consistency.attack(PublishedTables((table,))))
         assert found.verdict == "contradicts"
         assert words in found.title
+    silent = replace(fine, counts=np.array([3.0, -1.0, 2.0, 5.0]))  # which claims nothing
+    assert only(consistency.attack(PublishedTables((silent,)))).verdict == "weakness"
     negative = replace(fine, counts=np.array([3.0, -1.0, 2.0, 5.0]), noise=noise)
     assert only(consistency.attack(PublishedTables((negative,)))).verdict == "clear"
     total = CountTable("total", {"k": np.array(["a", "b"])}, np.array([3.0, 1.0]))

@@ -94,6 +94,10 @@ WRONG = {
     ),
     "give a list of columns": ('keys = ["tap", "time", "loc"]', 'keys = "tap"'),
     "is 'high': give": ("scale = 1.4", "scale = 'high'"),
+    "leave the scale out": ('law = "rounded-laplace"', 'law = "none"'),
+    "hidden of 'both' are 'large'": ("threshold = 18", 'threshold = 18\nhidden = "large"'),
+    "rounded of 'both' is 0": ("threshold = 18", "threshold = 18\nrounded = 0"),
+    "hidden_as is": ("threshold = 18", 'threshold = 18\nhidden_as = "*"'),
 }
 
 
@@ -152,6 +156,19 @@ def test_laws_go_by_their_common_names_and_by_our_own(tmp_path: Path, said: str,
     exact = described.read(folder(tmp_path, text=text.replace("scale = 1.4", "scale = 0")))["both"].noise
     assert exact is not None
     assert (exact.variance(), exact.reaches(1)) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("said", "off"), [("1", 0), ("5", 2), ("10", 5), ("{ to = 5 }", 2), ("{ to = 5, at_random = true }", 4)]
+)
+def test_exact_and_rounded_counts_are_declared(tmp_path: Path, said: str, off: float) -> None:
+    """The law "none" needs no scale; to the nearest multiple a count is off by half of it, at random by less than the whole."""
+    text = DESCRIPTION.replace(
+        '{ law = "rounded-laplace", scale = 1.4 }', f'{{ law = "none" }}\nrounded = {said}'
+    )
+    table = described.read(folder(tmp_path, text=text))["both"]
+    assert table.bounded
+    assert table.rounding == off
 
 
 def test_a_description_loads_no_code(tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ def made(sensitive: bool = False) -> Audit:
             Finding("ledger", "contradicts", "The manifest is another", f"Its SHA-256 is {'0a' * 32}.", "An attack.", "A cure."),
             Finding("detection", "weakness", "Zeros are skipped", "One rider: 2e-6.", "An attack.", "A cure.",
                     {"delta": 1.9e-6, "odds": float("inf"), "group": "12", "change": -3}),
-            Finding("files", "clear", "Every file has its hash", "11 files."),
-            Finding("membership", "clear", "Riders cannot be told apart", "Advantage 0.113."),
+            Finding("files", "clear", "Every file has its hash", "11 files.", power="One byte."),
+            Finding("membership", "clear", "Riders cannot be told apart", "Advantage 0.113.", power="An advantage of 0.53."),
         ),
         sensitive,
         "constraint-based, ε-DP for one trip, added or removed: 5 features × 1/5, same data: 1",
@@ -48,6 +48,7 @@ def test_every_finding_is_shown(browser, tmp_path, width, scheme):
         for f in done.findings:
             assert f.title in words
             assert f.evidence in words
+            assert f.power in words
         assert words.count("An attack.") == words.count("A cure.") == 3
         assert page.locator("#contradictions article").count() == 2
         assert page.locator("#weaknesses article").count() == 1

@@ -1,16 +1,16 @@
-"""What the README and the links say of the folders is true."""
+"""What the page of the architecture and the links say of the folders is true."""
 
 from __future__ import annotations
 
 from house.graph import MAY_IMPORT, ROOT
-from house.tree import BEGIN, END, block, printed, tree
+from house.tree import BEGIN, END, PAGE, block, printed, tree
 
 
-def test_the_readme_shows_the_folders_as_they_are() -> None:
+def test_the_page_shows_the_folders_as_they_are() -> None:
     """The layout section equals what `make layout` writes."""
-    shown = printed((ROOT / "README.md").read_text("utf-8"))
-    assert shown is not None, f"README.md has no layout section: put {BEGIN} and {END} where it belongs"
-    assert shown == block(), "the layout section of README.md is not up to date: run `make layout`"
+    shown = printed(PAGE.read_text("utf-8"))
+    assert shown is not None, f"{PAGE.name} has no layout section: put {BEGIN} and {END} where it belongs"
+    assert shown == block(), "the layout section of architecture.md is not up to date: run `make layout`"
 
 
 def test_the_tree_shows_every_folder_with_a_line_about_it() -> None:

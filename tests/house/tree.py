@@ -1,6 +1,6 @@
-"""The layout section of the README: the folders of the package in the order that data flows, as they are.
+"""The layout on the page of the architecture: the folders of the package in the order that data flows, as they are.
 
-`make layout` writes it between the markers in README.md.
+`make layout` writes it between the markers in docs/explanation/architecture.md.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from house.graph import FOUNDATION, ON_THE_WALL, PRIVATE, PUBLIC, RIGHT, ROOT
 
+PAGE = ROOT / "docs" / "explanation" / "architecture.md"
 BEGIN, END = "<!-- layout: make layout -->", "<!-- /layout -->"
 SIDES = {
     "public facts and promises; no data": PUBLIC,
@@ -18,7 +19,7 @@ SIDES = {
     "right of the wall: sees measurements and never a trip; imports nothing PRIVATE, through any chain": RIGHT,
     "on the wall: may import both sides; nothing above imports these": ON_THE_WALL,
 }
-WIDTH = 118
+WIDTH = 96
 INDENT = 18
 
 
@@ -54,20 +55,19 @@ def block(root: Path = ROOT) -> str:
     return f"\n```\n{tree(root)}\n```\n"
 
 
-def printed(readme: str) -> str | None:
-    """What a README has between the markers, or None where it has none."""
-    if BEGIN not in readme or END not in readme:
+def printed(page: str) -> str | None:
+    """What a page has between the markers, or None where it has none."""
+    if BEGIN not in page or END not in page:
         return None
-    return readme.partition(BEGIN)[2].partition(END)[0]
+    return page.partition(BEGIN)[2].partition(END)[0]
 
 
 def main() -> None:
-    path = ROOT / "README.md"
-    before, _, rest = path.read_text("utf-8").partition(BEGIN)
+    before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:
-        raise SystemExit(f"README.md has no layout section: put {BEGIN} and {END} where it belongs")
-    path.write_text(f"{before}{BEGIN}{block()}{END}{after}", "utf-8")
+        raise SystemExit(f"{PAGE.name} has no layout section: put {BEGIN} and {END} where it belongs")
+    PAGE.write_text(f"{before}{BEGIN}{block()}{END}{after}", "utf-8")
 
 
 if __name__ == "__main__":

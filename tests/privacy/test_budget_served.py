@@ -164,10 +164,10 @@ def test_a_mechanism_says_how_its_shares_stand() -> None:
     said = " ".join(cbdp.ConstraintBased(CITY, 1, budget="tables").remarks())
     stated = BUDGETS.get("tables").standing(_asked(CITY))
     assert stated is not None
-    assert f"is {stated.worst:.2f} times that of a specialist, who spends all of ε on one table." in said
+    assert f"is {stated.worst:.2f} times what it would be if all of ε went to that table alone." in said
     assert f"No shares bring it below {stated.bound:.2f}." in said
     assert "total 1, time 1, zone 1, mode 1" in said
-    assert "specialist" not in " ".join(cbdp.ConstraintBased(CITY, 1, budget="uniform").remarks())
+    assert "that table alone" not in " ".join(cbdp.ConstraintBased(CITY, 1, budget="uniform").remarks())
 
 
 def test_features_without_leaves_or_tables_are_shared_too() -> None:

@@ -98,7 +98,7 @@ def test_a_mechanism_that_promises_nothing_states_no_epsilon(tmp_path: Path) -> 
     """The manifest says that it does not hold, why, and gives no number that could be taken for a promise."""
     made = release_of("threshold-laplace").save(tmp_path / "out").manifest
     assert made["privacy"]["holds"] is False
-    assert "zeros are not perturbed" in made["privacy"]["caveat"]
+    assert "counts of zero get no noise" in made["privacy"]["caveat"]
     assert made["privacy"]["epsilon"] is None
     assert made["deployment"]["dp_variant"]["variant_name"] is None
     assert all(f["epsilon"] is None for f in made["features"])

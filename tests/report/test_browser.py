@@ -309,3 +309,25 @@ def test_internal_report_opens(browser, rush, tmp_path):
         )
         assert page.locator("#scatters circle").count() > 100
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
+
+
+def test_a_stop_far_away_does_not_shrink_the_map(browser, rush, tmp_path):
+    """A stop at 0° N 0° E: the map shows the city as before, says so, and all flows between zones are still there."""
+    _, release = rush
+    lat, lon = release.places.lat.copy(), release.places.lon.copy()
+    lat[0], lon[0] = 0.0, 0.0
+    wrong = replace(release, places=replace(release.places, lat=lat, lon=lon))
+    pages = {}
+    for name, made in (("right", release), ("wrong", wrong)):
+        with opened(browser, tmp_path, build(made)) as page:
+            far = page.locator("#chart-map > svg text", has_text=" km").text_content()
+            pages[name] = far, sorted(shown(page, "#chart-map .mark")), page.locator("#explore").inner_text()
+            for zone in range(4):
+                page.locator("#zoom").select_option(str(zone))
+                assert (
+                    float(page.locator("#chart-map > svg text", has_text=" km").text_content().split()[0])
+                    <= 10
+                )
+    assert pages["right"][:2] == pages["wrong"][:2]
+    assert "1 stop lies far from most trips, outside this map" in pages["wrong"][2]
+    assert "far from most trips" not in pages["right"][2]

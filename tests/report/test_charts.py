@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,9 +16,9 @@ import cbdp
 from cbdp.app.internal import build_internal
 from cbdp.features import opal
 from cbdp.features.places import Stops
+from cbdp.release.published import publish
 from cbdp.report import build
 from cbdp.report.charts import charts
-from cbdp.report.published import publish
 
 
 def test_charts_show_the_published_counts(rush):
@@ -212,3 +213,43 @@ def test_random_universes(draw):
         assert sum(share["bars"][0]["count"]) == release.total
         if len(share["bars"]) > 1:
             assert sum(sum(bars["count"]) for bars in share["bars"][1:]) == release.total
+
+
+def test_days_stand_in_the_order_of_the_calendar():
+    """Types of days and names of days, which an alphabet would mix up, in bars and in the rows of a matrix."""
+    days = cbdp.days("2026-03-02", "2026-03-08")
+    names = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+    universe = cbdp.Universe(
+        day=cbdp.Dimension(days.values, type=days.attributes["type"], name=names), time=["am", "pm"]
+    )
+    dag = cbdp.FeatureDag(
+        universe, [cbdp.Feature("type", by=["day.type", "time"]), cbdp.Feature("name", by="day.name")]
+    )
+    made = charts(publish(cbdp.ConstraintBased(dag, 1).simulate(np.arange(14) * 50, 1)))
+    shown = {
+        c["name"]: [c["labels"][i] for i in c["order"] or range(len(c["labels"]))] for c in made["shares"]
+    }
+    assert shown["day.type"] == ["weekday", "saturday", "sunday"]
+    assert shown["day.name"] == names
+    assert [series["label"] for series in made["demand"]["series"]] == ["weekday", "saturday", "sunday"]
+
+
+def test_the_map_is_framed_by_where_trips_are():
+    """A stop far away is counted and said, and does not move the middle of its zone."""
+    stops = cbdp.Dimension([f"S{i}" for i in range(6)], zone=["n", "n", "n", "s", "s", "s"])
+    dag = cbdp.FeatureDag(
+        cbdp.Universe(origin=stops, destination=stops),
+        [cbdp.Feature("zone", by=["origin.zone", "destination.zone"])],
+    )
+    lat, lon = (
+        np.array([42.0, 42.1, 0.0, 42.2, 42.3, 42.25]),
+        np.array([-83.0, -83.1, 0.0, -83.2, -83.1, -83.0]),
+    )
+    places = Stops(tuple(stops.values), tuple(stops.values), lat, lon)
+    release = replace(cbdp.ConstraintBased(dag, 5).simulate(np.full(36, 20), 1), places=places)
+    found = charts(publish(release))["flows"]
+    assert found["frame"] == [42.0, -83.2, 42.3, -83.0]
+    assert found["outside"] == 1
+    assert 0.1 < found["outside_share"] < 0.25
+    assert found["zones"][0] == ["n", 42.05, -83.05]
+    assert "1 stop lies far from most trips, outside this map" in Page(build(release)).text

@@ -39,7 +39,7 @@ def test_factor_delta_and_their_meaning_are_said(text: str) -> None:
         "changes the chance of any conclusion by at most a factor of e 5.222 , which is less than 186" in text
     )
     assert "and δ = 1e-06 (one in 1,000,000) on top." in text
-    assert "It is not a chance that somebody’s records are laid open" in text
+    assert "It is not a chance that somebody’s trips become visible" in text
     assert "They follow from ρ = 0.5 (zero-concentrated differential privacy)" in text
     assert "discrete Gaussian on whole numbers" in text
     assert "The whole budget is ρ = 0.5." in text
@@ -65,4 +65,4 @@ def test_what_a_sceptic_may_learn_is_a_bound_on_the_loss(text: str) -> None:
 
 def test_several_trips_cost_the_square(text: str) -> None:
     """Two trips of one person cost four times ρ."""
-    assert f"the factor is {math.exp(float(epsilon_of(2, 1e-6))):,.0f} for 2 trips" in text
+    assert f"the factor is larger: {math.exp(float(epsilon_of(2, 1e-6))):,.0f} for 2 trips" in text

@@ -144,9 +144,12 @@ def test_a_day_is_called_a_day(about: About | None, more: dict[str, Any]) -> Non
 def test_curves_have_bands_and_bars_have_lines(rush) -> None:
     """The words under the demand name what is drawn."""
     text = Page(build(rush[1])).text
-    assert "Bars show the published counts, thin lines the 90 % intervals of the true ones." in text
+    assert (
+        "Bars show the published counts. The thin lines are 90 % intervals: the true count lies inside with 90 % confidence."
+        in text
+    )
     universe = cbdp.Universe(tap=["on", "off"], time=["am", "pm"], location=["M", "Q"])
     dag = cbdp.features.opal(universe)
     made = cbdp.ConstraintBased(dag, 9).simulate(np.full(8, 40), 1).with_intervals()
     assert len(Page(build(made)).data["demand"]["series"]) == 2
-    assert "Curves show the published counts, shaded bands" in Page(build(made)).text
+    assert "Curves show the published counts. The shaded bands are " in Page(build(made)).text

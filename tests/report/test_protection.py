@@ -47,10 +47,12 @@ def test_unit_delta_and_missing_promises_are_spoken_of():
     simulation = cbdp.ConstraintBased(dag, 1, unit=person).simulate(trips, 1)
     text = Page(build(secured(simulation))).text
     assert "The unit of protection is one person" in text
-    assert "At most 4 trips of each person (told apart by the column “card & co”)" in text
+    assert "50 % chance that a certain person is in the data." in text
+    assert "At most 4 trips of each person were counted, chosen at random" in text
+    assert "(the column “card & co” says who made a trip)" in text
     assert "Simulation, not a release." in Page(build(simulation)).text
     text = Page(build(secured(cbdp.StabilityHistogram(dag, 2).simulate(counts, 1)))).text
-    assert "Whether any one trip was this one or another" in text
+    assert "whether any one trip was this one or another" in text
     assert "may fail with a probability of at most δ = 5e-07" in text
     assert "Simulation" not in text
     text = Page(build(secured(cbdp.ThresholdLaplace(dag, 2).simulate(counts, 1)))).text
@@ -71,11 +73,15 @@ def test_a_period_of_a_person_is_what_is_protected() -> None:
     assert "All trips of a person on one day are protected together" in text
     assert "A habit that shows on many days is protected less" in text
     assert (
-        "At most 2 trips of each person a day (told apart by the column “card”) were counted, chosen at random, at most one in each time"
+        "At most 2 trips of each person a day were counted, chosen at random, at most one in each time"
         in text
     )
-    assert "Whether any one day of one person is in the data" in text
-    assert "; counts at most 2 trips of each person a day" in text
+    assert "the true numbers of trips may be higher than all numbers on this page" in text
+    assert "whether any one day of one person is in the data" in text
+    assert "50 % chance that a certain person travelled on a certain day." in text, (
+        "no more is promised than for one day"
+    )
+    assert "; at most 2 trips of each person a day are counted, so the true number may be higher" in text
     assert "about 100 trips were expected; 80 are published" in text
     assert "up to 20 % of all" in text
     for other in (None, 80):

@@ -8,8 +8,8 @@ from reported import Page, secured
 
 import cbdp
 from cbdp import Dimension, Feature, FeatureDag, Universe
+from cbdp.release.published import publish
 from cbdp.report import build
-from cbdp.report.published import publish
 from cbdp.report.support import supported, supports
 
 STOPS = Dimension([f"s{n}" for n in range(24)], zone=[f"z{n // 8}" for n in range(24)])
@@ -36,7 +36,7 @@ def test_days_that_no_table_tells_apart_are_not_headlined() -> None:
     assert "Busiest period" in head
     text = Page(build(release)).text
     assert (
-        "No measured table supports counts by day: these are a guess from single trip types, and may be far off."
+        "No table was measured that tells counts by day: these are a guess from single trip types, and may be far off."
         in text
     )
     told, head = head_of([*ZONES, Feature("day", by="day")], epsilon="1/10")

@@ -10,9 +10,9 @@ from reported import Page
 
 import cbdp
 from cbdp.estimate.intervals import Interval
+from cbdp.release.published import publish
 from cbdp.report import build
-from cbdp.report.published import publish
-from cbdp.report.trust import CARE, EMPTY, NOISE, TRUST, judge
+from cbdp.report.trust import CARE, EMPTY, NOISE, TRUST, advice, judge
 
 
 def test_other_confidence_is_stated(rush):
@@ -50,3 +50,38 @@ def test_noise_of_a_tree_is_not_said_to_be_that_of_a_feature():
     assert published.law("time") is not None
     assert published.law("mode") is None
     assert judge(published, "mode").verdict == EMPTY
+
+
+def test_what_one_may_do_with_a_table_is_said_of_each(rush):
+    """The number from which on counts may be quoted holds for every count of the table, and for no smaller number."""
+    _, release, _ = rush
+    published = publish(release)
+    text = Page(build(release)).text
+    assert "What may I do with it?" in text
+    for name in release.features.features:
+        found = judge(published, name)
+        assert advice(found) in text
+        if found.measured or not found.quotable:
+            continue
+        interval, counts = release.intervals[name], np.asarray(release.counts(name))
+        good = (interval.high - interval.low) / 2 <= 0.2 * counts
+        assert good[counts >= found.quotable].all()
+        assert not good[(counts < found.quotable) & (counts > 0)].all()
+    assert any(judge(published, name).quotable for name in release.features.features)
+
+
+def test_advice_follows_the_margin(rush):
+    """Narrow intervals allow to quote anything, wide ones nothing; a table without intervals of its own is never quoted where it is noise."""
+    _, release, _ = rush
+    counts = np.asarray(release.counts("zone"))
+    for wide, said in (
+        (0.05, "Size lines and vehicles. Quote counts with"),
+        (3.0, "Do not quote single counts."),
+    ):
+        half = np.round(wide * counts).astype(np.int64)
+        made = {"zone": Interval(np.maximum(counts - half, 0), counts + half + np.maximum(half - counts, 0))}
+        assert said in advice(judge(publish(replace(release, intervals=made)), "zone"))
+    assert (
+        advice(judge(publish(release), "singleton"))
+        == "Add up many counts first. Do not quote single counts."
+    )

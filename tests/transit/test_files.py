@@ -36,7 +36,7 @@ def test_csv_city(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("stop,zone\na,n\n", "no column 'hub'"),
+        ("zone,x,y\nn,0,0\n", "no column 'stop'"),
         ("stop,zone,hub\na,n,1\n", "neither the columns x and y"),
         ("stop,zone,hub,x,y\na,n,maybe,0,0\n", "'maybe'"),
         ("stop,zone,hub,x,y\na,n,1,east,0\n", "'east'"),
@@ -84,7 +84,7 @@ def test_gtfs_city(tmp_path: Path, packed: bool) -> None:
     there, back = (line for line in city.lines if line.name.startswith("R"))
     assert (there.stops, there.headway, there.run, there.offset) == ((0, 2), 900, (720,), 0)
     assert (back.stops, back.offset) == ((2, 0), 300)
-    assert city.metres[0, 2] == pytest.approx(11.12 * 1200, rel=0.01)
+    assert city.metres[0, 2] == pytest.approx(11.12 * 1300, rel=0.01)
     assert "shuttle-bus" in ModeRule().choose(city).labels
 
 

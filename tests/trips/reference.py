@@ -1,4 +1,4 @@
-"""The rules of counting in plain Python, row by row. Written from docs/counting.md, not from any engine."""
+"""The rules of counting in plain Python, row by row. Written from docs/explanation/counting.md, not from any engine."""
 
 from __future__ import annotations
 

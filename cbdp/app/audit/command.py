@@ -85,10 +85,10 @@ def lines(done: Audit) -> Iterator[str]:
     for verdict in ORDER:
         for f in done.of(verdict):
             yield f"  {WORDS[verdict]:<11}  {f.check:<{wide}}  {f.title}"
-            if verdict != "clear":
-                yield from textwrap.wrap(
-                    f.evidence, WIDE, initial_indent=" " * (17 + wide), subsequent_indent=" " * (17 + wide)
-                )
+            said = f.power if verdict == "clear" else f.evidence
+            yield from textwrap.wrap(
+                said, WIDE, initial_indent=" " * (17 + wide), subsequent_indent=" " * (17 + wide)
+            )
     for words in done.left_out:
         yield f"  {'not checked':<11}  {words}"
     yield f"{SUMS[done.verdict]}: {_counted(done)}"
@@ -104,8 +104,8 @@ def _counted(done: Audit) -> str:
 
 def _check_place(path: Path, release: Path, *, sensitive: bool) -> None:
     """Before anything is read: a place that is free, in a folder that exists, and not where the public files lie."""
-    folders = [path.absolute().parent, *path.absolute().parent.parents]
-    if release.is_dir() and release.resolve() in [f.resolve() for f in folders]:
+    folder = path.absolute().parent.resolve()  # `..` is a way out of the release, not a place in it
+    if release.is_dir() and release.resolve() in [folder, *folder.parents]:
         raise InputError(
             f"{str(path)!r} lies in the release, which is complete as it is: choose another place"
         )

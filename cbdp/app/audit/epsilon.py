@@ -28,6 +28,7 @@ from scipy import special
 
 from cbdp.app.audit.epsilon_events import search
 from cbdp.app.audit.epsilon_views import ThroughFiles, TrialParts, as_columns, numbers
+from cbdp.app.audit.proven import as_finding, in_a_line
 from cbdp.audit.finding import Finding
 from cbdp.errors import InputError
 from cbdp.mechanisms import Mechanism
@@ -64,28 +65,11 @@ class EpsilonBound:
         return self.claim is not None and self.epsilon > self.claim
 
     def __str__(self) -> str:
-        given = "" if self.delta == 0 else f" at δ = {self.delta:.3g}"
-        claimed = (
-            "" if self.claim is None else f" (claim {self.claim:g}{', refuted' if self.exceeds else ''})"
-        )
-        (a, b), (n, m) = self.counts, self.trials
-        return f"ε ≥ {self.epsilon:.3f}{claimed}{given}: {self.event}, in {a:,} of {n:,} trials against {b:,} of {m:,}"
+        return in_a_line(self, "ε", self.epsilon, f" at δ = {self.delta:.3g}" if self.delta else "")
 
     def finding(self) -> Finding:
         """The same for a reviewer."""
-        figures = {"epsilon": self.epsilon, "delta": self.delta, "alpha": self.alpha}
-        if not self.exceeds:
-            title = f"The attack proves no more than ε ≥ {self.epsilon:.2f}"
-            return Finding("epsilon", "clear", title, str(self), figures=figures)
-        return Finding(
-            "epsilon",
-            "contradicts",
-            f"The mechanism leaks ε ≥ {self.epsilon:.2f}, more than the {self.claim:g} it claims",
-            str(self),
-            f"Whoever sees the event ({self.event}) knows which of the two data sets it was, with better odds than promised.",
-            "Do not release with this mechanism: look for what makes the event differ.",
-            figures,
-        )
+        return as_finding(self, "ε", self.epsilon, {"epsilon": self.epsilon, "delta": self.delta})
 
 
 def epsilon_lower_bound(
@@ -109,6 +93,12 @@ def epsilon_lower_bound(
     of one part. `view` turns what is published into numbers: a row, or by name; with parts, a row for each. `events`
     are conditions on those columns by name; without, they are searched on half of the trials. `claim` and `delta` are
     those of the mechanism unless told otherwise.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> bound = epsilon_lower_bound(lambda count: [round(count + rng.laplace(0, 1))], 1, 0, trials=4000, claim=1.0)
+    >>> bound.exceeds, bool(0.5 < bound.epsilon < 1)
+    (False, True)
     """
     check_asked(trials, alpha, delta)
     inner = mechanism.mechanism if isinstance(mechanism, ThroughFiles) else mechanism

@@ -34,7 +34,7 @@ from cbdp.features.index import among
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.composition import Cost, amount_of
 from cbdp.release.release import Release
-from cbdp.report.roles import listed
+from cbdp.release.roles import listed
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -256,12 +256,20 @@ def attack(release: Release, true: Truth) -> list[Finding]:
         figures["allowed"] = round(most, 4)
     verdict, title = _verdict(made, claim, floor, most)
     if verdict == "clear":
-        return [Finding("membership", verdict, title, text, figures=figures)]
+        return [Finding("membership", verdict, title, text, figures=figures, power=_power(made, floor, most))]
     attack = "Whoever knows all other trips learns whether a particular rider is in the data."
     cure = "Withdraw the release; look for noise that is missing or too small."
     if not claim.holds:
         cure = "Use a mechanism with a guarantee, such as constraint-based."
     return [Finding("membership", verdict, title, text, attack, cure, figures)]
+
+
+def _power(made: Trials, floor: float, most: float) -> str:
+    """The advantage that would have been found: above what is allowed by the widths of both intervals."""
+    reach = most + (made.advantage - floor) + (made.advantage - made.interval(0.1)[0])
+    if reach >= 1:
+        return f"{len(made.member):,} riders are too few to tell any advantage from the {most:.2f} that is allowed."
+    return f"An advantage of {reach:.2f} or more would have been found with a probability of 95 %."
 
 
 def _verdict(made: Trials, claim: Claim, floor: float, most: float) -> tuple[Verdict, str]:

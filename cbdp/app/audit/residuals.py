@@ -38,6 +38,7 @@ Floats = NDArray[np.float64]
 ALARM = 1e-6  # the chance of any false alarm
 FACTORS = tuple(2.0 ** (k / 4) for k in range(-16, 17) if k)  # of the declared scale
 SHARES = (0.01, 0.03, 0.1, 0.3, 0.6, 0.9, 1.0)  # of answers without noise
+SAID = 4  # groups of which the power is told
 DENSE = 2**24  # elements of which the true count of each may be listed
 
 
@@ -162,9 +163,39 @@ def attack(release: Release, true: Truth) -> list[Finding]:
         figures: dict[str, float | str] = {"groups of answers": len(sound), "chance of a false alarm": ALARM}
         title = "The noise follows its declared law, on true zeros and on other counts"
         findings.append(
-            Finding("residuals", "clear", title if not findings else "The other noise follows its declared law", text, figures=figures)
+            Finding("residuals", "clear", title if not findings else "The other noise follows its declared law", text, figures=figures, power=_power(sound, risk))
         )  # fmt: skip
     return findings
+
+
+def _power(sound: Sequence[Group], risk: float) -> str:
+    """How small the noise of each group would have had to be to be noticed with 95 %, and how many answers without any."""
+    said = []
+    for g in sorted(sound, key=lambda g: -g.shown)[:SAID]:
+        factor = _factor_found(g.noised.law, g.shown, risk)
+        many = int(binom.isf(risk, g.shown, float(g.noised.law.pmf(0)))) + 1
+        scale = (
+            f"noise of {factor:.2g} times the scale" if factor else "no smaller noise, for want of answers"
+        )
+        exact = f", or {many:,} answers without noise" if not len(g.bound) and many <= g.shown else ""
+        said.append(f"{g.noised.name}, {g.what}: {scale}{exact}")
+    return f"What would have been found with a probability of 95 %: {'; '.join(said)}."
+
+
+def _factor_found(law: Law, answers: int, risk: float) -> float | None:
+    """The largest factor below 1 of the scale at which so many answers would have raised the alarm with 95 %; None if none would."""
+    needed = math.log(len(FACTORS) + len(SHARES)) - math.log(risk)
+    reach = law.half_width(1 - 1e-9)
+    z = np.arange(-reach, reach + 1)
+    for factor in reversed([f for f in FACTORS if f < 1]):
+        smaller = law.times(factor)
+        mass, odds = smaller.pmf(z), smaller.log_pmf(z) - law.log_pmf(z)
+        odds = np.where(mass > 0, odds, 0.0)
+        mean = float(mass @ odds)
+        spread = math.sqrt(max(0.0, float(mass @ odds**2) - mean**2))
+        if answers * mean - 1.645 * math.sqrt(answers) * spread > needed:
+            return float(factor)
+    return None
 
 
 def _alarms(group: Group, risk: float) -> list[str]:

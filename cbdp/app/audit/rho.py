@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cbdp.app.audit.epsilon import Events, ThroughFiles, TrialParts, View, best_proof, check_asked, run_trials
+from cbdp.app.audit.proven import as_finding, in_a_line
 from cbdp.audit.finding import Finding
 
 Floats = NDArray[np.float64]
@@ -42,26 +43,11 @@ class RhoBound:
         return self.claim is not None and self.rho > self.claim
 
     def __str__(self) -> str:
-        refuted = ", refuted" if self.exceeds else ""
-        claimed = "" if self.claim is None else f" (claim {self.claim:g}{refuted})"
-        (a, b), (n, m) = self.counts, self.trials
-        return f"ρ ≥ {self.rho:.3f}{claimed}: {self.event}, in {a:,} of {n:,} trials against {b:,} of {m:,}"
+        return in_a_line(self, "ρ", self.rho)
 
     def finding(self) -> Finding:
         """The same for a reviewer."""
-        figures = {"rho": self.rho, "alpha": self.alpha}
-        if not self.exceeds:
-            title = f"The attack proves no more than ρ ≥ {self.rho:.3g}"
-            return Finding("epsilon", "clear", title, str(self), figures=figures)
-        return Finding(
-            "epsilon",
-            "contradicts",
-            f"The mechanism leaks ρ ≥ {self.rho:.3g}, more than the {self.claim:g} it claims",
-            str(self),
-            f"Whoever sees the event ({self.event}) knows which of the two data sets it was, with better odds than promised.",
-            "Do not release with this mechanism: look for what makes the event differ.",
-            figures,
-        )
+        return as_finding(self, "ρ", self.rho, {"rho": self.rho})
 
 
 def rho_lower_bound(
@@ -77,7 +63,14 @@ def rho_lower_bound(
     events: Events | None = None,
     view: View | None = None,
 ) -> RhoBound:
-    """The largest ρ that runs of a mechanism on two neighbouring data sets prove; arguments as of `epsilon_lower_bound`."""
+    """The largest ρ that runs of a mechanism on two neighbouring data sets prove; arguments as of `epsilon_lower_bound`.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> bound = rho_lower_bound(lambda count: [count + rng.normal(0, 1)], 1, 0, trials=4000, claim=0.5)
+    >>> bound.exceeds, bool(0.1 < bound.rho < 0.5)
+    (False, True)
+    """
     check_asked(trials, alpha, None)
     inner = mechanism.mechanism if isinstance(mechanism, ThroughFiles) else mechanism
     if claim is None and hasattr(inner, "claim"):

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cbdp.app.audit.remaking import answers, remaker
-from cbdp.audit import book, consistency, described, detection, differencing, promises, scale, solved
+from cbdp.audit import book, consistency, described, detection, differencing, exact, promises, scale, solved
 from cbdp.audit.finding import Finding
 from cbdp.audit.ours import Ours, opened
 from cbdp.audit.released import from_release
 from cbdp.audit.result import Audit
 from cbdp.audit.tables import PublishedTables
+from cbdp.audit.undeclared import taken
 from cbdp.errors import CbdpError, InputError
 from cbdp.progress import tell
 from cbdp.release.saving import MANIFEST
@@ -42,6 +43,16 @@ def audit_release(
     the ledger too. `trips` (a table, files, a configuration; or True: those of `config`) are what the release was made from:
     then the noise itself is tested, and the result is for the curator's eyes only. Bad input is an `InputError`; what
     contradicts the release is a finding.
+
+    >>> import tempfile
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = cbdp.Laplace(features, epsilon=1).release(trips).save(f"{folder}/out")
+    ...     audit = cbdp.audit_release(f"{folder}/out")
+    >>> audit.verdict
+    'clear'
     """
     place = Path(path)
     if not place.is_dir():
@@ -65,17 +76,32 @@ def _of_others(place: Path) -> Audit:
     tell("reading the described tables")
     published = described.read(place)
     findings = tuple(_attacks(published))
-    claim = "nothing is claimed" if published.epsilon is None else f"ε = {published.epsilon:g} is claimed"
+    claim = "no ε is claimed" if published.epsilon is None else f"ε = {published.epsilon:g} is claimed"
+    if published.epsilon is None and not all(t.shown.all() for t in published.tables):
+        claim += "; some counts are hidden"
     if published.epsilon is not None and published.delta:
         claim = f"ε = {published.epsilon:g} and δ = {published.delta:g} are claimed"
-    left_out = ("There is no manifest and no ledger: how much was spent in all was not checked.",)
-    return Audit(place.resolve().name, findings, claim=claim, left_out=left_out)
+    left_out = list(_left_out(published))
+    left_out.append("There is no manifest and no ledger: how much was spent in all was not checked.")
+    return Audit(place.resolve().name, findings, claim=claim, left_out=tuple(left_out))
+
+
+ATTACKS = (consistency, scale, exact, detection, differencing)
+SETTLING = (exact, differencing)  # these make out themselves what noise there is where none is declared
 
 
 def _attacks(published: PublishedTables) -> Iterator[Finding]:
-    for attack in (consistency, scale, detection, differencing):
+    settled = taken(published).settled
+    for attack in ATTACKS:
         tell(f"attack: {attack.CHECK}")
-        yield from attack.attack(published)
+        yield from attack.attack(published if attack in SETTLING else settled)
+
+
+def _left_out(published: PublishedTables) -> Iterator[str]:
+    """What the attacks could not look at."""
+    settled = taken(published).settled
+    for attack in ATTACKS:
+        yield from attack.left_out(published if attack in SETTLING else settled)
 
 
 @dataclass
@@ -144,7 +170,9 @@ class _OfOurs:
                 f"The release has more than {LARGEST:,} trip types: its tables were not attacked cell by cell."
             )
             return
-        for found in _attacks(from_release(release)):
+        published = from_release(release)
+        self.left_out += _left_out(published)
+        for found in _attacks(published):
             # the manifest states every threshold, and every element has a row: a least count of many is no hidden threshold
             if not (found.check == detection.CHECK and "at_threshold" in found.figures):
                 yield found

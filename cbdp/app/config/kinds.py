@@ -64,9 +64,10 @@ class PartName:
         if not isinstance(value, str) or not value.strip():
             raise where.expected(value, self.says)
         parts = self.parts()
-        if value not in parts.table and not re.search(IMPORTED, value) and value not in parts.names():
+        spelled = parts.spelled(value)
+        if spelled not in parts.table and not re.search(IMPORTED, value) and spelled not in parts.names():
             raise where.wrong(f"{where} is {value!r}: {did_you_mean(value, list(parts.names()))}")
-        return value
+        return spelled
 
     def schema(self) -> dict[str, Any]:
         """Ours by name; what is installed here is not the schema's to know."""

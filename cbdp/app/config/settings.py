@@ -307,7 +307,10 @@ class Config:
     ] = None
     feature: Annotated[
         tuple[FeatureSection, ...],
-        Option(Many(Fields(FeatureSection)), "further tables to be released, beside the total and the trips"),
+        Option(
+            Many(Fields(FeatureSection)),
+            "further tables to be released, in addition to the total and the trips",
+        ),
     ] = ()
     mechanism: Annotated[MechanismSection, Option(MechanismFields(), "how noise is added")] = field(
         default_factory=MechanismSection

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from cbdp.app.explain.expected import ExpectedTable, expected
 from cbdp.app.explain.gaps import Gap, gaps
 from cbdp.app.explain.laws import LawChoice, law_choice
 from cbdp.app.explain.numbers import (
     ExpectedNoise,
     choices,
-    epsilon_for,
     noise,
-    number,
-    percent,
-    sign_of,
-    trips_text,
     unmeasured,
 )
-from cbdp.app.explain.words import files, tree, warnings, words
+from cbdp.app.explain.screen import screen
+from cbdp.app.explain.warned import warnings
+from cbdp.app.explain.words import files, tree, words
 from cbdp.app.plan import Plan
-from cbdp.errors import InputError
-from cbdp.privacy.numbers import positive
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What `cbdp check` says; its text is `str`, its numbers are fields."""
+    """What `cbdp check` says: `str` is one screen, `text` is all of it, and the numbers are fields."""
 
     dataset: str
     mechanism: str
@@ -40,6 +36,7 @@ class Explanation:
     tree: str
     confidence: float
     noise: tuple[ExpectedNoise, ...]
+    expected: tuple[ExpectedTable, ...]  # of published tables, by the model of errors
     choices: Mapping[str, Mapping[str, float]]  # budget → feature → expected error of a count, in trips
     laws: LawChoice | None  # both laws of noise, for the same (ε, δ)
     unmeasured: tuple[str, ...]
@@ -47,16 +44,18 @@ class Explanation:
     warnings: tuple[str, ...]
     files: tuple[str, ...]
     request: str
+    screen: str
     text: str
 
     def __str__(self) -> str:
-        return self.text
+        return self.screen
 
 
 def explain(plan: Plan) -> Explanation:
     """Everything worth knowing before a release. Spends nothing, reads no row."""
     cost = plan.mechanism.claim().cost
-    measured = noise(plan)
+    measured, told, laws = noise(plan), expected(plan), law_choice(plan)
+    warned = tuple(warnings(plan, measured))
     return Explanation(
         dataset=plan.dataset,
         mechanism=plan.mechanism.name,
@@ -69,40 +68,14 @@ def explain(plan: Plan) -> Explanation:
         tree=tree(plan.features),
         confidence=plan.confidence,
         noise=measured,
+        expected=told,
         choices=choices(plan),
-        laws=law_choice(plan),
+        laws=laws,
         unmeasured=unmeasured(plan),
         gaps=gaps(plan),
-        warnings=tuple(warnings(plan, measured)),
+        warnings=warned,
         files=files(plan),
         request=plan.request,
-        text="\n".join(words(plan, measured)) + "\n",
+        screen="\n".join(screen(plan, measured, told, laws, warned)) + "\n",
+        text="\n".join(words(plan, measured, told, laws, warned)) + "\n",
     )
-
-
-def answer(
-    plan: Plan, feature: str, within: str, confidence: float | None = None, expected_trips: int | None = None
-) -> str:
-    """Which ε brings a feature within so many per cent, as a sentence."""
-    part = positive(within.replace("%", "").strip(), "within") / 100
-    epsilon = epsilon_for(plan, feature, part, confidence, expected_trips)
-    mean = Fraction(
-        expected_trips or plan.expected_trips or 0, plan.mechanism.measured_features.size(feature)
-    )
-    sure = plan.confidence if confidence is None else confidence
-    return (
-        f"For {feature!r} to be within {percent(float(part))} ({trips_text(part * mean)} of {trips_text(mean)} trips on average) "
-        f"with {percent(sure)} confidence, {sign_of(plan)} of the whole release must be at least {number(epsilon)}. "
-        f"This is by the law of the noise before post-processing, with {sign_of(plan)} shared as configured."
-    )
-
-
-def answers(plan: Plan, wishes: Sequence[str]) -> list[str]:
-    """The answers to wishes like "zone=5", all of them or, if one cannot be answered, none."""
-    made = []
-    for wish in wishes:
-        feature, equals, percent = wish.partition("=")
-        if not equals:
-            raise InputError(f"--within takes FEATURE=PERCENT, for example zone=5, not {wish!r}")
-        made.append(answer(plan, feature, percent))
-    return made

@@ -28,11 +28,11 @@ class Gap:
             if self.half_width is None
             else f", whose noise adds up to about ±{self.half_width:,} trips in each"
         )
-        guess = f"counts by {self.name} are a guess from single trip types' noisy counts{noise}"
+        guess = f"a guess from single trip types' noisy counts{noise}"
         add = f'add a table by {self.name}: [[feature]] with name = "{self.name}" and by = ["{self.name}"]'
         if self.instead:
-            return f"{self.name}: told apart by {', '.join(self.instead)} only; finer {guess}. If you need them, {add}"
-        return f"no table tells {self.name} apart: {guess}; {add}"
+            return f"{self.name}: tables know its {', '.join(self.instead)} only; counts by {self.name} itself are {guess}. If you need them, {add}"
+        return f"no table tells {self.name} apart: counts by {self.name} are {guess}; {add}"
 
 
 def gaps(plan: Plan) -> tuple[Gap, ...]:

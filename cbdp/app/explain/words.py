@@ -6,26 +6,24 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from cbdp.app.config.choices import formats
 from cbdp.app.explain import gaps as told
 from cbdp.app.explain.changes import change_remarks, change_table, title
-from cbdp.app.explain.laws import law_choice, law_remarks, law_table
+from cbdp.app.explain.examples import example
+from cbdp.app.explain.expected import ExpectedTable
+from cbdp.app.explain.laws import LawChoice, law_remarks, law_table
 from cbdp.app.explain.numbers import (
     ExpectedNoise,
     choices,
-    epsilon_for,
     number,
     percent,
     sign_of,
-    told_by_others,
     trips_text,
     unmeasured,
 )
-from cbdp.app.inspecting.tables import read_as_trips, unused_counts
 from cbdp.app.plan import Plan
 from cbdp.app.plan.account import missing
-from cbdp.app.plan.bought import GUESS, unbought
 from cbdp.app.printing import aligned
-from cbdp.errors import InputError
 from cbdp.estimate.public import MEANING
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
 from cbdp.privacy.accounting import curve, in_words
@@ -35,10 +33,15 @@ from cbdp.privacy.unit import RELEASE, Person
 WIDTH = 110
 
 
-def words(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
-    """What `cbdp check` prints, line by line."""
+def words(
+    plan: Plan,
+    measured: Sequence[ExpectedNoise],
+    expected: Sequence[ExpectedTable],
+    laws: LawChoice | None,
+    warned: Sequence[str],
+) -> Iterator[str]:
+    """What `cbdp check --all` prints, line by line."""
     table, remarks = _noise_table(plan, measured), _noise_remarks(plan)
-    warned = [f"- {warning}" for warning in warnings(plan, measured)] or ["none"]
     written = [f"{plan.output}/", *(f"  {file}" for file in files(plan))]
     yield from _section("What would be released", _wrapped(_what(plan)))
     yield from _section("How strongly it is protected", _wrapped(_protection(plan)))
@@ -49,23 +52,26 @@ def words(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
         "What is counted (each table is made of those below it)", tree(plan.features).split("\n")
     )
     yield from _section(f"Noise at {percent(plan.confidence)} confidence", [*table, "", *_wrapped(remarks)])
+    if expected:
+        yield from _section(
+            f"What would be published, at {percent(plan.confidence)} confidence",
+            _wrapped(_told(plan, expected)),
+        )
     if choices(plan):
         yield from _section(
             "What budgets would do: expected error of a count in trips",
             [*_choice_table(plan), "", *_wrapped(_choice_remarks(plan))],
         )
-    either = law_choice(plan)
-    if either is not None:
+    if laws is not None:
         yield from _section(
-            "What either law of noise would do", [*law_table(either), "", *_wrapped(law_remarks(either))]
+            "What either law of noise would do", [*law_table(laws), "", *_wrapped(law_remarks(laws))]
         )
     found = told.gaps(plan)
     if found:
         yield from _section("What no table tells apart", _wrapped(f"- {gap}" for gap in found))
     yield from _section("Account", _wrapped(_account(plan)))
     yield from _section("What would be written", written)
-    yield from _section("Warnings", _wrapped(warned))
-    yield from _section("The same tables as a Mermaid graph", plan.features.mermaid().split("\n"))
+    yield from _section("Warnings", _wrapped([f"- {warning}" for warning in warned] or ["none"]))
     yield "Nothing was spent, nothing was written, and no row of the trips was read."
 
 
@@ -122,17 +128,15 @@ def _protection(plan: Plan) -> list[str]:
         factor = f"e^{number(claim.cost.epsilon)} = {math.exp(min(700.0, float(claim.cost.epsilon))):.3g}"
         odds = (
             f"In words: whether {whom} is in the data changes the odds of any conclusion by at most a factor {factor}"
-            + (f", but for a chance of {float(claim.cost.delta):.1e}." if claim.cost.delta else ".")
+            + (f", except with a probability of {float(claim.cost.delta):.1e}." if claim.cost.delta else ".")
         )
-    lines = [
-        f"Mechanism {plan.mechanism.name}: {claim}.",
-        odds,
-    ]
+    shares = ", ".join(f"{a.feature} {number(a.share)}" for a in plan.mechanism.answers())
+    lines = [f"Mechanism {plan.mechanism.name}. Shares of {sign_of(plan)}: {shares}.", odds]
     if isinstance(unit, Person):
         lines += _bounding(unit)
     if plan.public:
         lines.append(f"Public already: {', '.join(plan.public)}. {MEANING}")
-    return lines
+    return [*lines, f"For reviewers: {claim}."]
 
 
 def _concentrated(claim: Claim, whom: str) -> str:
@@ -171,7 +175,7 @@ def _bounding(unit: Person) -> list[str]:
 def _noise_table(plan: Plan, measured: Sequence[ExpectedNoise]) -> list[str]:
     told = plan.expected_trips is not None
     rows = [
-        ("table", "elements", sign_of(plan), "scale", "margin", *(("trips each", "relative") if told else ()))
+        ("table", "counts", sign_of(plan), "scale", "margin", *(("trips each", "relative") if told else ()))
     ]
     for n in measured:
         row = (
@@ -185,6 +189,19 @@ def _noise_table(plan: Plan, measured: Sequence[ExpectedNoise]) -> list[str]:
     return aligned(rows, right=range(1, len(rows[0])))
 
 
+def _told(plan: Plan, expected: Sequence[ExpectedTable]) -> Iterator[str]:
+    """An example of each table, and what it is good for."""
+    for e in expected:
+        use = (
+            ""
+            if e.use is None
+            else f" Good enough to {e.use.can}."
+            if e.use.within < math.inf
+            else f" But {e.use.why}."
+        )
+        yield f"{e.feature}: {example(plan.features.features[e.feature].by, e)}{use}"
+
+
 def _choice_table(plan: Plan) -> list[str]:
     made = choices(plan)
     rows = [("budget", *plan.features.features)]
@@ -195,7 +212,10 @@ def _choice_table(plan: Plan) -> list[str]:
 
 
 def _choice_remarks(plan: Plan) -> Iterator[str]:
-    yield "Root mean square errors by a model of noise and post-processing that knows public facts only; uniform is the paper's."
+    yield (
+        "How far published counts are off on average (root mean square). A model of the noise and of what is done afterwards says so, from public facts "
+        'only; "uniform" is the paper\'s.'
+    )
     if plan.expected_trips is None:
         yield "How far small counts are shrunk is not known: state data.expected_trips, and data.expected_filled if known."
     yield from plan.mechanism.remarks()
@@ -205,7 +225,7 @@ def _noise_remarks(plan: Plan) -> Iterator[str]:
     yield "Margins are in trips: how far the noise alone moves a count, before post-processing makes the tables agree."
     if plan.expected_trips is not None:
         yield (
-            f"Trips each: about {plan.expected_trips:,} trips spread evenly; elements with more have less relative noise."
+            f"Trips each: about {plan.expected_trips:,} trips spread evenly; counts above that have less relative noise."
         )
     else:
         yield "Relative noise is not known: state a public order of magnitude, like data.expected_trips = 100000."
@@ -229,7 +249,7 @@ def _account(plan: Plan) -> list[str]:
     if account.unpublished.nano:
         lines.append(
             f"Of what was spent, {account.unpublished} went to runs that were never published. It stays spent: "
-            "docs/threat-model.md says why."
+            "docs/explanation/threat-model.md says why."
         )
     if account.finished is not None:
         lines.append(
@@ -239,56 +259,12 @@ def _account(plan: Plan) -> list[str]:
     return lines
 
 
-def warnings(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
-    claim = plan.mechanism.claim()
-    if not claim.holds:
-        yield f"{plan.mechanism.name} with these settings is {claim}; `cbdp release` refuses it"
-    bound = plan.config.output.noise_bound
-    for n in measured:
-        if n.relative is not None and n.relative > bound and not told_by_others(plan, n, bound):
-            yield (
-                f"{n.feature}: expected relative noise {percent(n.relative)} is above the bound of {percent(bound)} "
-                f"(output.noise_bound); {_cure(plan, n.feature, bound)}"
-            )
-    if len(plan.features.features) == 2 and plan.mechanism.asks_tables:
-        yield "there is no table between the total and single trip types: add a [[feature]] or a preset"
-    if not plan.account.exists and plan.config.privacy.cap is None:
-        yield (
-            f"privacy.cap is not stated: the ledger will be created with a cap of {plan.account.cap}, so that no "
-            "second release fits"
-        )
-    for gap in told.missing(told.gaps(plan)):
-        yield str(gap)
-    if unbought(plan.config, plan.universe, plan.columns, plan.clock, plan.unit):
-        yield f"max_trips is bought by `cbdp choose`, which was not done yet: what is shown goes by {GUESS}"
-    if plan.public and isinstance(plan.unit, Person):
-        yield (
-            f"privacy.public states {', '.join(plan.public)}, and at most {plan.unit.max_trips} trips of each person{plan.unit.period} are counted: if "
-            "the public counts are of all trips, the release is scaled up to them"
-        )
-    counts = None if plan.schema is None else unused_counts(plan.schema, plan.columns, plan.unit)
-    if counts is not None:
-        cause = read_as_trips(counts)
-        yield f"{cause.what}: {cause.cure}; `cbdp release` stops otherwise"
-    if plan.account.forgotten:
-        yield f"`cbdp release` will refuse: {plan.account.forgotten}"
-    if plan.account.unfinished:
-        yield "an identical request was charged and never released: unless its folder is whole, it is charged again"
-
-
-def _cure(plan: Plan, feature: str, bound: float) -> str:
-    try:
-        needed = number(epsilon_for(plan, feature, repr(bound)))
-    except InputError:
-        return f"no {sign_of(plan)} meets it with this budget: use another, or a coarser table"
-    return f"to meet it {sign_of(plan)} would have to be {needed}, or the table coarser"
-
-
 def files(plan: Plan) -> tuple[str, ...]:
     """What a release would write, inside its folder, and what is exported from it."""
     tables = [f"features/{name}.parquet" for name in plan.features.features]
-    exports = [f"and beside it {plan.output.name}-{name}" for name in plan.exports]
-    return ("trips.parquet", *tables, "universe/", "manifest.json", "report.html", *exports)
+    exports = [f"and beside it {formats().get(name).beside(plan.output.name)}" for name in plan.exports]
+    told = ("README.md", "report.html", "manifest.json", "datapackage.json", "deployment.yaml")
+    return ("trips.parquet", *tables, "universe/", *told, *exports)
 
 
 def tree(features: FeatureDag) -> str:

@@ -10,14 +10,25 @@ from cbdp.app.fleet.comparing import compare
 from cbdp.app.fleet.rules import BUILT_IN, PERIOD, FleetRules, see_working_folder
 from cbdp.app.fleet.sizing import size
 from cbdp.transit import plugins
+from cbdp.transit.city import Driving
 from cbdp.transit.conformance import check_plugin, conforms
+from cbdp.transit.placing import IN_TOWN
+from cbdp.transit.units import KM, UNITS
 
 ABOUT = {
-    "city": f"{BUILT_IN}, a table of stops (CSV: stop, zone, hub, x, y), or a GTFS folder or zip (default: {BUILT_IN})",
+    "city": "a table of stops (CSV: stop, lat and lon or x and y, and optionally zone and hub), a GTFS folder or zip, or "
+    f"{BUILT_IN} (default: the stops of the release, with its zones; a hub in the middle of each, and a bus every 10 minutes "
+    "between them)",
     "lines": "bus lines of a city from CSV: line, stop, headway",
     "times": "travel times of a city from CSV: from, to, seconds",
     "zones": "zones of a GTFS feed's stops: CSV with stop, zone, and optionally hub",
+    "units": f"of x and y in a table of stops: {' or '.join(UNITS)} (default: {KM})",
     "hours": "part of the day, for example 08:00-10:00",
+}
+NUMBERS = {
+    "speed": f"of shuttles, in km/h (default: {IN_TOWN.speed:g}; the built-in city: {Driving().speed:g})",
+    "detour": f"length of a way, as a multiple of the straight line (default: {IN_TOWN.detour:g}; the built-in city: "
+    f"{Driving().detour:g})",
 }
 PLUGINS = {
     "sizer": "plug-in that sizes the fleet: {}, package.module:attribute or command:…",
@@ -62,6 +73,8 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{name}", default=getattr(default, name), help=words)
     for name, words in PLUGINS.items():
         parser.add_argument(f"--{name}", help=words.format(", ".join(plugins.KINDS[name].names())))
+    for name, words in NUMBERS.items():
+        parser.add_argument(f"--{name}", type=float, help=words)
     parser.add_argument(
         "--only", action="append", default=[], metavar="DIMENSION=VALUE", help="trips of one day, day type …"
     )

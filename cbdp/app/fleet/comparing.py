@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from cbdp.app.fleet.cities import described, place
 from cbdp.app.fleet.counted import CountedTrips, published_trips, real_trips, selected
 from cbdp.app.fleet.output import number, page_path, print_marks, print_quiet_zones, write_page
-from cbdp.app.fleet.rules import FleetRules, place
+from cbdp.app.fleet.rules import FleetRules
 from cbdp.app.fleet.running import fleet_for, operated, riders_of
 from cbdp.app.printing import aligned
 from cbdp.report.markup import INTERNAL
@@ -23,13 +24,14 @@ Figures = Mapping[str, Mapping[str, float]]
 def compare(release: str, trips: str, rules: FleetRules | None = None, *, page: str | None = None) -> int:
     """Print the paper's Table 1 row of a release: its fleet and the fleet of the real trips, both run on the real trips."""
     chosen = rules or FleetRules()
-    city, modes = place(chosen)
     print(INTERNAL)
     given = published_trips(release)
+    city, modes = place(chosen, given)
     real = selected(real_trips(trips, given.universe), chosen)
     out = page_path(page, internal=True)
     published = selected(given, chosen)
     print_marks(given)
+    print(described(city))
     print(f"{published.total:,} published trips, {real.total:,} real ones")
     fleets = []
     for source in (published, real):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from cbdp.app.fleet.rules import FleetRules
 from cbdp.app.plan import plan
 from cbdp.errors import InputError
 from cbdp.features import Universe
-from cbdp.features.calendar import clock_text, seconds_of
-from cbdp.release import load
+from cbdp.features.calendar import clock_text, dates_of, seconds_of
+from cbdp.features.places import Stops
+from cbdp.mechanisms import load
+from cbdp.release import Release
+from cbdp.release.when import of_one_day, period_of
 from cbdp.transit.city import Ints
 from cbdp.transit.demand import fleet_counts
 from cbdp.transit.modes import period_edges
@@ -32,6 +36,10 @@ class CountedTrips:
     value: Ints = field(repr=False)
     internal: bool
     note: str = ""
+    places: Stops | None = field(default=None, repr=False)
+    release: Release | None = field(
+        default=None, repr=False
+    )  # the published one, which answers questions about demand
 
     @property
     def total(self) -> int:
@@ -52,9 +60,31 @@ def read(source: str) -> CountedTrips:
 def published_trips(folder: str) -> CountedTrips:
     """The trips of a release, as fleets are sized on them."""
     release = load(folder)
-    note = "" if release.secure else "simulation, not a release: its noise came from a seeded source"
+    notes = [] if release.secure else ["simulation, not a release: its noise came from a seeded source"]
+    notes += _added_up(release)
     name = Path(folder).absolute().name
-    return CountedTrips(name, release.features.universe, *fleet_counts(release), internal=False, note=note)
+    return CountedTrips(
+        name,
+        release.features.universe,
+        *fleet_counts(release),
+        internal=False,
+        note="\n".join(notes),
+        places=release.places,
+        release=release,
+    )
+
+
+def _added_up(release: Release) -> list[str]:
+    """A warning where the trips of several days are counted together: a fleet serves one day."""
+    dated = any(dates_of(d) is not None for d in release.features.universe.dimensions.values())
+    period = period_of(release)
+    if dated or period is None or of_one_day(release):
+        return []
+    text = (
+        f"the trips of {period} are added up, and the fleet is sized as if all were made on one day: publish days or types of days "
+        "apart (universe.days), and choose one with --only"
+    )
+    return [text]
 
 
 def real_trips(source: str, universe: Universe) -> CountedTrips:
@@ -75,7 +105,9 @@ def _configured(config: str, universe: Universe | None) -> CountedTrips:
     planned = plan(given)
     types = universe or planned.universe
     found = count(planned.trips, types, columns=planned.columns, clock=planned.clock)
-    return CountedTrips("the real trips", types, found.index, found.value, internal=True)
+    return CountedTrips(
+        "the real trips", types, found.index, found.value, internal=True, places=planned.stops
+    )
 
 
 def selected(trips: CountedTrips, rules: FleetRules) -> CountedTrips:
@@ -104,6 +136,19 @@ def _wanted(universe: Universe, rules: FleetRules) -> dict[str, str]:
                 f"the trips also have the dimension {name!r}, and shuttles run on one day: choose with --only {name}=VALUE"
             )
     return wanted
+
+
+def wanted_values(universe: Universe, rules: FleetRules) -> dict[str, Hashable]:
+    """The chosen value of every dimension that needs one, as the universe has it."""
+    return {
+        n: universe.dimension(n).values[_code(universe, n, v)] for n, v in _wanted(universe, rules).items()
+    }
+
+
+def wanted_times(universe: Universe, rules: FleetRules) -> list[Hashable]:
+    """The periods inside the hours."""
+    first, last = _span(universe, rules.hours)
+    return list(universe.dimension("time").values[first:last])
 
 
 def _pair(text: str) -> tuple[str, str]:

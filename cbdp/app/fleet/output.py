@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 from cbdp.app.fleet.counted import CountedTrips
@@ -11,6 +12,7 @@ from cbdp.app.new_file import check_new, write_new
 from cbdp.report.markup import INTERNAL
 from cbdp.transit.city import City
 from cbdp.transit.demand import Legs
+from cbdp.transit.page import ZoneDemand
 
 
 def print_marks(trips: CountedTrips) -> None:
@@ -21,9 +23,13 @@ def print_marks(trips: CountedTrips) -> None:
         print(trips.note)
 
 
-def print_quiet_zones(city: City, riders: Legs) -> None:
+def print_quiet_zones(city: City, riders: Legs, demand: Mapping[str, ZoneDemand] | None = None) -> None:
+    """Zones that get no shuttles and, where a release says how sure that is, how many trips may begin there all the same."""
     for zone in quiet_zones(city, riders):
-        print(f"zone {zone!r} has no shuttle legs, so it needs no shuttles")
+        asked = (demand or {}).get(zone)
+        most = 0 if asked is None else asked.high
+        doubt = f"; but up to {most:,} trips may really begin there (90 % confidence)" if most else ""
+        print(f"zone {zone!r} has no shuttle legs, so it needs no shuttles{doubt}")
 
 
 def number(value: float, digits: int = 0) -> str:

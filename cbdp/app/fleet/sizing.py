@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from cbdp.app.fleet.cities import described, place
 from cbdp.app.fleet.counted import read, selected
+from cbdp.app.fleet.demanded import demand_of, in_words
 from cbdp.app.fleet.output import number, page_path, print_marks, print_quiet_zones, write_page
-from cbdp.app.fleet.rules import FleetRules, place
+from cbdp.app.fleet.rules import FleetRules
 from cbdp.app.fleet.running import fleet_for, operated, riders_of
 from cbdp.app.printing import aligned
 from cbdp.features.calendar import clock_text
@@ -21,16 +23,20 @@ SERVICE = {
 def size(source: str, rules: FleetRules | None = None, *, page: str | None = None) -> int:
     """Size a fleet on a release (or on the trips of a configuration), run it on the same riders, and print its service."""
     chosen = rules or FleetRules()
-    city, modes = place(chosen)
     given = read(source)
     out = page_path(page, internal=given.internal)
     trips = selected(given, chosen)
+    city, modes = place(chosen, given)
     print_marks(given)
+    print(described(city))
     riders = riders_of(trips, city, modes, chosen, chosen.seed)
     sized = fleet_for(city, trips, riders, chosen)
     hours = "–".join(clock_text(s, seconds=False) for s in riders.hours)
     print(f"{trips.name}: {trips.total:,} trips, {hours}, {len(riders):,} shuttle legs")
-    print_quiet_zones(city, riders)
+    demand = demand_of(given, city, chosen)
+    if demand:
+        print(in_words(demand[pages.TOTAL]))
+    print_quiet_zones(city, riders, demand)
     if sized.fleet is None:
         print(f"no fleet found: {sized.reason}")
         return 1
@@ -38,8 +44,9 @@ def size(source: str, rules: FleetRules | None = None, *, page: str | None = Non
     print(f"{sized.fleet.total:,} shuttles, {chosen.promise}")
     print("\n".join(table(city, service)))
     if out:
-        about = f"The fleet of {trips.name}, {chosen.promise}, on the same riders."
-        html = pages.build(city, service, about=about, internal=given.internal)
+        said = f" {in_words(demand[pages.TOTAL])}." if demand else ""
+        about = f"The fleet of {trips.name}, {chosen.promise}, on the same riders.{said}"
+        html = pages.build(city, service, about=about, demand=demand, internal=given.internal)
         write_page(out, html, internal=given.internal)
     return 0
 

@@ -10,28 +10,36 @@ from typing import Any
 from cbdp.app.guessing.header import check_header
 from cbdp.app.guessing.names import count_like, score, words_of
 from cbdp.app.guessing.stops import StopsGuess, guess_stops
+from cbdp.app.guessing.taps import ACTION, STOP, tap_columns
 from cbdp.app.plan.trips import is_text
 from cbdp.trips import Schema, schema_of
 
-# What people call columns, in lower case; a column's score for a role is the sum over its words.
+# What people call columns, in lower case, in English and a little in German, Spanish and French; a column's score for a role is the
+# sum over its words.
 START = dict.fromkeys(
-    ("origin", "orig", "o", "from", "start", "pickup", "pu", "board", "boarding", "entry", "departure"), 4
-)
+    ("origin", "orig", "o", "from", "start", "begin", "source", "pickup", "pu", "board", "boarding", "entry", "departure",
+     "von", "origen", "origine"),
+    4,
+)  # fmt: skip
 END = dict.fromkeys(
-    ("destination", "dest", "d", "to", "end", "dropoff", "do", "alight", "alighting", "exit", "arrival"), 4
-)
+    ("destination", "dest", "d", "to", "end", "finish", "target", "dropoff", "do", "alight", "alighting", "exit", "arrival",
+     "nach", "destino", "ziel"),
+    4,
+)  # fmt: skip
 PLACE = {"id": 2, "code": 2, "terminal": 2, "stop": 1, "station": 1, "location": 1, "zone": 1, "name": -1}
 EPOCH = dict.fromkeys(("epoch", "unix", "unixtime", "posix"), 4)
-MOMENT = dict.fromkeys(("time", "datetime", "timestamp", "at", "ts"), 4) | EPOCH
-HOUR = dict.fromkeys(("hour", "hr", "hours"), 4)
-DATE = dict.fromkeys(("date", "day", "dates"), 4)
+OF_DAY = {"time", "uhrzeit"}  # a time without its date, where no date is named
+MOMENT = dict.fromkeys(("datetime", "timestamp", "at", "ts", "when", "moment", "period", *OF_DAY), 4) | EPOCH
+HOUR = dict.fromkeys(("hour", "hr", "hours", "stunde", "hora", "heure"), 4)
+DATE = dict.fromkeys(("date", "day", "dates", "datum", "fecha"), 4)
 THOUSANDTHS = {"ms", "millis", "milliseconds", "msec"}
 NEVER = dict.fromkeys(
     ("duration", "created", "updated", "type", "kind", "count", "zone", "of", "week", "weekday"), -20
 )
 COORDINATE = dict.fromkeys(("lat", "lon", "lng", "long", "latitude", "longitude", "x", "y"), -20)
 PERSON = dict.fromkeys(
-    ("person", "user", "rider", "card", "customer", "member", "passenger", "account", "device", "traveller", "token"),
+    ("person", "user", "rider", "card", "customer", "member", "passenger", "account", "device", "traveller", "token",
+     "smartcard", "cardholder", "subscriber", "client"),
     4,
 )  # fmt: skip
 
@@ -40,12 +48,22 @@ PERSON = dict.fromkeys(
 class Guess:
     """What the columns seem to be: role → column. A role that nothing fits is not there."""
 
-    columns: Mapping[str, str]  # origin, destination, time, day, person, count
+    columns: Mapping[str, str]  # origin, destination, time, day, person, count; of taps: stop, action
     formats: tuple[str, ...] = ()  # of times, where names and types tell
     stops: StopsGuess = field(default_factory=StopsGuess)
     text_times: bool = False  # times or dates are text, so that their format may have to be stated
     zoned_times: bool = False  # times know their zone
     others: tuple[str, ...] = ()
+
+    @property
+    def linked(self) -> bool:
+        """Whether rows seem to be taps of cards, which are trips once a tap-on is linked with a tap-off."""
+        return {STOP, ACTION, "person"} <= set(self.columns) and "count" not in self.columns
+
+    @property
+    def places(self) -> bool:
+        """Whether rows seem to have one place each and nothing that links two of them."""
+        return STOP in self.columns and not self.linked
 
 
 def guess(trips: Sequence[str], stops: str | Path | None = None) -> Guess:
@@ -72,12 +90,14 @@ def guess_columns(source: Schema) -> dict[str, str]:
         if best is not None and fits(best, source.kinds[best]) > 0 and best not in columns.values():
             columns[role] = best
     columns |= _times(source)
-    return columns if "person" in columns else columns | _count(source, columns)
+    if "person" not in columns:
+        columns |= _count(source, columns)
+    return columns if {"origin", "destination"} & set(columns) else columns | tap_columns(source, columns)
 
 
 def _others(source: Schema, columns: Mapping[str, str]) -> tuple[str, ...]:
     """Names of other columns. A CSV file in which no trip was recognised may have a private row in its first line."""
-    if not source.typed and not {"origin", "destination"} <= set(columns):
+    if not source.typed and not ({"origin", "destination"} <= set(columns) or STOP in columns):
         return ()
     return tuple(name for name in source.kinds if name and name not in columns.values())
 
@@ -170,7 +190,7 @@ def _date(name: str, kind: Any) -> int:
 def _is_time_of_day(name: str, kind: Any) -> bool:
     import pyarrow as pa
 
-    alone = "time" in words_of(name) and not score(name, DATE)
+    alone = bool(OF_DAY & set(words_of(name))) and not score(name, DATE)
     return pa.types.is_time(kind) or (is_text(kind) and alone)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 # words that make a name mean a number of trips, words that may stand beside them, and words that add nothing
 MANY = {"count", "counts", "trips", "journeys", "rides", "ridership", "flow", "volume", "demand"}
+MANY |= {"anzahl", "fahrten", "viajes", "trajets"}
 ONE = {"trip", "journey", "ride", "od"}
 FILLER = {"n", "num", "no", "number", "of", "total", "sum", "all"}
 # words that mean it only where rows are sums: a taxi ride has passengers, too

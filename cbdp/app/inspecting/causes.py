@@ -27,15 +27,16 @@ def causes_of(reading: TripReading, found: Inspection) -> tuple[Cause, ...]:
 
 
 def _empty(reading: TripReading, found: Inspection) -> Cause:
-    linked = _linked(reading)
+    linked = linked_taps(reading)
     if linked is not None:
         words = ", ".join((*linked.on, *linked.off))
         what = f"{found.label} holds no taps: no row's {linked.action!r} is one of {words}"
-        return Cause(0, what, "check the file, and how that column is written")
+        return Cause(0, what, "write these words in that column, or make trips of the taps yourself")
     return Cause(0, f"{found.label} holds no rows", "check that the export is complete")
 
 
-def _linked(reading: TripReading) -> Linked | None:
+def linked_taps(reading: TripReading) -> Linked | None:
+    """How taps are linked, where rows are taps."""
     by = reading.trips.by if isinstance(reading.trips, Prepared) else None
     return by if isinstance(by, Linked) else None
 
@@ -49,7 +50,7 @@ def _others(reading: TripReading, found: Inspection) -> Iterator[Cause]:
 
 def _untapped(reading: TripReading, dropped: Dropped) -> tuple[str, str] | None:
     """Taps that are not linked."""
-    linked = _linked(reading)
+    linked = linked_taps(reading)
     if (
         linked is None
         or dropped.reason != REASONS[MISSING]
@@ -59,7 +60,10 @@ def _untapped(reading: TripReading, dropped: Dropped) -> tuple[str, str] | None:
     other = "tap-off" if dropped.column == "destination" else "tap-on"
     taps = counted(dropped.rows, "tap")
     what = f"{taps} have no {other} of the same {linked.person!r} within {linked.within // 3600} hours"
-    return what, "such taps are dropped; where riders do not tap off, infer destinations before counting"
+    return (
+        what,
+        "they are left out. If riders need not tap off, work out the missing ends of their trips first",
+    )
 
 
 def _plain(found: Inspection, dropped: Dropped) -> tuple[str, str] | None:

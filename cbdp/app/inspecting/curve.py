@@ -61,7 +61,7 @@ def curve_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
     yield from _outside(reading, found)
     dimension = reading.universe.dimensions.get("time")
     hours = None if dimension is None else hours_of(dimension, found.by["time"])
-    if hours is None or sum(hours) < ENOUGH or reading.clock.timezone is not None:
+    if hours is None or sum(hours) < ENOUGH:
         return
     kind = kind_of(reading.schema.kinds[reading.columns["time"]])
     begin = quietest(hours)
@@ -69,6 +69,14 @@ def curve_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
     if not 6 <= begin <= 20 or kind.name not in (STAMP, TEXT):
         return
     shown = f"{begin}:00 to {(begin + QUIET) % 24}:00"
+    stated = reading.clock.timezone
+    if stated is not None:
+        if not known:
+            what = f"the quietest hours are {shown}: times without an offset were taken for UTC and moved to {stated}"
+            yield Cause(
+                found.read, what, "if they are those of the clock on the wall already, leave timezone out"
+            )
+        return
     says = f"column {reading.columns['time']!r} states {kind.zone}; " if known else ""
     yield Cause(
         found.read,

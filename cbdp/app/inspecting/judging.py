@@ -1,7 +1,7 @@
 """Whether a count may be charged for: shown to the curator in one line, and stopped where most rows do not count.
 
 This decision sees private rows. It is the curator's own: what it says goes to the terminal of whoever holds the trips, nothing is
-spent, and nothing is written. docs/data.md says what an outsider could learn from it.
+spent, and nothing is written. docs/reference/data.md says what an outsider could learn from it.
 """
 
 from __future__ import annotations

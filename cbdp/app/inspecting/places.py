@@ -76,7 +76,8 @@ def _missing(reading: TripReading, found: Inspection, dropped: Dropped) -> Cause
     many = f"at least {ids}" if ids == EXAMPLES else f"{ids}"
     used = sum(trips > 0 for _, trips in found.by[str(dropped.dimension)])
     what = (
-        f"{many} stop ids in column {dropped.column!r} are not in {reading.config.data.stops!r} "
+        f"{many} stop {'id' if ids == 1 else 'ids'} in column {dropped.column!r} {'is' if ids == 1 else 'are'} "
+        f"not in {reading.config.data.stops!r} "
         f"({counted(dropped.rows, 'row')}; of its {len(reading.stops):,} stops {used:,} have trips)"
     )
     columns = toml(str(dropped.column))

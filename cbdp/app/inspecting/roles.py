@@ -25,7 +25,7 @@ def role_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
         if found.read:
             better = _better(reading, dimension, wrong)
             if better is not None:
-                what = f"column {reading.columns[dimension]!r} does not hold what {dimension!r} lists, but column {better!r} does"
+                what = f"column {reading.columns[dimension]!r} does not hold values of {dimension!r}, but column {better!r} does"
                 role = "it is stated as the person" if better == person else "it is used for nothing else"
                 other = next(
                     (

@@ -33,7 +33,7 @@ def read_as_trips(column: str) -> Cause:
     return Cause(
         0,
         f"column {column!r} looks like a number of trips, but each row counts as one trip",
-        f'write columns = {{ count = "{column}" }} beside the others',
+        f'write columns = {{ count = "{column}" }} as well as the others',
     )
 
 
@@ -65,6 +65,7 @@ def _tried(reading: TripReading, found: Inspection, column: str) -> Cause:
             said = f"{tried.counted:,} rows then stand for {tried.trips:,} trips"
             listed = ", ".join(f'{role} = "{name}"' for role, name in written.items())
             return replace(
-                cause, cure=f"write columns = {{ {listed} }}{'' if others else ' beside the others'}: {said}"
+                cause,
+                cure=f"write columns = {{ {listed} }}{'' if others else ' as well as the others'}: {said}",
             )
     return cause

@@ -47,7 +47,7 @@ def time_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
             cure = f'name the column of times or hours: columns = {{ day = "{dropped.column}", time = … }}'
         else:
             shapes = ", ".join(dict.fromkeys(shape(text) for text in list(texts)[:3]))
-            what = f"times in column {dropped.column!r} are not understood; they look like {shapes}"
+            what = f"times in column {dropped.column!r} are not understood; they look like {shapes} (9: any digit)"
             cure = _cure(reading, found, dropped)
         yield Cause(dropped.rows, what, cure, quoted(dropped.examples))
 
@@ -81,10 +81,10 @@ def _said(tried: list[Trial], found: Inspection) -> str:
     others = [t for t in tried if t.formats != best.formats]
     if others and others[0].unread == best.unread:
         both = "; or ".join(f"{t.written}{t.dates()}" for t in (best, others[0]))
-        return f"the day or the month may stand first, and both can be read: write {both}"
+        return f"the day or the month may stand first, and both can be read: in [data], write {both}"
     rows = f"{best.found.counted:,} of {found.read:,} rows then count"
     proof = " (with day and month the other way round, fewer can be read)" if others else ""
-    return f"write {best.written}: {rows}{proof}"
+    return f"in [data], write {best.written}: {rows}{proof}"
 
 
 def _trial(reading: TripReading, found: Inspection, dropped: Dropped, *, day: bool) -> Trial | None:

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cbdp.app.inspecting.cause import Cause, counted, quoted
+from cbdp.app.inspecting.causes import linked_taps
 from cbdp.app.inspecting.curve import chart
 from cbdp.app.inspecting.reading import TripReading, counts_column
 from cbdp.app.plan.stops import stop_dimensions
 from cbdp.app.printing import aligned
 from cbdp.privacy.unit import RELEASE
 from cbdp.report.markup import INTERNAL, internal_banner, join, page, tag
-from cbdp.trips import Inspection
+from cbdp.trips import Inspection, planning
 from cbdp.trips.inspect import Loads
 
 WIDTH = 110
@@ -55,14 +56,20 @@ def sections(reading: TripReading, found: Inspection, causes: Sequence[Cause]) -
 def _read(reading: TripReading, found: Inspection) -> Iterator[str]:
     yield found.label
     yield from (f"note: {note}" for note in found.notes)
+    if linked_taps(reading) is not None:
+        yield "taps were linked first: a row is a trip, or a tap that could not be linked"
     share = f" ({100 * found.share:.1f} %)" if found.read else ""
     yield f"{counted(found.read, 'row')} read, {found.counted:,} counted{share}, {found.read - found.counted:,} dropped"
     if counts_column(reading) is not None:
         yield f"the counted rows stand for {counted(found.trips, 'trip')}"
+    if reading.clock.timezone is not None:
+        yield f"times are converted to {reading.clock.timezone}; those without an offset are taken for UTC"
     if found.first is not None:
         yield f"from {found.first} to {found.last}"
-    elif found.read:
-        yield "no dates are read"
+    elif found.counted:
+        yield "dates are not read: nothing in [universe] or in the unit of privacy asks for them"
+    if found.counted and planning.DAY not in reading.universe.dimensions and reading.config.series is None:
+        yield "all days are added up; to tell them apart, state universe.days"
 
 
 def _causes(causes: Sequence[Cause]) -> Iterator[str]:
@@ -105,7 +112,7 @@ def _loads(loads: Loads) -> Iterator[str]:
         return
     yield ", ".join(f"{100 * share:g} % have at most {most:,}" for share, most in loads.quantiles.items())
     if loads.together:
-        yield f"{counted(loads.together, 'trip')} would be dropped to keep trips apart, whatever max_trips is; the table includes them"
+        yield f"{counted(loads.together, 'trip')} would be dropped to keep trips apart, whatever max_trips is (a second one of a person in the same period); the table includes them"
     rows = [
         (f"{most}", f"{lost:,}", f"{100 * lost / loads.trips:.1f} %" if loads.trips else "–")
         for most, lost in loads.dropped.items()

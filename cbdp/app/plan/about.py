@@ -10,10 +10,10 @@ from cbdp.release import About, Dates
 
 
 def about_of(config: Config) -> About | None:
-    """The publisher's words; none if nothing is said. They are no part of the request: a new title costs no new ε."""
-    section = config.about
+    """The publisher's words, and the time zone of the data; none if nothing is said. They are no part of the request: a new title costs no new ε."""
+    section, zone = config.about, config.data.timezone
     if section is None or all(getattr(section, f.name) is None for f in fields(section)):
-        return None
+        return None if zone is None else About(timezone=zone)
     with config.source.at("about"):
         period = section.period
         return About(
@@ -23,7 +23,7 @@ def about_of(config: Config) -> About | None:
             section.publisher,
             section.licence,
             section.contact,
-            section.timezone or config.data.timezone,
+            section.timezone or zone,
         )
 
 

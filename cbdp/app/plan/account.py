@@ -52,18 +52,26 @@ class Account:
         return self.left if self.finished else self.left - self.charge
 
 
-def account_of(config: Config, mechanism: Mechanism, request: str, covers: Covers | None = None) -> Account:
+def account_of(
+    config: Config,
+    mechanism: Mechanism,
+    request: str,
+    covers: Covers | None = None,
+    *,
+    must_fit: bool = True,
+) -> Account:
+    """What the ledger says of a request. One that does not fit is refused, unless somebody only looks for what would."""
     path = config.path(config.privacy.ledger)
     owner = Owner.of(config.data.id, config.data.riders)
     cost = mechanism.claim().cost
     with config.source.at("privacy", "ledger"):
         started = path.parent.is_dir() and Ledger.started(path)
     if started:
-        account = _existing(config, path, owner, request, cost, covers)
+        account = _existing(config, path, owner, request, cost, covers, must_fit=must_fit)
     else:
         account = _new(config, path, owner, cost)
     charge = account.charge
-    if not _done(config, account) and not charge.within(account.left):
+    if must_fit and not _done(config, account) and not charge.within(account.left):
         with config.source.at("privacy", "epsilon"):
             raise BudgetError(f"a charge of {charge} does not fit: {_choices(account)}")
     return account
@@ -128,7 +136,14 @@ def _currency(config: Config, cost: Cost) -> Currency:
 
 
 def _existing(
-    config: Config, path: Path, owner: Owner, request: str, cost: Cost, covers: Covers | None
+    config: Config,
+    path: Path,
+    owner: Owner,
+    request: str,
+    cost: Cost,
+    covers: Covers | None,
+    *,
+    must_fit: bool,
 ) -> Account:
     with config.source.at("privacy", "ledger"), Ledger.view(path) as ledger:
         ledger.verify()
@@ -150,7 +165,7 @@ def _existing(
             tuple(ledger.unfinished(request)),
         )
         _check_cap(config, account.caps)
-        if account.charge.within(account.left) and not _done(config, account):
+        if must_fit and account.charge.within(account.left) and not _done(config, account):
             with config.source.at("privacy", "cap"):
                 ledger.would_refuse(request, account.charge, covers)
     return account

@@ -102,10 +102,11 @@ class Plan:
         return getattr(self.mechanism, "public", None) or {}
 
 
-def plan(config: Config, slot: Slot | None = None) -> Plan:
+def plan(config: Config, slot: Slot | None = None, *, must_fit: bool = True) -> Plan:
     """What a configuration means; what is wrong with it, or with its public inputs, is one line with its place.
 
-    Of a series it is one release: that of the slot, or the first.
+    Of a series it is one release: that of the slot, or the first. Who only looks for settings that fit gives `must_fit=False`: then the
+    ledger may have too little left, and the output may exist.
     """
     if config.series is not None:
         check_series(config)
@@ -128,7 +129,7 @@ def plan(config: Config, slot: Slot | None = None) -> Plan:
         columns = _dated(config, columns, universe, trips, mechanism.unit, slot)
         request = request_of_slot(config, slot)
     covers = covers_of(mechanism.unit, universe, slot)
-    account = account_of(config, mechanism, request, covers)
+    account = account_of(config, mechanism, request, covers, must_fit=must_fit)
     return Plan(
         config,
         trips.given,
@@ -138,7 +139,7 @@ def plan(config: Config, slot: Slot | None = None) -> Plan:
         features,
         mechanism,
         account,
-        output_of(config, account),
+        output_of(config, account) if must_fit else config.path(config.output.path),
         request,
         about_of(config),
         trips.source,

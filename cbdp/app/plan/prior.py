@@ -70,7 +70,7 @@ def _rows(path: Path) -> list[places.Row]:
     rows = table_of(path)
     if not rows or "weight" not in rows[0] or len(rows[0]) < 2:
         raise InputError(
-            f"{str(path)!r} holds no weights: give a column 'weight', and 'stop' or the dimensions beside it"
+            f"{str(path)!r} holds no weights: give a column 'weight', and columns 'stop' or the dimensions to say what it is of"
         )
     return rows
 

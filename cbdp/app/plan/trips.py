@@ -95,7 +95,7 @@ def _given(config: Config) -> Raw:
             )
     if len(found) > 1 and any("://" in written for written in found):
         raise config.source.error(
-            ("data", "trips"), "data.trips lists a URL beside others: give the URL alone"
+            ("data", "trips"), "data.trips lists a URL together with others: give the URL alone"
         )
     return found[0] if len(found) == 1 else found
 

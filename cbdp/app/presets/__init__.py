@@ -10,6 +10,7 @@ PRESETS: Parts[Preset] = Parts(
     "cbdp.presets",
     {
         "tides": "cbdp.app.presets.tides:TIDES",
+        "taps": "cbdp.app.presets.taps:TAPS",
         "gtfs-ride": "cbdp.app.presets.gtfs_ride:GTFS_RIDE",
         "tlc": "cbdp.app.presets.tlc:TLC",
         "gbfs": "cbdp.app.presets.gbfs:GBFS",

@@ -7,7 +7,7 @@ written beside its place and renamed into it as a whole. Then the ledger notes i
 - after it has spent its charge; what it drew was never published, and the next run pays for noise of its own;
 - after the renaming has published; the next run finds the release by the charge in its manifest and notes it.
 
-Why the second run pays again: see docs/threat-model.md. `order` is this order, `opening` finds or creates the ledger, `earlier`
+Why the second run pays again: see docs/explanation/threat-model.md. `order` is this order, `opening` finds or creates the ledger, `earlier`
 looks for what was made before, `making` does the work, `run` is what all of them share.
 """
 

@@ -30,17 +30,17 @@ def counted(run: Run) -> Counts:
 
 def rehearse(run: Run) -> None:
     """All steps with no trips at all, so that what can fail fails before anything is spent."""
-    from cbdp.release.export import export
+    from cbdp.release.export import FORMATS, export
     from cbdp.report import build
 
     plan, nothing = run.plan, np.empty(0, dtype=np.int64)
     place = run.folder / f".{plan.output.name}.{secrets.token_hex(8)}{PARTIAL}"
-    with run.stage("rehearsing without trips"), run.interrupts.temporary(place) as work:
+    with run.stage("trial run without trips"), run.interrupts.temporary(place) as work:
         release = plan.mechanism.simulate(Counts(plan.universe, nothing, nothing, plan.unit), seed=0)
         release = replace(release, places=plan.stops, about=plan.about, series=plan.series)
         release.save(work / "rehearsal", extra={"report.html": build(release)}, simulation=True)
         for name in plan.exports:
-            export(release, work / f"rehearsal-{name}", format=name)
+            export(release, work / FORMATS.get(name).beside("rehearsal"), format=name)
 
 
 def stages_after_charge(run: Run) -> int:
@@ -75,10 +75,10 @@ def written(run: Run, release: Release, ledger: Mapping[str, Any]) -> Saved:
 
 def exported(run: Run, release: Path) -> None:
     """The formats asked for, beside the release; those that are there already are left alone."""
-    from cbdp.release.export import export
+    from cbdp.release.export import FORMATS, export
 
     for name in run.plan.exports:
-        path = release.with_name(f"{release.name}-{name}")
+        path = release.with_name(FORMATS.get(name).beside(release.name))
         if not path.exists():
             with run.stage(f"exporting {name}"):
                 export(release, path, format=name)

@@ -104,7 +104,9 @@ def _run(options: argparse.Namespace) -> int:
         **({"detail": _say} if options.verbose else {}),
     )
     left = ran.due - ran.found - len(ran.made)
-    print(f"{len(ran.made)} releases made, {ran.due} are due by the end of {until}, {left} of them not made")
+    print(
+        f"{len(ran.made)} releases made now; {ran.due} are due by the end of {until}, {left} of these are missing"
+    )
     if ran.stopped:
         print("stopped after a release: run the command again to go on", file=sys.stderr)
         return STOPPED

@@ -1,6 +1,6 @@
 """Whether the rows of a series may be released: how all rows are read, once in a run; and that a period has trips at all.
 
-Both are decisions about private rows, shown to the curator alone, before anything is charged (docs/threat-model.md).
+Both are decisions about private rows, shown to the curator alone, before anything is charged (docs/explanation/threat-model.md).
 """
 
 from __future__ import annotations

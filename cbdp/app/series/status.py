@@ -88,12 +88,12 @@ def _seen(config: Config, until: dt.date, slots: Sequence[Slot], ledger: Ledger)
 
 def person_lines(person: Statement, caps: Caps) -> Iterator[str]:
     """The worst case for one person, window by window."""
-    yield "what all releases of this ledger cost one person at most, whose trips are added or removed:"
+    yield "what all releases of this ledger together cost one person at most (costs of days add up):"
     yield ""
     limits = dict(caps.windows)
     strict = any(worst.strict != worst.amount for worst in person.windows)
     name = "sum" if person.currency == "epsilon" else "ρ"
-    rows = [("in any window of", name, *(["strict"] if strict else []), "as (ε, δ)", "cap", "dearest from")]
+    rows = [("in any window of", name, *(["strict"] if strict else []), "as (ε, δ)", "cap", "highest from")]
     for worst in person.windows:
         limit = limits.get(worst.days or 0)
         cap = "" if limit is None else str(Amount(limit, 0, person.currency))

@@ -1,6 +1,6 @@
 """Leaves as they are to be expected given every noisy answer, reconciled with the tables by the same program.
 
-At low ε a projection keeps the maxima of the noise; an expected value does not. See docs/accuracy.md.
+At low ε a projection keeps the maxima of the noise; an expected value does not. See docs/explanation/accuracy.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,12 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Posterior(Estimator):
-    """The default: each noisy leaf is replaced by its expected value and variance, then the program reconciles all."""
+    """The default: each noisy leaf is replaced by its expected value and variance, then the program reconciles all.
+
+    >>> import cbdp
+    >>> cbdp.estimate.ESTIMATORS.get("posterior") == Posterior()
+    True
+    """
 
     name: ClassVar[str] = "posterior"
     about: ClassVar[str] = "the expected count of every trip type given all noisy answers, made consistent"

@@ -33,6 +33,13 @@ def expected_leaves(
     """The expected count of every trip type given all noisy answers, and its variance.
 
     `prior` are public weights, one for each trip type: how trips are thought to be spread before anything was measured.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> noisy = [cbdp.Measurement("singleton", [20, -1, 0, 40], 1), cbdp.Measurement("time", [21, 39], 1)]
+    >>> made = expected_leaves(features, noisy)
+    >>> made.feature, bool((made.values >= 0).all())
+    ('singleton', True)
     """
     _, told = _found(features, measurements, prior)
     return Measurement(SINGLETON, told.mean, variance=told.variance)

@@ -1,7 +1,7 @@
 """The numbers of the posterior that were chosen, and are no necessity: one frozen value, so that they can be read at a glance.
 
 None of them affects privacy, and none is set by users. Numbers that only keep floating-point arithmetic alive (`TINY`) are
-where they are used. What the estimator does with them is told in docs/accuracy.md and docs/universes.md.
+where they are used. What the estimator does with them is told in docs/explanation/accuracy.md and docs/explanation/universes.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Types of one group (censored.py) are alike until their noisy counts are seen. Those above their floor are judged one by one;
 of the others it is known that they are not, which is a censored observation: what is to be expected of all of them together
 is one number for each group. Groups are cells, told apart by how busy their stops are (apart.py). That mass is dealt out as
-trips to types drawn at random, so that memory follows trips. All of it is a function of noisy answers: docs/universes.md.
+trips to types drawn at random, so that memory follows trips. All of it is a function of noisy answers: docs/explanation/universes.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Exact samplers, one file for each law that noise is drawn of."""
+"""Exact samplers, one file for each law that noise is drawn from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ SAMPLERS: Parts[type[Sampler]] = Parts(
 
 
 def sampler_of(law: Law) -> Sampler:
-    """The sampler of a law."""
+    """The sampler of a law.
+
+    >>> from fractions import Fraction
+    >>> from cbdp.privacy.entropy import SystemEntropy
+    >>> from cbdp.privacy.laws import law_of
+    >>> sampler_of(law_of("geometric", Fraction(2))).sample(4, SystemEntropy()).shape
+    (4,)
+    """
     if law.name not in SAMPLERS.table and law.name not in SAMPLERS.known():
         raise InputError(
             f"noise of law {law.name!r} is never drawn here: use {' or '.join(SAMPLERS.known())}"

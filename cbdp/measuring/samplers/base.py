@@ -25,7 +25,13 @@ _MAX_BOUND = 2**61  # so that a bound plus a saturated magnitude is an int64
 
 @dataclass(frozen=True)
 class Sampler(ABC):
-    """Exact draws of one law. Subclass it, and implement what is abstract."""
+    """Exact draws of one law. Subclass it, and implement what is abstract.
+
+    >>> from cbdp.measuring.samplers import sampler_of
+    >>> from cbdp.privacy.laws import law_of
+    >>> isinstance(sampler_of(law_of("geometric", Fraction(2))), Sampler)
+    True
+    """
 
     about: ClassVar[str] = ""
 

@@ -89,7 +89,11 @@ def rho_for(epsilon: Number, delta: Number) -> Fraction:
 
 
 def curve(rho: Number, deltas: Sequence[Fraction] = CURVE) -> tuple[tuple[Fraction, Fraction], ...]:
-    """Pairs (ε, δ), all of which hold at once: ρ-zCDP promises the whole curve."""
+    """Pairs (ε, δ), all of which hold at once: ρ-zCDP promises the whole curve.
+
+    >>> [(round(float(epsilon), 2), float(delta)) for epsilon, delta in curve("1/2", [Fraction(1, 1000), Fraction(1, 10**6)])]
+    [(3.54, 0.001), (5.22, 1e-06)]
+    """
     return tuple((epsilon_of(rho, delta), delta) for delta in deltas)
 
 

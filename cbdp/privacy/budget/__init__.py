@@ -30,7 +30,13 @@ BudgetLike = str | Budget | Mapping[str, Any]  # a name, a budget, or feature â†
 
 
 def measured_levels(features: FeatureDag, only: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The measured features, coarse ones first: all, or those named."""
+    """The measured features, coarse ones first: all, or those named.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> measured_levels(features), measured_levels(features, ["singleton", "time"])
+    (('total', 'time', 'singleton'), ('time', 'singleton'))
+    """
     measured = list(features.features) if only is None else list(only)
     for name in measured:
         if measured.count(name) > 1:

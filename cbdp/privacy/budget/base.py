@@ -17,7 +17,12 @@ from cbdp.privacy.sensitivity import Change
 
 @dataclass(frozen=True)
 class DemandFacts:
-    """What is public about the trips: the unit's sensitivity, and about how many there are and how they are spread."""
+    """What is public about the trips: the unit's sensitivity, and about how many there are and how they are spread.
+
+    >>> facts = DemandFacts(trips=40_000, filled=0.2)
+    >>> facts.trips, facts.law
+    (40000, 'geometric')
+    """
 
     sensitivity: Fraction | int = 1
     trips: float | None = None
@@ -42,7 +47,13 @@ class DemandFacts:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What ε (or ρ, where the noise is paid for in it) is to be shared among, and what may be known about it."""
+    """What ε (or ρ, where the noise is paid for in it) is to be shared among, and what may be known about it.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> Asked(features, ("total", "time", "singleton"), Fraction(1)).levels
+    ('total', 'time', 'singleton')
+    """
 
     features: FeatureDag
     levels: tuple[str, ...]  # the measured features, coarse ones first
@@ -60,6 +71,9 @@ class Standing:
 
     `worst` is the largest weight × error / error of the specialist over the features of the target, with weights as parts of the largest
     one; `bound` is the least that this could be with any shares that give single trip types as much as `leaves`.
+
+    >>> round(Standing({"time": Fraction(1)}, worst=1.8, bound=1.75).worst, 1)
+    1.8
     """
 
     target: Mapping[str, Fraction]
@@ -74,14 +88,19 @@ class Standing:
         weighed = "" if alike else ", times its weight (1 for the largest),"
         others = f" that give {self.leaves} of {self.sign} to single trip types" if self.leaves else ""
         return (
-            f"Shares are worked out for the target {serves}. The worst error among these{weighed} is {self.worst:.2f} times that of a "
-            f"specialist, who spends all of {self.sign} on one table. No shares{others} bring it below {self.bound:.2f}."
+            f"Shares are worked out for the target {serves}. The worst error among these{weighed} is {self.worst:.2f} times what it would be if "
+            f"all of {self.sign} went to that table alone. No shares{others} bring it below {self.bound:.2f}."
         )
 
 
 @dataclass(frozen=True)
 class Budget(ABC):
-    """A named way to share ε. Subclass it, set the class data, implement `split`."""
+    """A named way to share ε. Subclass it, set the class data, implement `split`.
+
+    >>> from cbdp.privacy.budget import BUDGETS
+    >>> isinstance(BUDGETS.get("uniform"), Budget)
+    True
+    """
 
     name: ClassVar[str]
     about: ClassVar[str] = ""

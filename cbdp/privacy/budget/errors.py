@@ -15,7 +15,7 @@ What is worked out rests on sizes, noise laws, the unit's sensitivity, an order 
    of them is, and as types in use are neighbours, k^0.8 of them have a say. With unknown T nothing is shrunk.
 3. *Sums of shrunk trip types.* Tables are told by trip types that were shrunk already: less noise is added up than was measured, but errors that
    shrinking makes are shared. In sums a trip type counts with the geometric mean of the two variances. That is no theorem: it lies halfway, and
-   fits simulated releases (docs/accuracy.md).
+   fits simulated releases (docs/explanation/accuracy.md).
 """
 
 from __future__ import annotations
@@ -53,11 +53,14 @@ class Signal:
 
     def error(self, variance: Floats) -> Floats:
         """The error variance that noise of this variance leaves."""
-        noise = variance[..., None]
+        made: Floats = self.filled * (self.risk(self.square, variance[..., None]) @ WEIGHTS)
+        return made
+
+    def risk(self, square: Floats, noise: Floats) -> Floats:
+        """The error variance of elements that hold counts of these squares, where noise has this variance."""
         drowned = noise / 2.0 * math.log(self.filled) ** 2  # the square of what stands out
-        lost = drowned**2 / (drowned**2 + self.square**2)
-        each = self.square * (lost + (1.0 - lost) * noise / (self.square + noise))
-        made: Floats = self.filled * (each @ WEIGHTS)
+        lost = drowned**2 / (drowned**2 + square**2)
+        made: Floats = square * (lost + (1.0 - lost) * noise / (square + noise))
         return made
 
 
@@ -94,14 +97,23 @@ class Model:
 
     def errors(self, precision: Floats) -> Floats:
         """Error variance of a count of each feature (last axis), given the precision of each measured one (last axis)."""
+        made = self._shrunk(self.reconciled(precision))
+        leaves = self.names.index(SINGLETON)
+        if self.signals[leaves] is not None:
+            sums = self._in_sums(self._every(precision), made[..., leaves])
+            made[..., :leaves] = self._shrunk(sums)[..., :leaves]
+        return made
+
+    def reconciled(self, precision: Floats) -> Floats:
+        """The variance of the noise of a count of each feature, once all measurements agree and before anything is shrunk."""
+        return self.strata.variance(self._every(precision))
+
+    def _every(self, precision: Floats) -> Floats:
+        """The precision of every feature, from that of the measured ones."""
         every = np.zeros((*precision.shape[:-1], len(self.names)))
         every[..., [self.names.index(name) for name in self.measured]] = precision
         every[..., [self.names.index(name) for name in self.public]] = CERTAIN
-        made = self._shrunk(self.strata.variance(every))
-        leaves = self.names.index(SINGLETON)
-        if self.signals[leaves] is not None:
-            made[..., :leaves] = self._shrunk(self._in_sums(every, made[..., leaves]))[..., :leaves]
-        return made
+        return every
 
     def _in_sums(self, precision: Floats, error: Floats) -> Floats:
         """Variances where leaves add up with less noise than they have: geometric means of that and of what shrinking leaves."""

@@ -31,7 +31,11 @@ def law_of(name: str, scale: Fraction | float) -> Law:
 
 
 def recognised(scale: Fraction | float, variance: float | None) -> Law | None:
-    """The law for whole counts that has this scale and variance; without a variance, the geometric one."""
+    """The law for whole counts that has this scale and variance; without a variance, the geometric one.
+
+    >>> recognised(2, law_of("gaussian", 2).variance()).name
+    'gaussian'
+    """
     for name in ("geometric", "rounded", "gaussian"):
         law = law_of(name, scale)
         if variance is None or abs(law.variance() - variance) <= 1e-6 * variance:

@@ -23,7 +23,13 @@ LEAST_VARIANCE = 1e-100  # what is given to noise too small to speak of: it can 
 
 @dataclass(frozen=True)
 class Law(ABC):
-    """Symmetric noise Z on a count. `scale` sets its size."""
+    """Symmetric noise Z on a count. `scale` sets its size.
+
+    >>> from cbdp.privacy.laws import law_of
+    >>> law = law_of("geometric", 2)
+    >>> round(law.variance(), 2), law.half_width(0.95)
+    (7.84, 6)
+    """
 
     name: ClassVar[str]
     about: ClassVar[str] = ""

@@ -18,7 +18,11 @@ UNLIMITED = 10**30  # a total that no sum of charges comes near
 
 @dataclass(frozen=True)
 class Amount:
-    """An amount of privacy in whole units: ε or ρ in 10⁻⁹, δ in 10⁻¹⁸. Printed in decimals."""
+    """An amount of privacy in whole units: ε or ρ in 10⁻⁹, δ in 10⁻¹⁸. Printed in decimals.
+
+    >>> str(Amount(nano=500_000_000))
+    '0.5'
+    """
 
     nano: int = 0
     atto: int = 0
@@ -116,7 +120,12 @@ class Amount:
 
 @dataclass(frozen=True)
 class Charge:
-    """Privacy reserved for one request; `head` is the hash of its entry, for the manifest."""
+    """Privacy reserved for one request; `head` is the hash of its entry, for the manifest.
+
+    >>> charge = Charge("1", "a release", Amount(nano=10**9), "trips of March", head="ab12")
+    >>> charge.request, str(charge.amount)
+    ('a release', '1')
+    """
 
     id: str
     request: str
@@ -138,7 +147,12 @@ class Charge:
 
 @dataclass(frozen=True)
 class Finished:
-    """A charge whose release was written: the SHA-256 of its manifest, and where it lies."""
+    """A charge whose release was written: the SHA-256 of its manifest, and where it lies.
+
+    >>> charge = Charge("1", "a release", Amount(nano=10**9), "trips of March", head="ab12")
+    >>> Finished(charge, sha256="cd34", path="release").path
+    'release'
+    """
 
     charge: Charge
     sha256: str
@@ -147,7 +161,12 @@ class Finished:
 
 @dataclass(frozen=True)
 class Spending:
-    """What charges add up to, and how much of it went to runs that were never published."""
+    """What charges add up to, and how much of it went to runs that were never published.
+
+    >>> made = Spending(spent=Amount(nano=2 * 10**9), unpublished=Amount(nano=5 * 10**8), releases=3)
+    >>> str(made.spent), str(made.unpublished)
+    ('2', '0.5')
+    """
 
     spent: Amount = field(default_factory=Amount)
     unpublished: Amount = field(default_factory=Amount)

@@ -21,7 +21,12 @@ PATIENCE = 3 * 366  # days to look ahead for a time when a charge fits again
 
 @dataclass(frozen=True)
 class Caps:
-    """The most that all charges may add up to, and the most that windows of days may cost one person."""
+    """The most that all charges may add up to, and the most that windows of days may cost one person.
+
+    >>> caps = Caps(Amount(nano=2 * 10**9), ((1, 10**9),))
+    >>> str(caps.total)
+    '2'
+    """
 
     total: Amount
     windows: tuple[tuple[int, int], ...] = ()  # days, units of 10⁻⁹; by length

@@ -39,7 +39,12 @@ _UNITS = {"cap_nano", "cap_atto", "nano", "atto", "currency", "shape", *_WINDOWS
 
 
 class LedgerError(CbdpError):
-    """The ledger was changed or damaged. The message names the first broken entry."""
+    """The ledger was changed or damaged. The message names the first broken entry.
+
+    >>> from cbdp.errors import CbdpError
+    >>> issubclass(LedgerError, CbdpError)
+    True
+    """
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,11 @@ class Covers:
 
     `apart` says that every measured table tells the unit's periods apart, so that what one period changes is in other counts
     than what another changes: then several periods of a person cost their sum also where ρ is counted.
+
+    >>> import datetime as dt
+    >>> march = Covers("person", per="day", max_trips=4, first=dt.date(2026, 3, 1), last=dt.date(2026, 3, 31))
+    >>> (march.last - march.first).days + 1
+    31
     """
 
     unit: str  # TRIP, REPLACED or PERSON
@@ -74,7 +79,11 @@ class Covers:
 
 @dataclass(frozen=True)
 class Part:
-    """Which release of which series a charge pays: the series' name and version, the period, and the stage."""
+    """Which release of which series a charge pays: the series' name and version, the period, and the stage.
+
+    >>> Part("daily", 1, "2026-03-02", "final", "city").period
+    '2026-03-02'
+    """
 
     series: str
     version: int

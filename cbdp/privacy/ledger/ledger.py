@@ -25,7 +25,15 @@ from cbdp.privacy.numbers import Number
 
 
 class Ledger:
-    """The account of one data set, or of riders that several share. Get one by `Ledger.open` or, to read, `Ledger.view`."""
+    """The account of one data set, or of riders that several data sets share. Get one by `Ledger.open` or, to read, `Ledger.view`.
+
+    >>> import tempfile
+    >>> import cbdp
+    >>> with tempfile.TemporaryDirectory() as folder, cbdp.Ledger.open(f"{folder}/ledger", cap=1, dataset="city", create=True) as ledger:
+    ...     charge = ledger.reserve("a release", "1/2")
+    ...     print(ledger.spent, ledger.left)
+    0.5 0.5
+    """
 
     def __init__(self, store: Store, dataset: str | None = None) -> None:
         self.path = store.path
@@ -115,6 +123,7 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
+        """Close the file; what is in it stays."""
         self._store.close()
 
     @property
@@ -124,6 +133,7 @@ class Ledger:
 
     @property
     def owner(self) -> Owner:
+        """Whose privacy it accounts for: a data set, or riders."""
         return self._current().owner
 
     @property
@@ -138,6 +148,7 @@ class Ledger:
 
     @property
     def currency(self) -> Currency:
+        """What it counts: "epsilon" or "rho"."""
         return self._current().cap.currency
 
     def charges(self) -> tuple[Charge, ...]:
@@ -151,6 +162,7 @@ class Ledger:
 
     @property
     def left(self) -> Amount:
+        """What may still be charged under the cap."""
         return self._current().left
 
     def spending(self) -> dict[str, Spending]:
@@ -172,7 +184,7 @@ class Ledger:
         return head in self._current().heads
 
     def statement(self, charge: Charge) -> dict[str, Any]:
-        """What the manifest of a charge's release says of this ledger: whoever has both can tell a cut or another one."""
+        """What the manifest of a charge's release says of this ledger: whoever has both can tell whether the ledger was cut or replaced."""
         return {"head": charge.head, "id": self.id, "owner": self.owner.json()}
 
     def entries(self) -> tuple[Entry, ...]:

@@ -1,6 +1,6 @@
 """What charges cost one person in windows of consecutive service days.
 
-The rule, proven in docs/series.md. Let a person's trips in a window be removed. A charge whose days do not touch the window costs nothing.
+The rule, proven in docs/explanation/series.md. Let a person's trips in a window be removed. A charge whose days do not touch the window costs nothing.
 One that does costs as many times its amount as periods of its unit (day, week, month, release) touch the window, by group
 privacy: m periods cost m·ε, and m²·ρ where ρ is counted, or m·ρ if the charge states that every table tells the periods apart.
 Charges add up. A period that the window cuts counts once for a person who has no other trips in it. For one who has, it counts twice:

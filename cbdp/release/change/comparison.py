@@ -37,7 +37,16 @@ NUMBERS = (
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A row for each group: `columns` fit any data frame. `headline` and `notes` say in words what they show and what to mind."""
+    """A row for each group: `columns` fit any data frame. `headline` and `notes` say in words what they show and what to mind.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)
+    >>> may, june = (mechanism.simulate({"stop": ["A"] * n, "time": ["am"] * n}, seed=n) for n in (300, 900))
+    >>> changed = cbdp.compare(may, june, by="time")
+    >>> changed.by, changed.rows
+    (('time',), 2)
+    """
 
     by: tuple[str, ...]
     columns: Columns = field(repr=False)
@@ -74,10 +83,19 @@ def compare(
     where: Where | None = None,
     confidence: float = 0.9,
 ) -> Compared:
-    """How counts changed from the first release to the second, by any attributes, of any trip types.
+    r"""How counts changed from the first release to the second, by any attributes, of any trip types.
 
     Either side may be several releases of one universe, which are added up: seven days against the seven days before. `by`, `where` and
     `confidence` are those of `Release.ask`. Universes may differ: the trip types that both have are compared.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)
+    >>> may, june = (mechanism.simulate({"stop": ["A"] * n, "time": ["am"] * n}, seed=n) for n in (300, 900))
+    >>> changed = cbdp.compare(may, june, by="time")
+    >>> print(*changed.headline, sep="\n")
+    1 of 2 rows changed by more than noise alone explains (at 90 % confidence, each row for itself). If nothing had changed, up to about 0 of 2 would look so.
+    After the correction for many rows (Benjamini–Hochberg), 1 stands out: at most 10 % of such rows are expected to be chance.
     """
     risk = checked_risk(confidence)
     sides = [[s] if isinstance(s, Release) else list(s) for s in (first, second)]

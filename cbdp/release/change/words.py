@@ -21,14 +21,14 @@ def headline(rows: int, alone: int, sure: int, untold: int, confidence: float) -
     elif judged:
         by_chance = (1 - confidence) * judged
         said.append(
-            f"{_rows(alone, judged)} outside what noise explains at {percent} confidence, each on its own; without any change up to "
-            f"about {by_chance:,.0f} of {judged:,} would."
+            f"{alone:,} of {judged:,} rows changed by more than noise alone explains (at {percent} confidence, each row for itself). "
+            f"If nothing had changed, up to about {by_chance:,.0f} of {judged:,} would look so."
         )
         said.append(_corrected(sure, confidence))
     if untold:
         said.append(
-            f"{untold:,} of {rows:,} rows have no verdict: no measured table adds up to them, and intervals from simulated runs hold the "
-            "truth less often than they say."
+            f"{untold:,} of {rows:,} rows have no verdict: no measured table adds up to them, and their intervals, which come from "
+            "simulated runs, are not sure enough for one."
         )
     return tuple(said)
 
@@ -38,11 +38,7 @@ def _corrected(sure: int, confidence: float) -> str:
     if not sure:
         return f"{said}none stands out."
     risk = f"{100 * (1 - confidence):.3g} %"
-    return f"{said}{sure:,} {'stands' if sure == 1 else 'stand'} out: of such rows at most {risk} are expected to be chance."
-
-
-def _rows(some: int, many: int) -> str:
-    return f"{some:,} of {many:,} rows {'lies' if some == 1 else 'lie'}"
+    return f"{said}{sure:,} {'stands' if sure == 1 else 'stand'} out: at most {risk} of such rows are expected to be chance."
 
 
 def name_of(releases: Sequence[Release], otherwise: str) -> str:
@@ -71,7 +67,7 @@ def differences_between(first: Sequence[Release], second: Sequence[Release]) -> 
             )
     if any("person" in _unit(r) for r in (*first, *second)):
         made.append(
-            "Trips beyond each person's bound are in neither count: a change is one of the counted trips."
+            "Of each person only as many trips count as the unit of privacy allows: changes in further trips are not seen."
         )
     made += _spans(first, second)
     if not all(r.secure for r in (*first, *second)):

@@ -17,6 +17,10 @@ FORMATS: Parts[Format] = Parts(
         "csv": "cbdp.release.export.csv:Csv",
         "omx": "cbdp.release.export.omx:Omx",
         "geojson": "cbdp.release.export.geojson:GeoJson",
+        "geopackage": "cbdp.release.export.geopackage:GeoPackage",
+        "geoparquet": "cbdp.release.export.geoparquet:GeoParquet",
+        "flowmap": "cbdp.release.export.flowmap:Flowmap",
+        "kepler": "cbdp.release.export.kepler:Kepler",
         "matsim": "cbdp.release.export.matsim:Matsim",
         "sumo": "cbdp.release.export.sumo:Sumo",
         "xarray": "cbdp.release.export.xarray:Xarray",
@@ -29,9 +33,18 @@ FORMATS: Parts[Format] = Parts(
 def export(release: Release | str | Path, path: str | Path, format: Any, **options: Any) -> Path:  # noqa: A002 - the word users know
     """Write a release, or the one in a folder, in one of `FORMATS`; return where it is.
 
-    `level="zone"` adds stops up to the attributes origin.zone and destination.zone (omx, geojson, sumo). `origin` and
-    `destination` name those dimensions if they have other names, and `places` are stops with coordinates, where
-    the release has none (geojson, matsim). A path that exists is refused, and what fails leaves nothing.
+    `level="zone"` adds stops up to the attributes origin.zone and destination.zone. `intervals=0.9` adds low and high of every count
+    at that confidence. `places` are stops with coordinates, where the release has none. `origin` and `destination` name those
+    dimensions if they have other names. Other options, and which format has which, are in the formats' own `write`. Names of formats
+    may be in any case. A path that exists is refused, and what fails leaves nothing.
+
+    >>> import tempfile, cbdp
+    >>> stops = ["A", "B"]
+    >>> features = cbdp.FeatureDag(cbdp.Universe(origin=stops, destination=stops), [])
+    >>> made = cbdp.ConstraintBased(features, epsilon=1).simulate({"origin": ["A"] * 9, "destination": ["B"] * 9}, 3)
+    >>> out = export(made, Path(tempfile.mkdtemp()) / "tables", "CSV", intervals=0.9)
+    >>> sorted(file.name for file in out.iterdir())
+    ['about.json', 'features', 'od.csv', 'trips.csv']
     """
     chosen = FORMATS.get(format)
     chosen.check_options(options)

@@ -3,44 +3,62 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyarrow import csv
 
 from cbdp.release.export.base import Format
 from cbdp.release.export.beside import stated
+from cbdp.release.export.flows import flows
+from cbdp.release.export.intervals import with_intervals
+from cbdp.release.export.table import plain_table, tables_of
 from cbdp.release.layout import tables
 from cbdp.release.release import Release
 
 ABOUT = "about.json"
+LONG = "od.csv"
 
 
 @dataclass(frozen=True)
 class Csv(Format):
     name: ClassVar[str] = "csv"
-    about: ClassVar[str] = "a folder with the trips and a table per feature"
+    about: ClassVar[str] = (
+        "a folder with the trips and a table per feature; with a level or intervals, also one long table"
+    )
 
-    def write(self, release: Release, path: Path) -> None:
-        """Write trips.csv, features/<name>.csv and, if there is anything to say, about.json. Unknown numbers are empty."""
+    def write(
+        self,
+        release: Release,
+        path: Path,
+        *,
+        level: str | None = None,
+        intervals: float | None = None,
+        origin: str = "origin",
+        destination: str = "destination",
+    ) -> None:
+        """Write trips.csv, features/<name>.csv and about.json. Unknown numbers are empty.
+
+        With `level` or `intervals` (a confidence, say 0.9), od.csv is a long table of origin, destination, the other dimensions and
+        count; with intervals also low and high, of every flow that is possible, those without published trips too.
+        """
         for name, pieces in tables(release):
-            file = path / f"{name}.csv"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            first = _plain(next(pieces))
-            with csv.CSVWriter(file, first.schema) as writer:
-                writer.write_table(first)
-                for piece in pieces:
-                    writer.write_table(_plain(piece))
-        if said := stated(release):
-            text = json.dumps(said, indent=1, ensure_ascii=False)
-            (path / ABOUT).write_text(f"{text}\n", encoding="utf-8")
+            _write(path / f"{name}.csv", pieces)
+        if level is not None or intervals is not None:
+            made = flows(release, level=level, origin=origin, destination=destination)
+            made = with_intervals(release, made, intervals, zeros=True)
+            _write(path / LONG, (table for _, table in tables_of(made)))
+        said: dict[str, Any] = stated(release) | ({} if intervals is None else {"confidence": intervals})
+        (path / ABOUT).write_text(f"{json.dumps(said, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    """Codes into lists of labels as the labels themselves."""
-    for place, held in enumerate(table.schema):
-        if pa.types.is_dictionary(held.type):
-            table = table.set_column(place, held.name, table[place].cast(held.type.value_type))
-    return table
+def _write(file: Path, pieces: Iterable[pa.Table]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    writer: Any = None
+    for piece in map(plain_table, pieces):
+        writer = writer or csv.CSVWriter(file, piece.schema)
+        writer.write_table(piece)
+    writer.close()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe
+from cbdp.features.calendar import WEEK, day_dimension
 from cbdp.features.places import Stops
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
@@ -22,6 +23,11 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 DAY = 86_400
+DAYS = (
+    "weekday",
+    *WEEK,
+    "weekend",
+)  # types of days follow each other in this order, others as they are listed
 MOST = 100_000  # periods
 
 
@@ -38,19 +44,40 @@ class Period:
         return " ".join(text_of(label) for _, label in self.labels) or "trips"
 
 
+@dataclass(frozen=True)
+class Ends:
+    """Where flows begin and end: the two dimensions, or an attribute of both."""
+
+    origin: str = "origin"
+    destination: str = "destination"
+    level: str | None = None
+
+    @property
+    def attributes(self) -> tuple[str, str]:
+        """The attributes that name the places.
+
+        >>> Ends(level="zone").attributes
+        ('origin.zone', 'destination.zone')
+        """
+        ending = "" if self.level is None else f".{self.level}"
+        return f"{self.origin}{ending}", f"{self.destination}{ending}"
+
+
 @dataclass(frozen=True, eq=False)
 class Flows:
     """Trips between places, in order of period, origin and destination; one row for each that has any."""
 
+    ends: Ends
     ids: tuple[Hashable, ...]  # of the places: stops or zones
     periods: tuple[Period, ...]
     period: Ints = field(repr=False)
     origin: Ints = field(repr=False)
     destination: Ints = field(repr=False)
     count: Ints = field(repr=False)
-    first: Ints = field(
-        repr=False
-    )  # a row of the published trips that is in each; the only one unless zones were added up
+    # a row of the published trips that is in each; the only one unless zones were added up
+    first: Ints = field(repr=False)
+    low: Ints | None = field(default=None, repr=False)  # the ends of the counts' intervals, where asked for
+    high: Ints | None = field(default=None, repr=False)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -85,31 +112,29 @@ def flows(
                 "this format needs trips from an origin to a destination; name those dimensions with origin and destination"
             )
     codes = dict(zip(names, universe.unrank_codes(release.index), strict=True))
-    ids, ends = _places(universe, origin, destination, level)
+    ends = Ends(origin, destination, level)
+    ids, (start, finish) = places_of(universe, ends)
     others = [n for n in names if n not in (origin, destination)]
     number = np.zeros(len(release.index), dtype=np.int64)
     for n in others:
         number = number * len(universe.dimensions[n]) + codes[n]
-    columns = (number, ends[0][codes[origin]], ends[1][codes[destination]])
+    columns = (number, start[codes[origin]], finish[codes[destination]])
     listed = _periods({n: universe.dimensions[n] for n in others})
-    return Flows(ids, listed, *_added(columns, release.value))
+    return Flows(ends, ids, listed, *_added(columns, release.value))
 
 
-def _places(
-    universe: Universe, origin: str, destination: str, level: str | None
-) -> tuple[tuple[Hashable, ...], tuple[Ints, Ints]]:
+def places_of(universe: Universe, ends: Ends) -> tuple[tuple[Hashable, ...], tuple[Ints, Ints]]:
     """The ids of all places, and where each value of the two dimensions is among them."""
-    names = [end if level is None else f"{end}.{level}" for end in (origin, destination)]
-    for name, end in zip(names, (origin, destination), strict=True):
+    for name, end in zip(ends.attributes, (ends.origin, ends.destination), strict=True):
         if name not in universe.attributes or universe.attributes[name].of != (end,):
             raise InputError(
                 f"the release has no attribute {name!r} of {end!r}: there are {', '.join(universe.attributes)}"
             )
-    first, second = (universe.attributes[name] for name in names)
+    first, second = (universe.attributes[name] for name in ends.attributes)
     ids = tuple(dict.fromkeys((*first.labels, *second.labels)))
     place = {label: p for p, label in enumerate(ids)}
-    ends = [np.array([place[v] for v in a.labels], dtype=np.int64)[a.codes] for a in (first, second)]
-    return ids, (ends[0], ends[1])
+    found = [np.array([place[v] for v in a.labels], dtype=np.int64)[a.codes] for a in (first, second)]
+    return ids, (found[0], found[1])
 
 
 def _periods(dimensions: dict[str, Dimension]) -> tuple[Period, ...]:
@@ -118,22 +143,29 @@ def _periods(dimensions: dict[str, Dimension]) -> tuple[Period, ...]:
             f"{' × '.join(dimensions)} make more than {MOST:,} periods, too many for this format: choose another one"
         )
     clock = next((n for n, d in dimensions.items() if d.edges is not None), None)
-    starts = {n: _days(d) for n, d in dimensions.items() if n != clock}
+    days = day_dimension({n: d for n, d in dimensions.items() if n != clock})
+    starts = {n: _days(d, apart=n == days) for n, d in dimensions.items() if n != clock}
     found = []
     for place in itertools.product(*(range(len(d)) for d in dimensions.values())):
         at = dict(zip(dimensions, place, strict=True))
         edges = dimensions[clock].edges if clock is not None else None
         begin, end = (0, DAY) if clock is None or edges is None else edges[at[clock] : at[clock] + 2]
-        later = DAY * sum(days[at[n]] for n, days in starts.items())
+        later = DAY * sum(first[at[n]] for n, first in starts.items())
         labels = tuple((n, d.values[at[n]]) for n, d in dimensions.items())
         found.append(Period(labels, begin + later, end + later))
     return tuple(found)
 
 
-def _days(dimension: Dimension) -> Sequence[int]:
-    """How many days after the first each value is, where the values are dates; else all are the same day."""
+def _days(dimension: Dimension, *, apart: bool) -> Sequence[int]:
+    """How many days after the first each value is: dates by the calendar, types of days one after the other; else the same day."""
     dates = days_in(dimension)
-    return [0] * len(dimension) if dates is None else [(day - min(dates)).days for day in dates]
+    if dates is not None:
+        return [(day - min(dates)).days for day in dates]
+    if not apart:
+        return [0] * len(dimension)
+    known = set(dimension.values) <= set(DAYS)
+    order = sorted(dimension.values, key=lambda v: DAYS.index(str(v))) if known else dimension.values
+    return [order.index(v) for v in dimension.values]
 
 
 def _added(columns: tuple[Ints, Ints, Ints], value: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
@@ -149,24 +181,23 @@ def _added(columns: tuple[Ints, Ints, Ints], value: Ints) -> tuple[Ints, Ints, I
     return period, origin, destination, sums, order[starts]
 
 
-def coordinates(
-    release: Release,
-    made: Flows,
-    places: Stops | None,
-    *,
-    level: str | None = None,
-    origin: str = "origin",
-    destination: str = "destination",
-) -> tuple[Floats, Floats]:
-    """Longitude and latitude of each place; of a zone, the mean of its stops'. Those that no trip uses may have none."""
+def located(release: Release, places: Stops | None) -> dict[Hashable, tuple[float, float]]:
+    """Longitude and latitude of the stops, as given or else as published; NaN where there are none."""
     known = places or release.places
     if known is None:
-        raise InputError("the release has no coordinates: give places=cbdp.features.places.stops(…)")
-    at = dict(zip(known.ids, zip(known.lon.tolist(), known.lat.tolist(), strict=True), strict=True))
+        raise InputError(
+            "the release has no coordinates: give places=cbdp.features.places.stops(…), or --places FILE"
+        )
+    return dict(zip(known.ids, zip(known.lon.tolist(), known.lat.tolist(), strict=True), strict=True))
+
+
+def coordinates(release: Release, made: Flows, places: Stops | None) -> tuple[Floats, Floats]:
+    """Longitude and latitude of each place; of a zone, the mean of its stops'. Those that no trip uses may have none (NaN)."""
+    at = located(release, places)
     universe = release.features.universe
-    _, ends = _places(universe, origin, destination, level)
+    _, ends = places_of(universe, made.ends)
     sums = np.zeros((len(made.ids), 3))
-    for name, place in zip((origin, destination), ends, strict=True):
+    for name, place in zip((made.ends.origin, made.ends.destination), ends, strict=True):
         found = np.array([at.get(v, (np.nan, np.nan)) for v in universe.dimensions[name].values])
         here = ~np.isnan(found).any(axis=1)
         np.add.at(sums, place[here], np.column_stack([found[here], np.ones(here.sum())]))
@@ -176,7 +207,7 @@ def coordinates(
         raise InputError(
             f"the place {made.ids[lost[0]]!r} has no coordinates: give its latitude and longitude"
         )
-    mean = sums[:, :2] / np.maximum(sums[:, 2:], 1)
+    mean = np.where(sums[:, 2:] > 0, sums[:, :2] / np.maximum(sums[:, 2:], 1), np.nan)
     return mean[:, 0], mean[:, 1]
 
 

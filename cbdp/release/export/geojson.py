@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from cbdp.features.places import Stops
 from cbdp.release.export.base import Format
 from cbdp.release.export.beside import stated
-from cbdp.release.export.flows import coordinates, flows
+from cbdp.release.export.flows import Flows, coordinates, flows
+from cbdp.release.export.intervals import with_intervals
 from cbdp.release.export.writing import text
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
@@ -20,6 +21,7 @@ from cbdp.release.release import Release
 @dataclass(frozen=True)
 class GeoJson(Format):
     name: ClassVar[str] = "geojson"
+    ending: ClassVar[str] = ".geojson"
     about: ClassVar[str] = "flows as lines from origin to destination"
 
     def write(
@@ -29,12 +31,14 @@ class GeoJson(Format):
         *,
         places: Stops | None = None,
         level: str | None = None,
+        intervals: float | None = None,
         origin: str = "origin",
         destination: str = "destination",
     ) -> None:
         """Write a FeatureCollection of LineStrings, a line of text each; `about` is a foreign member (RFC 7946, 6.1)."""
         made = flows(release, level=level, origin=origin, destination=destination)
-        lon, lat = coordinates(release, made, places, level=level, origin=origin, destination=destination)
+        made = with_intervals(release, made, intervals)
+        lon, lat = coordinates(release, made, places)
         points = [_json([round(x, 7), round(y, 7)]) for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
         ids = [_json(_value(label)) for label in made.ids]
         before = ""
@@ -44,18 +48,22 @@ class GeoJson(Format):
             out.write(f'{{"type":"FeatureCollection",{about}"features":[')
             for period, rows in made.by_period():
                 when = "".join(f"{_json(name)}:{_json(_value(label))}," for name, label in period.labels)
-                columns = (
-                    made.origin[rows].tolist(),
-                    made.destination[rows].tolist(),
-                    made.count[rows].tolist(),
-                )
-                for o, d, count in zip(*columns, strict=True):
+                ends = (made.origin[rows].tolist(), made.destination[rows].tolist())
+                for o, d, numbers in zip(*ends, _numbers(made, rows), strict=True):
                     out.write(
                         f'{before}\n{{"type":"Feature","geometry":{{"type":"LineString","coordinates":[{points[o]},{points[d]}]}},'
-                        f'"properties":{{"origin":{ids[o]},"destination":{ids[d]},{when}"count":{count}}}}}'
+                        f'"properties":{{"origin":{ids[o]},"destination":{ids[d]},{when}{numbers}}}}}'
                     )
                     before = ","
             out.write("\n]}\n")
+
+
+def _numbers(made: Flows, rows: slice) -> list[str]:
+    """The count of each flow and, where asked for, the ends of its interval."""
+    if made.low is None or made.high is None:
+        return [f'"count":{count}' for count in made.count[rows].tolist()]
+    numbers = (values[rows].tolist() for values in (made.count, made.low, made.high))
+    return [f'"count":{count},"low":{low},"high":{high}' for count, low, high in zip(*numbers, strict=True)]
 
 
 def _json(value: Any) -> str:

@@ -11,11 +11,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.errors import InputError
 from cbdp.features.places import Stops
 from cbdp.release.export.base import Format
 from cbdp.release.export.beside import texts
-from cbdp.release.export.flows import Flows, Period, coordinates, flows, labels_at
-from cbdp.release.export.writing import text
+from cbdp.release.export.flows import Floats, Flows, Period, coordinates, flows, labels_at
+from cbdp.release.export.writing import needs, text
 from cbdp.release.export.xml import comment, inside, quoted
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
@@ -25,17 +26,14 @@ Ints = NDArray[np.int64]
 HEAD = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE population SYSTEM "http://www.matsim.org/files/dtd/population_v6.dtd">
 """
-ROOT = """<population>
-<attributes>
-<attribute name="coordinateReferenceSystem" class="java.lang.String">EPSG:4326</attribute>
-</attributes>
-"""
+DEGREES = "EPSG:4326"
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True)
 class Matsim(Format):
     name: ClassVar[str] = "matsim"
+    ending: ClassVar[str] = ".plans.xml"
     about: ClassVar[str] = "MATSim population: a person per trip"
 
     def write(
@@ -45,22 +43,24 @@ class Matsim(Format):
         *,
         places: Stops | None = None,
         mode: str | None = None,
+        crs: str = DEGREES,
         origin: str = "origin",
         destination: str = "destination",
     ) -> None:
-        """Write a person per trip. x and y are longitude and latitude, and the file says so (EPSG:4326).
+        """Write a person per trip. x and y are in the coordinate system `crs`, and the file says so.
 
-        Departures are evenly spaced over each period, those of one origin spread over all of it. Legs have the labels of the
+        MATSim measures in metres: give the `crs` of its network, say EPSG:32617, or let MATSim convert (it does where the file says
+        EPSG:4326, longitude and latitude, and its configuration's `global.coordinateSystem` says another). Departures are evenly spaced over each period, those of one origin spread over all of it. Legs have the labels of the
         universe's attribute `mode`, or the mode given, or "pt".
         """
         made = flows(release, origin=origin, destination=destination)
-        lon, lat = coordinates(release, made, places, origin=origin, destination=destination)
-        points = [f'x="{x:.7f}" y="{y:.7f}"' for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
+        lon, lat = coordinates(release, made, places)
+        points = _points(lon, lat, crs)
         starts, ends = ([_about(end, label) for label in made.ids] for end in ("origin", "destination"))
         legs = _modes(release, made, mode)
         number = 0
         with text(path) as out:
-            out.write(HEAD + comment(texts(release)) + ROOT)
+            out.write(HEAD + comment(texts(release)) + _root(crs))
             for period, rows in made.by_period():
                 when = "".join(_about(name, label) for name, label in period.labels)
                 times = departures(period, int(made.count[rows].sum())).tolist()
@@ -77,6 +77,23 @@ class Matsim(Format):
                         out.write(_person(number, about, points[o], points[d], time, leg))
                     done += count
             out.write("</population>\n")
+
+
+def _root(crs: str) -> str:
+    named = f'<attribute name="coordinateReferenceSystem" class="java.lang.String">{inside(crs)}</attribute>'
+    return f"<population>\n<attributes>\n{named}\n</attributes>\n"
+
+
+def _points(lon: Floats, lat: Floats, crs: str) -> list[str]:
+    if crs == DEGREES:
+        return [f'x="{x:.7f}" y="{y:.7f}"' for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
+    pyproj = needs("pyproj", "matsim")
+    try:
+        project = pyproj.Transformer.from_crs(DEGREES, crs, always_xy=True)
+    except pyproj.exceptions.CRSError:
+        raise InputError(f"unknown coordinate system {crs!r}: write it like EPSG:32617") from None
+    east, north = project.transform(lon, lat)
+    return [f'x="{x:.2f}" y="{y:.2f}"' for x, y in zip(east.tolist(), north.tolist(), strict=True)]
 
 
 def departures(period: Period, trips: int) -> Ints:

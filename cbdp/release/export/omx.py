@@ -1,7 +1,9 @@
-"""Open Matrix: an HDF5 file with a matrix of whole trips per period, and the ids of its rows and columns."""
+"""Open Matrix: an HDF5 file with a matrix of whole trips (as float64) per period, and the ids of its rows and columns."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,8 +14,10 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.release.export.base import Format
 from cbdp.release.export.beside import texts
-from cbdp.release.export.flows import Flows, flows
+from cbdp.release.export.flows import Flows, Ints, Period, flows
+from cbdp.release.export.intervals import with_intervals
 from cbdp.release.export.writing import needs
+from cbdp.release.export.zones import padded
 from cbdp.release.release import Release
 
 LARGEST = 2**14  # places: the files are for programs that hold whole matrices
@@ -24,6 +28,7 @@ BLOCK = 2**24  # numbers of a matrix that are in memory at once
 @dataclass(frozen=True)
 class Omx(Format):
     name: ClassVar[str] = "omx"
+    ending: ClassVar[str] = ".omx"
     about: ClassVar[str] = "Open Matrix: a matrix per period, and the ids of its rows and columns"
     package: ClassVar[str | None] = "h5py"
     install: ClassVar[str] = "pip install 'cbdp[omx]'"
@@ -34,45 +39,74 @@ class Omx(Format):
         path: Path,
         *,
         level: str | None = None,
+        zones: str | Path | None = None,
+        intervals: float | None = None,
         origin: str = "origin",
         destination: str = "destination",
     ) -> None:
-        """Write rows as origins and columns as destinations; the lookup (`stop`, or the level) has the id of each."""
+        """Write rows as origins and columns as destinations; the lookup (`stop`, or the level) has the id of each.
+
+        `zones` is a file with the ids that another program has: the matrices get its order, and its zones without trips. With
+        `intervals` (a confidence, say 0.9), each period also has the matrices `<period> low` and `<period> high`.
+        """
         h5py = needs("h5py", "omx")
         made = flows(release, level=level, origin=origin, destination=destination)
-        size = len(made.ids)
-        if size > LARGEST or len(made.periods) > MATRICES:
-            raise InputError(
-                f"{len(made.periods):,} matrices of {size:,} × {size:,} are too many or too large for Open Matrix: add stops up to "
-                "zones with level='zone', or choose another format"
-            )
-        small = int(made.count.max(initial=0)) < 2**31
+        made = with_intervals(release, made, intervals, zeros=True)
+        made = padded(made, zones)
+        _check_size(made)
         with h5py.File(path, "w", libver="earliest") as out:
             out.attrs["OMX_VERSION"] = np.bytes_(b"0.2")
-            out.attrs["SHAPE"] = np.array([size, size], dtype=np.int32)
+            out.attrs["SHAPE"] = np.array([len(made.ids)] * 2, dtype=np.int32)
             for name, said in texts(release).items():
                 out.attrs[name] = np.bytes_(said.encode())
+            if intervals is not None:
+                out.attrs["confidence"] = float(intervals)
             out.create_group("lookup").create_dataset(level or "stop", data=_ids(made))
             matrices = out.create_group("data")
-            for (period, rows), name in zip(made.by_period(), _names(made), strict=True):
-                chunk = (max(1, min(size, 2**16 // size)), size)
-                kind = np.int32 if small else np.int64
-                matrix = matrices.create_dataset(
-                    name,
-                    (size, size),
-                    kind,
-                    chunks=chunk,
-                    compression="gzip",
-                    compression_opts=4,
-                    fillvalue=0,
-                )
+            for name, period, rows, values in _matrices(made):
+                matrix = _empty(matrices, name, len(made.ids), values)
                 matrix.attrs["begin"], matrix.attrs["end"] = period.begin, period.end
-                _fill(matrix, made, rows, size)
+                _fill(matrix, made, rows, values)
 
 
-def _fill(matrix: Any, made: Flows, rows: slice, size: int) -> None:
+def _check_size(made: Flows) -> None:
+    size = len(made.ids)
+    if size > LARGEST or len(made.periods) > MATRICES:
+        raise InputError(
+            f"{len(made.periods):,} matrices of {size:,} × {size:,} are too many or too large for Open Matrix: add stops up to "
+            "zones with level='zone', or choose another format"
+        )
+
+
+def _matrices(made: Flows) -> Iterator[tuple[str, Period, slice, Ints]]:
+    """The name, period, rows and numbers of each matrix: counts first, so that programs which take the first few get those."""
+    numbers = [("", made.count)]
+    if made.low is not None and made.high is not None:
+        numbers += [(" low", made.low), (" high", made.high)]
+    names = _names(made, [ending for ending, _ in numbers])
+    for ending, values in numbers:
+        for (period, rows), name in zip(made.by_period(), names[ending], strict=True):
+            yield name, period, rows, values
+
+
+def _empty(group: Any, name: str, size: int, values: Ints) -> Any:
+    # AequilibraE assigns nothing but float64, and all others read it; whole numbers below 2⁵³ stay what they are
+    kind = np.float64 if int(values.max(initial=0)) < 2**53 else np.int64
+    return group.create_dataset(
+        name,
+        (size, size),
+        kind,
+        chunks=(max(1, min(size, 2**16 // size)), size),
+        compression="gzip",
+        compression_opts=4,
+        fillvalue=0,
+    )
+
+
+def _fill(matrix: Any, made: Flows, rows: slice, values: Ints) -> None:
     """Rows of a matrix by the block; those without trips stay as they were made, zero."""
-    origin, destination, count = made.origin[rows], made.destination[rows], made.count[rows]
+    size = len(made.ids)
+    origin, destination, count = made.origin[rows], made.destination[rows], values[rows]
     step = max(1, BLOCK // size)
     for start in range(0, size, step):
         a, b = np.searchsorted(origin, [start, start + step])
@@ -94,10 +128,14 @@ def _ids(made: Flows) -> NDArray[Any]:
     return np.array([t.encode() for t in made.texts])
 
 
-def _names(made: Flows) -> list[str]:
-    """The periods' names; a slash or a single dot would mean something else in a path."""
-    names = [p.name.replace("%", "%25").replace("/", "%2F").replace("\0", "%00") for p in made.periods]
-    names = ["%2E" if n == "." else n for n in names]
-    if len(set(names)) < len(names):
-        raise InputError("two periods would have the same name: rename one")
-    return names
+def _names(made: Flows, endings: Sequence[str]) -> dict[str, list[str]]:
+    """The periods' names with each ending; a slash or a single dot would mean something else in a path."""
+    named = {}
+    for ending in endings:
+        plain = [f"{p.name}{ending}" for p in made.periods]
+        names = [n.replace("%", "%25").replace("/", "%2F").replace("\0", "%00") for n in plain]
+        named[ending] = ["%2E" if n == "." else n for n in names]
+    every = list(itertools.chain(*named.values()))
+    if len(set(every)) < len(every):
+        raise InputError("two matrices would have the same name: rename a period")
+    return named

@@ -25,6 +25,7 @@ DENSE = 2**24  # numbers up to which an array holds all, zeros too
 @dataclass(frozen=True)
 class Xarray(Format):
     name: ClassVar[str] = "xarray"
+    ending: ClassVar[str] = ".nc"
     about: ClassVar[str] = "NetCDF of an xarray Dataset"
     package: ClassVar[str | None] = "xarray"
     install: ClassVar[str] = "pip install 'cbdp[xarray]'"
@@ -78,7 +79,7 @@ def _feature(release: Release, name: str, by: Sequence[str]) -> dict[str, Any]:
     partition = release.features.partition(name)
     shape = [len(a.labels) for a in partition.attributes]
     place = tuple(partition.label_codes())
-    numbers = {"count": release.counts(name)}
+    numbers: dict[str, Any] = {"count": release.counts(name)}
     if name in release.intervals:
         interval = release.intervals[name]
         numbers |= {"low": interval.low, "high": interval.high}

@@ -12,9 +12,21 @@ from cbdp.errors import InputError
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+UNSAFE = re.compile(r"""[%\s|\\'";,<>&]""")  # in SUMO's ids
+
+
 def quoted(text: str) -> str:
     """Text as the value of an attribute, quotes included."""
     return quoteattr(_allowed(text))
+
+
+def sumo_id(text: str) -> str:
+    """An id as SUMO takes it. Its programs copy ids without escaping them, so what XML or SUMO's lists use is written as %XX.
+
+    >>> sumo_id("north & east"), sumo_id("Zürich-7")
+    ('north%20%26%20east', 'Zürich-7')
+    """
+    return UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", _allowed(text))
 
 
 def inside(text: str) -> str:

@@ -17,6 +17,13 @@ def build(made: Compared, places: Stops | None = None, whole: Compared | None = 
     """The comparison as HTML, which opens offline and asks nothing of any server.
 
     `places` gives coordinates for the map; `whole` is the same comparison of all trips together, for the head.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)
+    >>> may, june = (mechanism.simulate({"stop": ["A"] * n, "time": ["am"] * n}, seed=n) for n in (300, 900))
+    >>> build(cbdp.compare(may, june, by="time")).startswith("<!doctype html>")
+    True
     """
     sections = [
         ("map", "Where it changed", change_map(made, places)),

@@ -31,6 +31,13 @@ def build(
 
     `statement` is what `cbdp.privacy.spending` says of the ledger. `totals` are running totals that were measured on their own; without
     them published periods are added up. The same series gives the same page to the byte.
+
+    >>> import datetime as dt
+    >>> from cbdp.report.series import PeriodFacts
+    >>> days = [dt.date(2026, 3, n) for n in (2, 3, 4)]
+    >>> page = build([PeriodFacts(day, day, total=1200, low=1188, high=1212, variance=53.0) for day in days], title="Three days in March")
+    >>> "Three days in March" in page
+    True
     """
     listed = _checked(periods)
     sections = [

@@ -20,7 +20,12 @@ LONGEST = 200  # values along a little chart
 
 @dataclass(frozen=True)
 class PeriodFacts:
-    """One release: its days, its published trips with their interval, the variance of their noise, and trips by time."""
+    """One release: its days, its published trips with their interval, the variance of their noise, and trips by time.
+
+    >>> day = dt.date(2026, 3, 2)
+    >>> PeriodFacts(day, day, total=1200, low=1188, high=1212, variance=53.0).total
+    1200
+    """
 
     first: dt.date
     last: dt.date
@@ -44,7 +49,15 @@ def period_of(
     confidence: float = 0.9,
     preliminary: bool = False,
 ) -> PeriodFacts:
-    """The facts of one release; it can be forgotten afterwards."""
+    """The facts of one release; it can be forgotten afterwards.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> release = cbdp.ConstraintBased(features, epsilon=1).simulate(trips, seed=0)
+    >>> period_of(release, dt.date(2026, 3, 2)).total == int(release.counts("total")[0])
+    True
+    """
     if release.tables:
         raise InputError(
             "the tables of this release were published one by one and do not add up: it has no place in a series' page"

@@ -12,7 +12,7 @@ from cbdp.report.markup import Html, join, table, tag
 SAID = (
     "Noise protects what one person does. The more releases a person is in, the more all of them together may reveal. This table is "
     "the worst case: for a person who is in every release, with as many trips as are counted. ε bounds by how much the releases may "
-    "change anybody’s odds of guessing right whether the person is in the data: by the factor e to the power of ε at most, but for a chance of δ."
+    "change anybody’s odds of guessing right whether the person is in the data: by at most a factor of e to the power of ε, except with a probability of δ."
 )
 
 
@@ -25,7 +25,7 @@ def person(statement: Statement | None) -> Html | None:
         [_span(w.days), *_prices(w, strict), "" if w.start is None else f"from {w.start}"]
         for w in statement.windows
     ]
-    head = ["Any", "ε at most", "δ", "Sum", *(["Strict sum"] if strict else []), "The dearest"]
+    head = ["Any", "ε at most", "δ", "Sum", *(["Strict sum"] if strict else []), "Highest cost"]
     notes = [tag("p", f"{note[0].upper()}{note[1:]}.", class_="note") for note in statement.notes]
     return join(tag("p", SAID), tag("div", table(head, rows, id="statement"), class_="scroll"), notes)
 

@@ -22,7 +22,11 @@ ENGINES: Parts[Engine] = Parts(
 
 
 def engine_for(trips: Any) -> Engine:
-    """The engine that opens these trips. DuckDB is asked first for what is nobody else's, and last for whatever hands out Arrow."""
+    """The engine that opens these trips. DuckDB is asked first for what is nobody else's, and last for whatever hands out Arrow.
+
+    >>> engine_for({"stop": ["A", "B"]}).name
+    'duckdb'
+    """
     from cbdp.trips.engines.duckdb import DuckDB
 
     if DuckDB().owns(trips):

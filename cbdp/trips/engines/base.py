@@ -48,7 +48,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a finished count, found by other code than the count. Private: of `cbdp.trips.invariants` alone."""
+    """What is known of a finished count, found by other code than the count. Private: of `cbdp.trips.invariants` alone.
+
+    >>> Facts(read=3, inside=3, kept=2).kept
+    2
+    """
 
     read: int  # rows of the source, by its own books (a file's metadata, lines, batches)
     weight: int | None = None  # the sum of all weights that are whole and at least 0
@@ -101,7 +105,14 @@ def begins(who: Sequence[Any], last: Sequence[Any] | None) -> NDArray[np.bool_]:
 
 
 class Source(ABC):
-    """Open trips. Not a value: it holds the engine's connection, and lives inside `with engine.open(…)`."""
+    """Open trips. Not a value: it holds the engine's connection, and lives inside `with engine.open(…)`.
+
+    >>> from cbdp.trips.engines import engine_for
+    >>> trips = {"stop": ["A", "B"]}
+    >>> with engine_for(trips).open(trips) as source:
+    ...     print(isinstance(source, Source))
+    True
+    """
 
     schema: Schema
 
@@ -144,7 +155,12 @@ class Source(ABC):
 
 @dataclass(frozen=True)
 class Engine(ABC):
-    """A place where trips lie and are counted. Subclass it, set the class data, implement `opens` and `open`; fields are settings."""
+    """A place where trips lie and are counted. Subclass it, set the class data, implement `opens` and `open`; fields are settings.
+
+    >>> from cbdp.trips.engines import ENGINES
+    >>> list(ENGINES.names())
+    ['duckdb', 'spark', 'ibis']
+    """
 
     name: ClassVar[str]
     about: ClassVar[str] = ""

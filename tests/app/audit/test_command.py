@@ -99,13 +99,25 @@ def test_tables_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     (tmp_path / "audit.toml").write_text(DESCRIBED.replace("epsilon = 2", ""))
     assert cli.main(["audit", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert "nothing is claimed" in said
+    assert "no ε is claimed" in said
     assert "  weakness " in said
     assert cli.main(["audit", str(tmp_path), "--ledger", str(tmp_path / "l.sqlite")]) == 2
     capsys.readouterr()
     (tmp_path / "audit.toml").write_text(DESCRIBED.replace('"stop"]', '"station"]'))
     assert cli.main(["audit", str(tmp_path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("out", ["../page.html", "../release-of-may.html", "features/../../page.html"])
+def test_the_way_out_of_a_release_is_a_place_outside(
+    folder: Path, out: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From inside the release its folder's neighbour is no part of it; a file in it still is refused, however it is spelled."""
+    monkeypatch.chdir(folder / "release")
+    assert cli.main(["audit", ".", "--out", out]) == 0
+    assert (folder / "release" / out).resolve().is_file()
+    assert cli.main(["audit", ".", "--out", "../release/page.html"]) == 2
+    assert "lies in the release" in capsys.readouterr().err
 
 
 def test_findings_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

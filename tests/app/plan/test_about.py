@@ -87,6 +87,6 @@ def test_check_shows_what_would_be_said(city: Path) -> None:
             f'{OUTPUT}\n[about]\ntitle = "Trips"\nperiod = {{ first = 2026-03-01, last = 2026-03-31 }}\n',
         ),
     )
-    said = " ".join(str(explain(plan)).split())
+    said = " ".join(explain(plan).text.split())
     assert "It says about itself: title 'Trips', period '2026-03-01 to 2026-03-31'." in said
-    assert "about itself" not in str(explain(plan_of(city)))
+    assert "about itself" not in explain(plan_of(city)).text

@@ -22,7 +22,7 @@ WRONG = [
     ([('"trips.parquet"', '"broken.parquet"')], 4, "cannot be read as Parquet"),
     ([('"trips.parquet"', '"stops.txt"')], 4, "there is no file"),
     ([('"trips.parquet"', '["trips.parquet", "other.parquet"]')], 4, "column 'from_stop' holds int64 values"),
-    ([('"trips.parquet"', '["trips.parquet", "duckdb://x::t"]')], 4, "lists a URL beside others"),
+    ([('"trips.parquet"', '["trips.parquet", "duckdb://x::t"]')], 4, "lists a URL together with others"),
     ([('"stops.csv"', '"none.csv"')], 6, "there is no file"),
     ([('"stops.csv"', '"twice.csv"')], 6, "the stop 'S0' is listed twice"),
     ([('stops = "stops.csv"', 'stops = "stops.csv"\nstop_columns = { id = "key" }')], 6, "has no column 'key'"),

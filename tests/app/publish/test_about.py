@@ -33,12 +33,14 @@ def test_it_is_published_everywhere(city: Path) -> None:
     assert "<title>Trips of a small city: report</title>" in page
     assert "Small City · March 2026" in page
     assert "Demand by time of day" in page
-    assert json.loads((city / "release-csv" / "about.json").read_text("utf-8")) == about
-    assert "title: Trips of a small city\n" in (city / "release-sumo").read_text("utf-8")
+    told = json.loads((city / "release-csv" / "about.json").read_text("utf-8"))
+    assert {name: told[name] for name in about} == about
+    assert set(told) - set(about) == {"epsilon", "protects", "source"}
+    assert "title: Trips of a small city\n" in (city / "release.tazrelation.xml").read_text("utf-8")
     assert not [
         p
         for p in city.rglob("*")
-        if p.suffix in ("", ".json", ".html") and p.is_file() and b"seeded source" in p.read_bytes()
+        if p.suffix in ("", ".json", ".html", ".xml") and p.is_file() and b"seeded source" in p.read_bytes()
     ]
 
 

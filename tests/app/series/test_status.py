@@ -1,4 +1,4 @@
-"""The table of what releases cost one person, as docs/series.md shows it; and which day it is."""
+"""The table of what releases cost one person, as docs/explanation/series.md shows it; and which day it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cbdp.privacy.ledger import Amount, Caps, Charge, Covers
 from cbdp.privacy.spending import statement
 
 FIRST, DAY = dt.date(2026, 1, 1), dt.timedelta(days=1)
-DOCS = Path(__file__).parents[3] / "docs" / "series.md"
+DOCS = Path(__file__).parents[3] / "docs" / "explanation" / "series.md"
 
 
 def test_the_table_of_the_documentation() -> None:

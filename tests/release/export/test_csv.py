@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
-from exported import city_release, zone_trips
+from exported import city_release, mechanism_release, zone_trips
 
 from cbdp.release.export import export
 
@@ -37,3 +38,32 @@ def test_csv_keeps_awkward_text(tmp_path: Path) -> None:
     with (tmp_path / "out" / "trips.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {(r["origin"], r["destination"], r["time"]): int(r["count"]) for r in rows} == trips
+
+
+def test_csv_has_a_long_table_with_intervals(tmp_path: Path) -> None:
+    """od.csv is what the release answers, flow by flow, those without published trips too; about.json has the confidence."""
+    release = mechanism_release()
+    out = export(release, tmp_path / "out", "CSV", level="zone", intervals=0.9)
+    answer = release.ask(by=["origin.zone", "destination.zone", "time"])
+    with (out / "od.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    found = {
+        (r["origin"], r["destination"], r["time"]): tuple(int(r[n]) for n in ("count", "low", "high"))
+        for r in rows
+    }
+    keys = zip(*(answer[n] for n in ("origin.zone", "destination.zone", "time")), strict=True)
+    numbers = zip(*(answer[n].tolist() for n in ("count", "low", "high")), strict=True)
+    assert found == dict(zip(keys, numbers, strict=True))
+    assert sum(n for n, _, _ in found.values()) == release.total
+    assert min(n for n, _, _ in found.values()) == 0
+    assert json.loads((out / "about.json").read_text("utf-8"))["confidence"] == 0.9
+
+
+def test_csv_of_zones_without_intervals_lists_the_flows(tmp_path: Path) -> None:
+    """Those with trips, and no columns for what nobody asked."""
+    release, trips = city_release()
+    with (export(release, tmp_path / "out", "csv", level="zone") / "od.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert set(rows[0]) == {"origin", "destination", "time", "count"}
+    assert {(r["origin"], r["destination"], r["time"]): int(r["count"]) for r in rows} == zone_trips(trips)
+    assert not (export(release, tmp_path / "plain", "csv") / "od.csv").exists()

@@ -1,4 +1,20 @@
-"""What all formats share: each trip in its flow, the same file again, clear errors, and formats of others."""
+"""What all formats share: each trip in its flow, the same file again, clear errors, and formats of others.
+
+Which program of its field reads each format, in the test module of that name:
+
+| format | read by | in |
+|---|---|---|
+| csv | the standard library's csv | test_csv |
+| omx | openmatrix; AequilibraE, which assigns a matrix to a network | test_omx, test_aequilibrae |
+| geojson | GDAL (pyogrio, GeoPandas); the standard library's json, by RFC 7946 | test_geojson |
+| geopackage | GDAL (pyogrio, GeoPandas); SQLite, by the OGC's requirements | test_geopackage |
+| geoparquet | GeoPandas; DuckDB | test_geoparquet |
+| flowmap | pandas, by Flowmap.blue's rules (its reader is a web page) | test_flowmap |
+| kepler | kepler.gl in a browser | test_kepler |
+| matsim | matsim-tools; its DTD's grammar (MATSim itself is not on PyPI or in Debian) | test_matsim |
+| sumo | sumolib; od2trips and duarouter, on networks by netconvert and netgenerate | test_sumo, test_sumo_chain |
+| xarray | xarray with h5netcdf | test_xarray |
+"""
 
 from __future__ import annotations
 
@@ -68,6 +84,34 @@ def test_a_release_without_trips_is_exported(form: str, tmp_path: Path) -> None:
     assert export(empty, tmp_path / "out", form).exists()
 
 
+def test_every_format_is_in_the_table_of_readers() -> None:
+    """A new format needs a reader, and the tests that the table names are there."""
+    rows = [line.split(" | ") for line in (__doc__ or "").splitlines() if line.startswith("| ")][1:]
+    assert [row[0].removeprefix("| ") for row in rows] == list(FORMATS.table)
+    for row in rows:
+        for name in row[2].removesuffix(" |").split(", "):
+            assert Path(__file__).with_name(f"{name}.py").exists()
+
+
+def test_names_of_formats_are_known_in_any_case(tmp_path: Path) -> None:
+    """As people write them: OMX, GeoJSON, GeoPackage."""
+    release, _ = city_release(places=PLACES)
+    for name in ("OMX", "GeoJSON", "GeoPackage", "GeoParquet", "SUMO", "MATSim", "CSV"):
+        assert FORMATS.get(name).name == name.lower()
+        assert export(release, tmp_path / name, name).exists()
+    with pytest.raises(InputError, match="did you mean 'geojson'"):
+        export(release, tmp_path / "out", "GeoJason")
+
+
+def test_an_export_beside_a_release_is_named_as_its_readers_expect() -> None:
+    """Files have the ending that programs know them by, and no two formats share a name."""
+    names = [FORMATS.get(name).beside("march") for name in FORMATS.table]
+    assert len(set(names)) == len(names)
+    assert {"march.omx", "march.gpkg", "march.parquet", "march.geojson", "march.nc", "march-csv"} <= set(
+        names
+    )
+
+
 def test_wrong_wishes_are_one_clear_error(tmp_path: Path) -> None:
     """Unknown formats, options, levels and dimensions, and ids that look alike; nothing is written."""
     release, _ = city_release(places=PLACES)
@@ -75,7 +119,13 @@ def test_wrong_wishes_are_one_clear_error(tmp_path: Path) -> None:
     alike, _ = city_release((1, "1", 2, 3))
     for given_, form, options, said in (
         (release, "xls", {}, "unknown format 'xls': there are csv, omx"),
-        (release, "csv", {"level": "zone"}, "csv has no option 'level'"),
+        (release, "csv", {"places": PLACES}, "csv has no option 'places'"),
+        (
+            replace(release, tables={"time": release.counts("time")}),
+            "omx",
+            {"intervals": 0.9},
+            "no intervals: export without",
+        ),
         (release, "matsim", {"level": "zone"}, "no option 'level'"),
         (release, "omx", {"level": "county"}, r"no attribute 'origin\.county'"),
         (release, "sumo", {"level": None, "origin": "from"}, "no dimension 'from'"),
@@ -93,12 +143,13 @@ def test_wrong_wishes_are_one_clear_error(tmp_path: Path) -> None:
 def test_a_missing_library_is_named_with_its_extra(tmp_path: Path) -> None:
     """Without h5py or xarray the other formats work, and these say what to install."""
     script = (
-        "import sys; sys.modules.update(dict.fromkeys(['h5py', 'xarray', 'h5netcdf']));"
+        "import sys; sys.modules.update(dict.fromkeys(['h5py', 'xarray', 'h5netcdf', 'pyproj']));"
         "sys.path[:0] = ['tests']; from exported import city_release, PLACES; from cbdp.errors import InputError; from cbdp.release.export import export;"
         "release, _ = city_release(places=PLACES)\n"
-        "for form in ('csv', 'geojson', 'matsim', 'sumo'): export(release, sys.argv[1] + '/' + form, form)\n"
-        "for form in ('omx', 'xarray'):\n"
-        "    try: export(release, sys.argv[1] + '/' + form, form)\n"
+        "for form in ('csv', 'geojson', 'geopackage', 'geoparquet', 'flowmap', 'kepler', 'matsim', 'sumo'):\n"
+        "    export(release, sys.argv[1] + '/' + form, form)\n"
+        "for form, options in (('omx', {}), ('xarray', {}), ('matsim', {'crs': 'EPSG:32617'})):\n"
+        "    try: export(release, sys.argv[1] + '/other', form, **options)\n"
         "    except InputError as error: print(error)\n"
     )
     done = subprocess.run(
@@ -110,7 +161,8 @@ def test_a_missing_library_is_named_with_its_extra(tmp_path: Path) -> None:
     )
     assert "cbdp[omx]" in done.stdout
     assert "cbdp[xarray]" in done.stdout
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["csv", "geojson", "matsim", "sumo"]
+    assert "cbdp[matsim]" in done.stdout
+    assert {p.name for p in tmp_path.iterdir()} == set(FORMATS.table) - {"omx", "xarray"}
 
 
 PLAIN = '''"""Trips as lines of text."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exported import PLACES, city_release, released_trips, zone_trips
+from exported import PLACES, city_release, mechanism_release, released_trips, zone_trips
 
 from cbdp.errors import InputError
 from cbdp.release.export import export
@@ -53,7 +53,7 @@ def test_places_without_coordinates_matter_only_where_trips_are(tmp_path: Path) 
     """A stop that trips use must have coordinates; one that none uses need not."""
     lost = replace(PLACES, lat=np.array([np.nan, 42.2, 42.3, 42.4]), lon=np.array([np.nan, 1.0, 2.0, 3.0]))
     release, _ = city_release()
-    for form in ("geojson", "matsim"):
+    for form in ("geojson", "matsim", "geopackage", "geoparquet", "flowmap", "kepler"):
         with pytest.raises(InputError, match="no coordinates: give places"):
             export(release, tmp_path / "out", form)
         with pytest.raises(InputError, match="place 30 has no coordinates"):
@@ -62,3 +62,28 @@ def test_places_without_coordinates_matter_only_where_trips_are(tmp_path: Path) 
     other = released_trips(universe, {(1001, 7, "06:00"): 4}, places=lost)
     export(other, tmp_path / "out", "geojson")
     assert len(json.loads((tmp_path / "out").read_text("utf-8"))["features"]) == 1
+
+
+def test_geojson_has_intervals_where_asked(tmp_path: Path) -> None:
+    """Low and high are what the release answers of the same flow."""
+    release = mechanism_release()
+    path = export(release, tmp_path / "out.geojson", "geojson", level="zone", intervals=0.9)
+    flows_ = [f["properties"] for f in json.loads(path.read_text("utf-8"))["features"]]
+    found = {tuple(f[n] for n in ("origin", "destination", "time", "count", "low", "high")) for f in flows_}
+    answer = release.ask(by=["origin.zone", "destination.zone", "time"])
+    rows = zip(
+        *(answer[n] for n in ("origin.zone", "destination.zone", "time", "count", "low", "high")), strict=True
+    )
+    assert found == {row for row in rows if row[3] > 0}
+
+
+def test_geojson_is_read_by_gdal(tmp_path: Path) -> None:
+    """As a layer of lines in longitude and latitude, with whole numbers."""
+    geopandas = pytest.importorskip("geopandas", reason="no reader: pip install geopandas pyogrio")
+    release, trips = city_release(places=PLACES)
+    flows_ = geopandas.read_file(export(release, tmp_path / "out.geojson", "geojson"), engine="pyogrio")
+    assert (flows_.crs.to_epsg(), set(flows_.geom_type)) == (4326, {"LineString"})
+    rows = flows_[["origin", "destination", "time", "count"]].to_numpy().tolist()
+    assert {
+        (o, d, f"{t:%H:%M}"): n for o, d, t, n in rows
+    } == trips  # GDAL knows a time of day when it sees one

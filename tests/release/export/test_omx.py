@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exported import STOPS, city_release, released_trips, zone_trips
+from exported import STOPS, city_release, mechanism_release, released_trips, zone_trips
 
 import cbdp
 from cbdp.errors import InputError
@@ -34,7 +34,8 @@ def test_omx_is_read_by_openmatrix(tmp_path: Path) -> None:
         total = 0
         for period in omx.list_matrices():
             matrix = np.array(omx[period])
-            assert matrix.dtype == np.int32
+            assert matrix.dtype == np.float64  # AequilibraE assigns no other kind
+            assert (matrix == np.rint(matrix)).all()
             total += matrix.sum()
             for o in STOPS:
                 for d in STOPS:
@@ -70,7 +71,7 @@ def test_omx_of_large_counts_and_ids(tmp_path: Path) -> None:
     stops = (2**40, 1, 2, 3)
     release, _ = city_release(stops)
     value = release.value.copy()
-    value[0] = 2**33
+    value[0], value[1] = 2**33, 2**60 + 1
     export(replace(release, value=value), tmp_path / "out.omx", "omx")
     with _omx(tmp_path / "out.omx") as omx:
         assert set(omx.mapping("stop")) == set(stops)
@@ -84,3 +85,67 @@ def test_omx_too_large_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="level='zone'"):
         export(release, tmp_path / "out.omx", "omx")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_omx_is_padded_to_the_zones_of_another_program(tmp_path: Path) -> None:
+    """Its order, its zones without trips, and all trips; a zone with trips that is not listed is named."""
+    release, trips = city_release()
+    (tmp_path / "zones.csv").write_text("name,zone\nx,99\ny,7\nz,1001\nu,30\nv,12\nw,5\n")
+    export(release, tmp_path / "out.omx", "omx", zones=tmp_path / "zones.csv")
+    with _omx(tmp_path / "out.omx") as omx:
+        assert list(omx.mapping("stop").items()) == [(99, 0), (7, 1), (1001, 2), (30, 3), (12, 4), (5, 5)]
+        assert tuple(omx.shape()) == (6, 6)
+        place = omx.mapping("stop")
+        for period in omx.list_matrices():
+            matrix = np.array(omx[period])
+            assert matrix.sum() == sum(n for (_, _, t), n in trips.items() if t == period)
+            for (o, d, t), n in trips.items():
+                assert t != period or matrix[place[o], place[d]] == n
+    (tmp_path / "few.txt").write_text("30\n7\n1001\n")
+    with pytest.raises(InputError, match="the place '12' has trips and is not among the 3 zones listed"):
+        export(release, tmp_path / "few.omx", "omx", zones=tmp_path / "few.txt")
+    assert not (tmp_path / "few.omx").exists()
+
+
+def test_omx_has_intervals_and_says_what_it_is(tmp_path: Path) -> None:
+    """Low and high are what the release answers, of every pair, those without trips too; ε, unit and source are attributes."""
+    release = replace(mechanism_release(), secure=True)
+    export(release, tmp_path / "out.omx", "omx", intervals=0.8, zones=(99, *STOPS))
+    answer = release.ask(by=["origin", "destination", "time"], confidence=0.8)
+    with _omx(tmp_path / "out.omx") as omx:
+        place = omx.mapping("stop")
+        names = ["06:00", "07:00", "06:00 low", "07:00 low", "06:00 high", "07:00 high"]
+        assert omx.list_matrices() == sorted(names)
+        rows = zip(
+            *(answer[n] for n in ("origin", "destination", "time", "count", "low", "high")), strict=True
+        )
+        for o, d, t, *numbers in rows:
+            found = [omx[t + ending][place[o], place[d]] for ending in ("", " low", " high")]
+            assert found == numbers
+        assert np.array(omx["06:00 high"])[place[99]].sum() == 0
+        said = omx.root._v_attrs
+        assert said["confidence"] == 0.8
+        assert said["epsilon"] == b"1"
+        assert said["protects"] == b"one trip, added or removed"
+        assert said["source"].startswith(b"cbdp ")
+        assert said["source"].endswith(b"mechanism constraint-based")
+        assert omx["07:00 low"].attrs["begin"] == 25200
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("zone\n", "has no id"),
+        ("7\n7\n", "'7' is in the list .* twice"),
+        ("a,b\n1,2\n", "call the one with the ids zone"),
+        ("zone,name\n7,a\n,b\n", "has no id"),
+    ],
+)
+def test_bad_lists_of_zones_are_refused(text: str, said: str, tmp_path: Path) -> None:
+    """One line with the cure."""
+    (tmp_path / "zones.csv").write_text(text)
+    with pytest.raises(InputError, match=said):
+        export(city_release()[0], tmp_path / "out.omx", "omx", zones=tmp_path / "zones.csv")
+    with pytest.raises(InputError, match="cannot be read"):
+        export(city_release()[0], tmp_path / "out.omx", "omx", zones=tmp_path / "nowhere.csv")

@@ -1,0 +1,134 @@
+"""What somebody who reads a table will see: how far a typical count is off, as a range, and what that is good for.
+
+The range of a count goes by the same model as expected errors (`cbdp.privacy.budget.errors`), on the safe side: the noise of a count once all tables
+agree, with no credit for shrinking, or what shrinking takes away from a count of this size, whichever is more. `python -m benchmarks planned`
+compares both with simulated releases. The page of `cbdp plan` works out the same numbers in the browser.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.app.explain.numbers import facts_of
+from cbdp.app.plan import Plan
+from cbdp.mechanisms import ConstraintBased
+from cbdp.privacy.budget import DemandFacts
+from cbdp.privacy.budget.errors import Model, model
+from cbdp.report.uses import Use, use_of
+
+Floats = NDArray[np.float64]
+
+UNKNOWN = 100.0  # the count of an example, where nobody says how many trips there are
+STEPS = (1.0, 2.0, 5.0, 10.0)  # counts of examples are such a number times a power of ten
+
+
+@dataclass(frozen=True)
+class ExpectedTable:
+    """What is to be expected of a published table."""
+
+    feature: str
+    error: float  # of a count in trips, root mean square over all counts
+    count: float  # a typical one
+    half: int  # how far it may be off, at the plan's confidence
+    use: Use | None  # None: nobody says how many trips there are, so that no count is typical
+
+    @property
+    def low(self) -> int:
+        return max(0, math.floor(self.count) - self.half)
+
+    @property
+    def high(self) -> int:
+        return math.ceil(self.count) + self.half
+
+    @property
+    def relative(self) -> float:
+        return self.half / self.count
+
+
+def expected(plan: Plan) -> tuple[ExpectedTable, ...]:
+    """Of each table, by the model of errors; nothing where the mechanism has none."""
+    mechanism = plan.mechanism
+    if not isinstance(mechanism, ConstraintBased):
+        return ()
+    return expected_of(mechanism, facts_of(plan), plan.confidence)
+
+
+def expected_of(
+    mechanism: ConstraintBased, facts: DemandFacts, confidence: float
+) -> tuple[ExpectedTable, ...]:
+    """The same of a mechanism, from what is public about the trips."""
+    of, precision = modelled(mechanism, facts)
+    noise, errors = of.reconciled(precision), np.sqrt(of.errors(precision))
+    made = []
+    for n, name in enumerate(of.names):
+        count, known = typical(of, n, facts), name in of.public
+        half = 0 if known else int(margins(of, n, float(noise[n]), np.array([count]), confidence)[0])
+        error = 0.0 if known else float(errors[n])
+        use = use_of(half / count) if known or of.signals[n] is not None else None
+        made.append(ExpectedTable(name, error, count, half, use))
+    return tuple(made)
+
+
+def modelled(mechanism: ConstraintBased, facts: DemandFacts) -> tuple[Model, Floats]:
+    """The model of a mechanism's errors, and the precision of what it measures."""
+    given = {a.feature: a.share for a in mechanism.answers()}
+    known = tuple(mechanism.public or ())
+    stated = replace(facts, public=known, law=mechanism.law, changes=mechanism.changes())
+    of = model(mechanism.features, list(given), mechanism.amount, stated)
+    part = np.array([float(share / mechanism.amount) for share in given.values()])
+    return of, of.precision(part)
+
+
+def margins(of: Model, feature: int, noise: float, counts: Floats, confidence: float) -> Floats:
+    """How far counts of these sizes may be off: by the noise, or by what shrinking takes away from them, whichever is more."""
+    signal, variance = of.signals[feature], np.full(counts.shape, noise)
+    if signal is not None:
+        variance = np.maximum(variance, signal.risk(counts**2, variance))
+    made: Floats = np.ceil(reach(confidence) * np.sqrt(variance))
+    return made
+
+
+def typical(of: Model, feature: int, facts: DemandFacts) -> float:
+    """A round number near the average count of elements that hold any trips; of the total, all trips."""
+    signal = of.signals[feature]
+    if signal is None or facts.trips is None:
+        return UNKNOWN
+    mean = float(facts.trips) / float(of.strata.sizes[feature]) / signal.filled
+    return round_count(mean) if of.strata.sizes[feature] > 1 else max(1.0, float(round(mean)))
+
+
+def round_count(value: float) -> float:
+    """The nearest of 1, 2, 5, 10, 20, 50, … by ratio.
+
+    >>> [round_count(v) for v in (0.3, 3.5, 76, 1219)]
+    [1.0, 5.0, 100.0, 1000.0]
+    """
+    if value <= 1:
+        return 1.0
+    ten = 10.0 ** math.floor(math.log10(value))
+    return min((step * ten for step in STEPS), key=lambda near: abs(math.log(near / value)))
+
+
+def reach(confidence: float) -> float:
+    """How many standard deviations hold so often: of normal errors, or of Laplace noise that stands alone, whichever is more.
+
+    >>> round(reach(0.9), 3), round(reach(0.99), 3)
+    (1.645, 3.256)
+    """
+    return max(NormalDist().inv_cdf((1 + confidence) / 2), -math.log(1 - confidence) / math.sqrt(2))
+
+
+def amount_text(value: float) -> str:
+    """An error in trips as `check` and the page of `plan` print it.
+
+    >>> amount_text(0.40123), amount_text(8.3828), amount_text(1234.5), amount_text(1e-5)
+    ('0.401', '8.38', '1,234', '< 0.001')
+    """
+    if 0 < value < 0.001:
+        return "< 0.001"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,0 +1,92 @@
+"""What of a plan deserves a warning before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from cbdp.app.explain import gaps as told
+from cbdp.app.explain.advice import meaningful
+from cbdp.app.explain.meaning import CAREFUL, TOO_MUCH, reason
+from cbdp.app.explain.numbers import ExpectedNoise, epsilon_for, number, percent, sign_of, told_by_others
+from cbdp.app.inspecting.tables import read_as_trips, unused_counts
+from cbdp.app.plan import Plan
+from cbdp.app.plan.bought import GUESS, unbought
+from cbdp.errors import InputError
+from cbdp.privacy.accounting import in_words
+from cbdp.privacy.unit import Person
+
+
+def warnings(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
+    """One line each, the gravest first."""
+    yield from _protection(plan)
+    yield from _noise(plan, measured)
+    yield from _tables(plan)
+    yield from _account(plan)
+
+
+def _protection(plan: Plan) -> Iterator[str]:
+    """What is promised, and what that is worth."""
+    claim = plan.mechanism.claim()
+    if not claim.holds:
+        yield f"{plan.mechanism.name} with these settings is {claim}; `cbdp release` refuses it"
+    elif claim.cost.epsilon > TOO_MUCH:
+        yield (
+            f"ε = {in_words(claim.cost.epsilon)} protects hardly anybody: it is above {TOO_MUCH:g}, and "
+            f"{reason(float(claim.cost.epsilon))}. Below {CAREFUL:g} counts as a careful choice (NIST). Longer periods, larger zones or fewer "
+            "tables need less: `cbdp plan` shows how much"
+        )
+
+
+def _noise(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
+    bound = plan.config.output.noise_bound
+    for n in measured:
+        if n.relative is not None and n.relative > bound and not told_by_others(plan, n, bound):
+            yield (
+                f"{n.feature}: expected relative noise {percent(n.relative)} is above the bound of {percent(bound)} "
+                f"(output.noise_bound); {_cure(plan, n.feature, bound)}"
+            )
+
+
+def _tables(plan: Plan) -> Iterator[str]:
+    """What is counted, and what is not."""
+    if len(plan.features.features) == 2 and plan.mechanism.asks_tables:
+        yield "there is no table between the total and single trip types: add a [[feature]] or a preset"
+    for gap in told.missing(told.gaps(plan)):
+        yield str(gap)
+    if unbought(plan.config, plan.universe, plan.columns, plan.clock, plan.unit):
+        yield f"max_trips is bought by `cbdp choose`, which was not done yet: what is shown goes by {GUESS}"
+    if plan.public and isinstance(plan.unit, Person):
+        yield (
+            f"privacy.public states {', '.join(plan.public)}, and at most {plan.unit.max_trips} trips of each person{plan.unit.period} are counted: if "
+            "the public counts are of all trips, the release is scaled up to them"
+        )
+    counts = None if plan.schema is None else unused_counts(plan.schema, plan.columns, plan.unit)
+    if counts is not None:
+        cause = read_as_trips(counts)
+        yield f"{cause.what}: {cause.cure}; `cbdp release` stops otherwise"
+
+
+def _account(plan: Plan) -> Iterator[str]:
+    if not plan.account.exists and plan.config.privacy.cap is None:
+        yield (
+            f"privacy.cap is not stated: the ledger will be created with a cap of {plan.account.cap}, so that no "
+            "second release fits"
+        )
+    if plan.account.forgotten:
+        yield f"`cbdp release` will refuse: {plan.account.forgotten}"
+    if plan.account.unfinished:
+        yield "an identical request was charged and never released: unless its folder is whole, it is charged again"
+
+
+def _cure(plan: Plan, feature: str, bound: float) -> str:
+    try:
+        needed = epsilon_for(plan, feature, repr(bound))
+    except InputError:
+        return f"no {sign_of(plan)} meets it with this budget: use another, or a coarser table"
+    allowed = (
+        Fraction(repr(bound)) * (plan.expected_trips or 0) / plan.mechanism.measured_features.size(feature)
+    )
+    if not meaningful(plan, needed, allowed):
+        return f"no {sign_of(plan)} that still protects meets it: merge periods or zones, or read sums of its counts only"
+    return f"to meet it {sign_of(plan)} would have to be {number(needed)}, or the table coarser"

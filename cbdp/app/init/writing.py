@@ -1,0 +1,284 @@
+"""A commented configuration for the user's files, to be read and edited. No row of the trips is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cbdp.app.config.choices import UNKNOWN, budgets, formats
+from cbdp.app.guessing import Guess, StopsGuess, check_header, guess
+from cbdp.app.guessing.stops import guess_stops
+from cbdp.app.init.places import place_dimensions, place_roles, place_tables
+from cbdp.app.init.texts import (
+    ABOUT,
+    DATE_FORMATS,
+    FEATURES,
+    HEAD,
+    MECHANISM,
+    PRESET,
+    STOP_TABLES,
+    TIME_FORMATS,
+    inline,
+    listed,
+    quoted,
+)
+from cbdp.app.new_file import write_new
+from cbdp.app.presets import PRESETS, Preset, settled
+from cbdp.errors import InputError
+from cbdp.measuring import DENSE
+from cbdp.trips import Clock, schema_of
+
+PERIODS = 24  # of the day, as it is begun with
+GENERIC = {
+    "trips",
+    "trip",
+    "data",
+    "rides",
+    "journeys",
+    "records",
+    "taps",
+    "counts",
+    "od",
+    "demand",
+    "table",
+    "rider_trip",
+    "fare_transactions",
+}
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a configuration is begun with."""
+
+    trips: tuple[str, ...]  # as they are written
+    stops: str | None
+    found: Guess
+    preset: Preset | None = None
+
+
+def write(
+    path: str | Path,
+    trips: str | Path | Sequence[str | Path],
+    stops: str | Path | None = None,
+    *,
+    preset: str | None = None,
+    time_format: Sequence[str] = (),
+) -> Path:
+    """Write a configuration for these files; one that is there is left alone."""
+    file = Path(path)
+    text = starter(trips, stops, file.absolute().parent, preset=preset, time_format=time_format)
+    write_new(file, text)
+    return file
+
+
+def starter(
+    trips: str | Path | Sequence[str | Path],
+    stops: str | Path | None = None,
+    folder: Path | None = None,
+    *,
+    preset: str | None = None,
+    time_format: Sequence[str] = (),
+) -> str:
+    """The text of a configuration in this folder."""
+    listed = [trips] if isinstance(trips, str | Path) else list(trips)
+    if not listed:
+        raise InputError("there are no trips: name at least one file")
+    Clock(format=tuple(time_format) or None)
+    known = None if preset is None else PRESETS.get(preset)
+    given = [str(t) for t in listed]
+    found = guess(given, stops) if known is None else _of_preset(known, given, stops)
+    return _render(
+        Start(
+            tuple(_relative(t, folder) for t in listed),
+            None if stops is None else _relative(stops, folder),
+            replace(found, formats=tuple(time_format) or found.formats),
+            PRESETS.get("taps") if known is None and found.linked else known,
+        )
+    )
+
+
+def _of_preset(preset: Preset, trips: Sequence[str], stops: str | Path | None) -> Guess:
+    """What a preset knows; nothing is guessed but the stops' columns."""
+    source = schema_of(trips[0] if len(trips) == 1 else list(trips))
+    public = StopsGuess() if stops is None else guess_stops(Path(stops), preset.stop_columns, preset.zone)
+    check_header(source, public.known)
+    columns = settled(preset, source.kinds).raw
+    return Guess(columns, stops=public, zoned_times=not preset.local)
+
+
+def _relative(given: str | Path, folder: Path | None) -> str:
+    """A path as the configuration's folder sees it; one that was given in full stays so, and a URL as well."""
+    if "://" in str(given) or folder is None or Path(given).is_absolute():
+        return str(given)
+    return Path(os.path.relpath(given, folder)).as_posix()
+
+
+def _name(trips: Sequence[str]) -> str:
+    """A name for the data set: of the file or table, or of its folder where every file is called so."""
+    first = trips[0].rpartition("::")[2] if "://" in trips[0] else trips[0]
+    path = Path(first).absolute()
+    stem = path.name.partition(".")[0].strip("*?-_ ") or path.parent.name
+    return (
+        path.parent.name if stem.lower() in GENERIC and "://" not in trips[0] and path.parent.name else stem
+    )
+
+
+def _render(start: Start) -> str:
+    found = start.found
+    sections = [
+        HEAD,
+        *([] if found.places else [PRESET]),
+        "\n".join(_data(start)),
+        "\n".join(_universe(found)),
+        *([place_tables(found)] if found.places else [STOP_TABLES.rstrip()] if _tells_stops(found) else []),
+        FEATURES,
+        _privacy(start),
+        MECHANISM,
+        _output(),
+        ABOUT,
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _data(start: Start) -> list[str]:
+    found, preset = start.found, start.preset
+    lines = [
+        "[data]",
+        f'trips = {listed(start.trips)}  # a file, a list of files, a pattern, or a table: "duckdb:///city.db::trips"',
+        f"id = {quoted(_name(start.trips))}  # the data set's name in the ledger: keep it as long as the trips are the same",
+    ]
+    if preset is not None:
+        lines.append(f"preset = {quoted(preset.name)}  # {preset.follows}: {preset.about}")
+        guessed = "columns" if found.linked else "# columns"
+        lines.append(
+            f"{guessed} = {inline(found.columns)}  # {'guessed by their names' if found.linked else 'as the preset finds them'}"
+        )
+    else:
+        lines.append(_columns(place_roles(found) if found.places else found.columns, found.places))
+    if found.others:
+        lines.append(f"# other columns of the trips: {', '.join(' '.join(n.split()) for n in found.others)}")
+    lines += _stops(start)
+    lines += _time_lines(start)
+    return [
+        *lines,
+        "# expected_trips = 100000  # a public order of magnitude, so that `check` can tell the errors to expect",
+        "# expected_filled = 0.05   # a public guess of the share of trip types that have any trips, likewise",
+    ]
+
+
+def _columns(guessed: Mapping[str, str], places: bool) -> str:
+    needed = ("location", "time") if places else ("origin", "destination", "time")
+    roles = {role: guessed.get(role, UNKNOWN) for role in needed}
+    roles |= {role: guessed[role] for role in ("tap", "day", "person", "count") if role in guessed}
+    missing = [role for role, column in roles.items() if column == UNKNOWN]
+    said = "guessed by their names"
+    if "count" in roles:
+        said += f"; count: a row stands for that many {'taps' if places else 'trips'}"
+    edit = f"EDIT: the column of {', '.join(missing)}" if missing else said
+    return f"columns = {inline(roles)}  # {edit}"
+
+
+def _stops(start: Start) -> list[str]:
+    found = start.found.stops
+    if start.stops is None:
+        hint = start.preset.hint if start.preset is not None and start.preset.hint else ""
+        what = hint or "a public list of all stops (CSV, GTFS or GeoJSON), used or not"
+        return [
+            f'stops = "stops.csv"  # EDIT: {what}',
+            '# stop_columns = { id = "stop_id", name = "stop_name", lat = "lat", lon = "lon" }',
+        ]
+    named = [f"stop_columns = {inline(found.columns)}"] if found.columns else []
+    return [f"stops = {quoted(start.stops)}", *named]
+
+
+def _time_lines(start: Start) -> list[str]:
+    """How times are written, and in which zone. A schema cannot tell how text is written: candidates are comments."""
+    found, preset = start.found, start.preset
+    lines = []
+    if found.formats:
+        lines.append(f"time_format = {listed(found.formats)}  # how times are written")
+    elif found.text_times:
+        lines.append(
+            "# How are times written? Like 2026-01-31 08:14 they need no line. Otherwise one of these, or a list of several:"
+        )
+        offered = DATE_FORMATS if "day" in found.columns else TIME_FORMATS
+        lines += [f"# time_format = {quoted(form)}  # {looks}" for form, looks in offered.items()]
+    zone = found.stops.timezone
+    if preset is not None and preset.local:
+        return lines
+    if found.zoned_times and zone is not None:
+        return [*lines, f"timezone = {quoted(zone)}  # of agency.txt; times are converted to it"]
+    said = (
+        "EDIT: yours; otherwise times count in their own zone, often UTC"
+        if found.zoned_times
+        else "if times are in UTC"
+    )
+    return [*lines, f"# timezone = {quoted(zone or 'America/Los_Angeles')}  # {said}"]
+
+
+def _universe(found: Guess) -> list[str]:
+    stops = found.stops
+    if stops.zone is not None:
+        zones = f'zones = {{ column = {quoted(stops.zone)} }}  # or {{ clusters = 8 }}, or {{ polygons = "zones.geojson" }}'
+    elif stops.located:
+        clusters = max(1, min(8, stops.number // 4))
+        zones = f"zones = {{ clusters = {clusters} }}  # compact zones made from the coordinates"
+    else:
+        zones = '# zones = { column = "zone" }  # or { clusters = 8 }, or { polygons = "zones.geojson" }'
+    trips = [
+        "origin_is_destination = true  # false: no trip ends where it began; such trips are left out",
+        zones,
+        '# modes = { distance_km = [1, 2, 4] }  # or { table = "pairs.csv" }, or { column = "mode", values = ["bus"] }',
+        '# dimensions = { fare = ["adult", "child"] }  # further columns to count by, with all their values',
+    ]
+    return [
+        "[universe]",
+        'time = { start = "00:00", end = "24:00", every = "1h" }  # trips at other times are left out',
+        '# days = ["weekday", "saturday", "sunday"]  # or { first = "2026-03-02", last = "2026-03-08" }: a dimension `day`',
+        *([zones, place_dimensions(found)] if found.places else trips),
+    ]
+
+
+def _tells_stops(found: Guess) -> bool:
+    """Whether stops get tables of their own: beside zones (without, the preset adds them), where all trip types can be listed."""
+    stops = found.stops
+    return (stops.zone is not None or stops.located) and 0 < stops.number**2 * PERIODS <= DENSE
+
+
+def _privacy(start: Start) -> str:
+    others = ", ".join(quoted(name) for name in budgets().table if name not in ("balanced", "optimal"))
+    person = quoted(start.found.columns.get("person", "card_id"))
+    unit = f'unit = "trip"           # or {{ person = {person}, max_trips = 4 }}: hides whether a person travelled at all'
+    if start.found.places and ("count" in start.found.columns or "person" not in start.found.columns):
+        unit = 'unit = "trip"           # each tap is protected on its own: for a trip with two taps epsilon counts twice'
+    elif "count" in start.found.columns:
+        unit = 'unit = "trip"           # counts name no persons: each trip is protected on its own'
+    elif start.found.linked:
+        unit = f'unit = {{ person = {person}, max_trips = 4, per = "day" }}  # hides all that a person did on any one day; or "trip"'
+    elif start.preset is not None and start.preset.persons:
+        unit = f'unit = {{ person = {person}, max_trips = 4 }}  # hides whether a person travelled at all; or "trip"'
+    return "\n".join(
+        [
+            "[privacy]",
+            "epsilon = 1.0           # of the whole release; smaller is more private and noisier",
+            unit,
+            f'budget = "balanced"     # what epsilon is spent on; also {others},',
+            "                        # or { total = 0.1, … } with a share for every table; `check` shows what each would do",
+            "# target = { singleton = 1, zone = 2 }  # instead of budget: how much the error of each table matters",
+            "# public = { total = 37714 }  # counts that are public already (or a file): met exactly, and nothing is spent on them",
+            'ledger = "ledger.sqlite"',
+            "cap = 1.0               # the most this data set may ever spend: fixed when the ledger is created",
+        ]
+    )
+
+
+def _output() -> str:
+    others = ", ".join(name for name in formats().table if name != "csv")
+    return f"""\
+[output]
+path = "release"        # a folder that does not exist yet
+confidence = 0.9        # of the intervals
+# export = ["csv"]      # also: {others}
+# noise_bound = 0.5     # `check` warns of tables whose expected relative noise is above this"""

@@ -1,0 +1,201 @@
+"""The public facts that the page of `cbdp plan` computes with. No trip is read, and nothing here depends on one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
+
+from cbdp.app.config import TimeGrid
+from cbdp.app.explain.examples import what_of
+from cbdp.app.explain.expected import UNKNOWN, reach
+from cbdp.app.explain.meaning import LEVELS
+from cbdp.app.explain.numbers import number
+from cbdp.app.guessing.columns import guess_columns
+from cbdp.app.plan import Plan
+from cbdp.app.plan.variants import Variant, seconds, variants
+from cbdp.app.planning.template import template
+from cbdp.errors import InputError
+from cbdp.features import SINGLETON
+from cbdp.features.telling import telling
+from cbdp.mechanisms import ConstraintBased
+from cbdp.privacy.budget import errors as model
+from cbdp.privacy.budget import shares
+from cbdp.privacy.budget.served import ENOUGH, LeavesBudget
+from cbdp.privacy.budget.strata import TINY, strata_of
+from cbdp.privacy.unit import Person
+from cbdp.report.uses import USES
+
+STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
+POWERS = {"epsilon": (-2, -1, 0, 1), "rho": (-4, -3, -2, -1, 0)}
+LARGEST = {"epsilon": 20, "rho": 5}  # beyond it nobody is protected
+TRIPS_OF_ONE = (*range(1, 11), 12, 15, 20, 25, 30, 40, 50)
+NAMED = ("balanced", "tables", "uniform")  # budgets whose parts are the same for every amount
+WORKDAYS, TRIPS_A_DAY = 20, 2  # of a commuter in a month
+PIECES = {"daily": WORKDAYS, "weekly": 4, "monthly": 1}  # releases that a commuter's month is spread over
+
+
+def facts(plan: Plan) -> dict[str, Any]:
+    """All that the page needs, as JSON."""
+    mechanism = _modelled(plan)
+    every = list(variants(plan))
+    currency = _currency(plan)
+    return {
+        "name": plan.dataset if plan.about is None else plan.about.title or plan.dataset,
+        "config": plan.config.source.path.name,
+        "law": mechanism.law,
+        "currency": currency,
+        "delta": float(mechanism.delta or 0),
+        "amounts": _amounts(plan, currency),
+        "own": number(getattr(plan.config.privacy, currency)),
+        "levels": [asdict(level) | {"upto": min(level.upto, 1e9)} for level in LEVELS],
+        "confidence": plan.confidence,
+        "reach": reach(plan.confidence),
+        "trips": plan.expected_trips,
+        "filled": plan.config.data.expected_filled,
+        "unknown": UNKNOWN,
+        "unit": _unit(plan),
+        "ks": sorted({*TRIPS_OF_ONE, getattr(plan.unit, "max_trips", 1)}),
+        "budget": _budget_name(mechanism),
+        "enough": float(ENOUGH) if mechanism._estimator.expects else None,
+        "spared": float(LeavesBudget.spared),
+        "public": list(plan.public),
+        "tables": {name: what_of(f.by) for name, f in plan.features.features.items()},
+        **_grid(plan, every),
+        "uses": [asdict(use) | {"within": min(use.within, 1e9)} for use in USES],
+        "model": _model(),
+        "account": _account(plan),
+        "month": {"days": WORKDAYS, "trips": TRIPS_A_DAY, "pieces": _pieces(plan)},
+        "toml": template(plan.config),
+        "time": _time(plan),
+    }
+
+
+def _modelled(plan: Plan) -> ConstraintBased:
+    """The mechanism, if its errors can be told beforehand for any settings."""
+    if not isinstance(plan.mechanism, ConstraintBased):
+        raise InputError(
+            f"a page to plan with needs the mechanism 'constraint-based', whose errors can be told for any ε; for "
+            f"{plan.mechanism.name!r} use `cbdp check`"
+        )
+    if isinstance(plan.unit, Person) and plan.unit.bought is not None:
+        raise InputError(
+            f"max_trips is bought: state it as a number to plan with, like max_trips = {plan.unit.max_trips}"
+        )
+    return plan.mechanism
+
+
+def _currency(plan: Plan) -> str:
+    """What the configuration states: ρ, or ε (which Gaussian noise turns into ρ)."""
+    return "epsilon" if plan.config.privacy.rho is None else "rho"
+
+
+def _amounts(plan: Plan, currency: str) -> list[str]:
+    """What may be chosen, in order, as a configuration writes it; the configured one is among them."""
+    own = getattr(plan.config.privacy, currency)
+    found = {Fraction(f"{step}e{power}") for power in POWERS[currency] for step in STEPS}
+    kept = sorted({*(v for v in found if v <= LARGEST[currency]), own})
+    return [number(v) for v in kept]
+
+
+def _unit(plan: Plan) -> dict[str, Any]:
+    unit, columns = plan.unit, plan.config.data.columns
+    if isinstance(unit, Person):
+        return {"kind": "person", "column": unit.column, "k": unit.max_trips, "per": unit.per, "apart": unit.apart, "known": True}  # fmt: skip
+    known = columns.get("person") or (guess_columns(plan.schema).get("person") if plan.schema else None)
+    return {
+        "kind": "trip", "neighbours": unit.neighbours, "column": known or "card_id", "k": 4, "per": "release", "apart": None,
+        "known": known is not None,
+    }  # fmt: skip
+
+
+def _budget_name(mechanism: ConstraintBased) -> str:
+    return mechanism.budget if isinstance(mechanism.budget, str) else "as given"
+
+
+def _grid(plan: Plan, every: Iterable[Variant]) -> dict[str, Any]:
+    """Periods and zones that can be chosen, each with the variants that exist."""
+    made = {(v.every, v.clusters): v for v in every}
+    own = getattr(plan.config.universe.time, "every", None)
+    periods = sorted({e for e, _ in made}, key=lambda e: seconds(e or own) if own else 0)
+    zones = sorted({z for _, z in made}, key=lambda z: -(z or 10**9))
+    many = len(set(plan.stops.zone)) if plan.stops is not None and plan.stops.zone else None
+    return {
+        "periods": [e or own for e in periods],
+        "period": periods.index(None),
+        "zones": [z or many for z in zones],
+        "zone": zones.index(None),
+        "variants": [[_variant(made.get((e, z))) for z in zones] for e in periods],
+    }
+
+
+def _variant(given: Variant | None) -> dict[str, Any] | None:
+    """What the model of errors knows of the features, and how budgets share among them."""
+    if given is None:
+        return None
+    assert isinstance(given.mechanism, ConstraintBased)
+    strata, mechanism = strata_of(given.features), given.mechanism
+    answers = {a.feature: a.share / mechanism.amount for a in mechanism.answers()}
+    return {
+        "types": given.features.universe.size,
+        "names": list(strata.names),
+        "sizes": strata.sizes.tolist(),
+        "degrees": strata.degrees.tolist(),
+        "told": strata.told.astype(int).tolist(),
+        "leaf": strata.names.index(SINGLETON),
+        "measured": list(answers),
+        "own": [float(p) for p in answers.values()],
+        "parts": {name: [float(p) for p in _parts(mechanism, name).values()] for name in NAMED},
+        "tells": [_tells(given.features, name, mechanism.unit) for name in strata.names],
+        "alike": len({change for _, change in mechanism.changes()}) == 1,
+    }
+
+
+def _parts(mechanism: ConstraintBased, budget: str) -> Mapping[str, Fraction]:
+    made = shares(mechanism.features, mechanism.amount, budget, mechanism._asked, facts=mechanism.facts())
+    return {name: share / mechanism.amount for name, share in made.items()}
+
+
+def _tells(features: Any, name: str, unit: Any) -> dict[str, Any] | None:
+    """Slots of a period and how many of them counts hold, as (slots, how often); None where trips are not kept apart."""
+    tells = telling(features, name, unit.per, unit.apart)
+    if tells.slots is None:
+        return {"periods": tells.periods}
+    runs = [[held, len(list(group))] for held, group in groupby(tells.in_one)]
+    return {"slots": tells.slots, "in_one": runs, "periods": tells.periods}
+
+
+def _model() -> dict[str, float]:
+    """The numbers of the model, so that there is one place for them."""
+    first, last, step = float(model.NODES[0]), float(model.NODES[-1]), float(model.NODES[1] - model.NODES[0])
+    return {
+        "first": first, "last": last, "step": step, "spread": model.SPREAD, "gathered": model.GATHERED, "certain": model.CERTAIN,
+        "largest": model.LARGEST, "tiny": TINY,
+    }  # fmt: skip
+
+
+def _account(plan: Plan) -> dict[str, Any]:
+    """What the ledger says; amounts of ε or ρ are public, as every manifest states them."""
+    account = plan.account
+    limited = not account.cap.is_unlimited
+    return {
+        "file": account.path.name,
+        "exists": account.exists,
+        "currency": account.cap.currency,
+        "caps": str(account.caps),
+        "cap": float(account.cap.value) if limited else None,
+        "spent": float(account.spent.value),
+        "stated": plan.config.privacy.cap is not None or account.exists,
+    }
+
+
+def _pieces(plan: Plan) -> int:
+    """How many releases a commuter's month is spread over: one, unless there is a series."""
+    return 1 if plan.config.series is None else PIECES[plan.config.series.calendar]
+
+
+def _time(plan: Plan) -> dict[str, str] | None:
+    grid = plan.config.universe.time
+    return {"start": grid.start, "end": grid.end} if isinstance(grid, TimeGrid) else None

@@ -1,0 +1,157 @@
+"""Files to practise with: an invented town with sixteen stops, and four weeks of trips of invented people.
+
+The same trips are written three ways, as agencies have them: a row for each trip, counts by date and hour, and taps of cards.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+FIRST, DAYS = dt.date(2026, 3, 2), 28  # a Monday, and four weeks
+COMMUTERS, OTHERS = 400, 300
+CENTRE = (42.28, -83.74)
+STEP = 0.009  # degrees of latitude: about a kilometre
+# zone → where it lies, east and north of the centre in kilometres; its stops
+ZONES = {
+    "Centre": ((0.0, 0.0), ("Market", "Station", "Library", "Town Hall")),
+    "North": ((0.3, 2.6), ("Hospital", "School", "Park", "Mill")),
+    "East": ((3.1, 0.2), ("University", "Stadium", "Campus", "Bridge")),
+    "South": ((-0.6, -2.8), ("Harbour", "Ferry", "Beach", "Airport")),
+}
+AROUND = ((-0.4, -0.3), (0.5, -0.4), (-0.3, 0.5), (0.6, 0.4))
+
+
+class PracticeStop(NamedTuple):
+    """A public stop."""
+
+    id: str
+    name: str
+    lat: float
+    lon: float
+    zone: str
+
+
+class PracticeTrip(NamedTuple):
+    """A trip of an invented person."""
+
+    card: str
+    start: dt.datetime
+    end: dt.datetime
+    origin: str
+    destination: str
+
+
+def stops() -> list[PracticeStop]:
+    """The town's stops.
+
+    >>> stops()[0]
+    PracticeStop(id='S01', name='Market', lat=42.2773, lon=-83.74487, zone='Centre')
+    """
+    made: list[PracticeStop] = []
+    for zone, (middle, names) in ZONES.items():
+        for name, (east, north) in zip(names, AROUND, strict=True):
+            lat = round(CENTRE[0] + STEP * (middle[1] + north), 5)
+            lon = round(CENTRE[1] + STEP * 1.352 * (middle[0] + east), 5)
+            made.append(PracticeStop(f"S{len(made) + 1:02}", name, lat, lon, zone))
+    return made
+
+
+def trips(seed: int = 0) -> list[PracticeTrip]:
+    """Four weeks of trips, in the order in which they start; the same seed gives the same trips.
+
+    >>> len(trips()), trips()[0].start.isoformat()
+    (20411, '2026-03-02T05:52:00')
+    """
+    chance = random.Random(seed)
+    ids = [stop.id for stop in stops()]
+    drawn = [
+        trip
+        for number in range(COMMUTERS + OTHERS)
+        for trip in (_commuter if number < COMMUTERS else _other)(chance, f"C{1000 + number}", ids)
+    ]
+    return sorted(drawn, key=lambda trip: (trip.start, trip.card))
+
+
+def files(seed: int = 0) -> dict[str, str]:
+    """The text of every file, by its name.
+
+    >>> for name, text in files().items():
+    ...     print(name, text.splitlines()[:2])
+    stops.csv ['stop_id,name,lat,lon,zone', 'S01,Market,42.2773,-83.74487,Centre']
+    trips.csv ['card_id,start_time,from_stop,to_stop', 'C1207,2026-03-02 05:52,S15,S06']
+    counts.csv ['date,hour,from,to,count', '2026-03-02,5,S15,S06,1']
+    taps.csv ['card,time,stop,tap', 'C1207,2026-03-02 05:52,S15,on']
+    """
+    made = trips(seed)
+    taps = [(t.start, t.card, t.origin, "on") for t in made] + [
+        (t.end, t.card, t.destination, "off") for t in made
+    ]
+    summed = Counter((str(t.start.date()), t.start.hour, t.origin, t.destination) for t in made)
+    return {
+        "stops.csv": _text(["stop_id", "name", "lat", "lon", "zone"], stops()),
+        "trips.csv": _text(
+            ["card_id", "start_time", "from_stop", "to_stop"],
+            ((t.card, _minute(t.start), t.origin, t.destination) for t in made),
+        ),
+        "counts.csv": _text(
+            ["date", "hour", "from", "to", "count"], ((*key, n) for key, n in sorted(summed.items()))
+        ),
+        "taps.csv": _text(
+            ["card", "time", "stop", "tap"],
+            ((card, _minute(when), stop, tap) for when, card, stop, tap in sorted(taps)),
+        ),
+    }
+
+
+def _commuter(chance: random.Random, card: str, ids: Sequence[str]) -> Iterator[PracticeTrip]:
+    """To work in the morning and home in the afternoon, on most working days; some at the weekend, too, some out for lunch."""
+    home, work = chance.sample(ids, 2)
+    if chance.random() < 0.6:
+        work = chance.choice([stop for stop in (*ids[:4], *ids[8:10]) if stop != home])
+    for day in range(DAYS):
+        if chance.random() < (0.86 if day % 7 < 5 else 0.15):
+            yield _trip(chance, card, day, chance.gauss(7.9, 0.6), home, work)
+            if chance.random() < 0.12:
+                lunch = chance.choice([stop for stop in ids if stop != work])
+                yield _trip(chance, card, day, chance.uniform(11.5, 12.3), work, lunch)
+                yield _trip(chance, card, day, chance.uniform(13, 13.7), lunch, work)
+            yield _trip(chance, card, day, chance.gauss(17.1, 0.8), work, home)
+
+
+def _other(chance: random.Random, card: str, ids: Sequence[str]) -> Iterator[PracticeTrip]:
+    """Now and then, anywhere, in daytime, and on from there half of the time."""
+    for day in range(DAYS):
+        hour = chance.uniform(8, 17) if chance.random() < 0.24 else 24.0
+        here = chance.choice(ids)
+        while hour < 21:
+            there = chance.choice([stop for stop in ids if stop != here])
+            yield _trip(chance, card, day, hour, here, there)
+            here = there
+            hour += chance.uniform(0.8, 2.5) if chance.random() < 0.5 else 24
+
+
+def _trip(
+    chance: random.Random, card: str, day: int, hour: float, origin: str, destination: str
+) -> PracticeTrip:
+    start = dt.datetime.combine(FIRST + dt.timedelta(days=day), dt.time()) + dt.timedelta(
+        minutes=round(60 * min(max(hour, 5), 22))
+    )
+    return PracticeTrip(card, start, start + dt.timedelta(minutes=chance.randint(8, 35)), origin, destination)
+
+
+def _minute(moment: dt.datetime) -> str:
+    return moment.isoformat(" ", "minutes")
+
+
+def _text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return out.getvalue()

@@ -1,0 +1,197 @@
+"""README.md: what a release is, how strongly it protects, how to read its files, how to cite it. For people who were handed the folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from cbdp import __version__
+from cbdp.privacy.unit import Person
+from cbdp.release.documents.described import NUMBERS, Column, File
+from cbdp.release.release import Release
+from cbdp.release.words import (
+    HUGE,
+    besides,
+    bounded,
+    factor,
+    protected,
+    strength,
+    title_of,
+    what,
+    where_and_when,
+)
+from cbdp.rounding import ROUNDINGS
+
+OTHERS = {
+    "report.html": "The report: maps, charts and how far each table can be trusted. One page that opens offline. Begin here.",
+    "manifest.json": "All settings, what was promised and how it was kept, and the SHA-256 of every other file.",
+    "datapackage.json": "The files and their columns for programs that read Data Packages (Frictionless).",
+    "deployment.yaml": "An entry for the OpenDP registry of deployments of differential privacy, to be completed.",
+}
+READING = """\
+```python
+import cbdp
+
+release = cbdp.load(".")  # checks every file first
+release.table("{table}")  # counts with intervals
+release.ask(by={by!r})  # any other question; it costs no privacy
+```
+
+Any program that reads Parquet will do as well: `pandas.read_parquet("trips.parquet")` in Python, `arrow::read_parquet("trips.parquet")`
+in R, `select * from 'trips.parquet'` in DuckDB. `cbdp export` writes CSV and the formats of transport models and maps."""
+
+
+def readme(release: Release, files: Sequence[File], others: Sequence[str]) -> str:
+    """The text of README.md; `others` are the files that are not Parquet."""
+    paragraphs = [
+        *_head(release),
+        *_protection(release),
+        "## Files",
+        _listed(files, others),
+        "## Columns",
+        *_columns(files),
+        "## How to read it",
+        *_advice(release, others),
+        "## How to cite it",
+        _citation(release),
+        "## Licence",
+        _licence(release),
+    ]
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def plain(text: str) -> str:
+    r"""Text that Markdown shows as it is.
+
+    >>> print(plain("a|b *c* <d>"))
+    a\|b \*c\* \<d\>
+    """
+    return re.sub(r"([\\`*_{}\[\]<>#|!~])", r"\\\1", text)
+
+
+def _head(release: Release) -> Iterator[str]:
+    if not release.secure:
+        yield "**Simulation, not a release.** Its noise came from a seed, so anybody can compute it and remove it: it protects nobody."
+    yield f"# {plain(title_of(release))}"
+    known = where_and_when(release)
+    if known is not None:
+        yield plain(known)
+    several = len(release.features.features)
+    agree = "" if release.tables else " that add up to each other"
+    noise = "protected by random noise" if release.promise.holds else "with random noise"
+    yield f"{what(release)}. Published as {several} tables{agree}, {noise}."
+    if release.series is not None:
+        s = release.series
+        yield f"This is the {s.stage} release of {s.period} in the {s.calendar} series “{plain(s.name)}”, version {s.version}."
+    if release.about is not None and release.about.timezone is not None:
+        yield f"Times are local times of {plain(release.about.timezone)}."
+
+
+def _protection(release: Release) -> Iterator[str]:
+    """In one sentence what is promised, and precisely."""
+    claim = release.promise
+    yield "## Protection"
+    if not claim.holds:
+        yield f"No differential privacy is promised: {plain(claim.caveat)}."
+        return
+    unit = protected(claim.unit)
+    yield f"**{strength(claim)}{besides(claim)} for each {unit}** (differential privacy). The smaller ε, the stronger the protection."
+    sure = f", and a probability of δ = {float(claim.cost.delta):.2g} on top" if claim.cost.delta else ""
+    epsilon = float(claim.cost.epsilon)
+    most = (
+        "a factor that is so large that it protects hardly anything"
+        if epsilon > HUGE
+        else f"a factor of {factor(epsilon)}"
+    )
+    yield (
+        f"Whether any one {unit} is in the data changes the chance of any result by at most {most} (e to the power of ε){sure}. "
+        "This holds whatever else anybody knows."
+    )
+    yield f"Precisely: {plain(str(claim))}."
+    if isinstance(claim.unit, Person):
+        only = bounded(claim.unit)
+        yield (
+            f"{only[0].upper()}{only[1:]}, chosen at random. Other trips were left out before anything was counted, so the true numbers of trips "
+            "may be higher than those published here; the intervals do not include that."
+        )
+    if release.recipe.public:
+        yield f"These counts were public already and were not protected: {plain(', '.join(sorted(release.recipe.public)))}."
+
+
+def _listed(files: Sequence[File], others: Sequence[str]) -> str:
+    """A table of all files, the report first and the universe last."""
+    rows = [(name, OTHERS.get(name, "Added by the publisher."), "") for name in [*others, "manifest.json"]]
+    rows.sort(key=lambda row: list(OTHERS).index(row[0]) if row[0] in OTHERS else len(OTHERS))
+    first = [row for row in rows if row[0] == "report.html"]
+    rest = [row for row in rows if row[0] != "report.html"]
+    data = [(f.path, f.about, f"{f.rows:,}") for f in files]
+    lines = [f"| `{path}` | {plain(about)} | {many} |" for path, about, many in [*first, *data, *rest]]
+    return "\n".join(["| file | what it holds | rows |", "|---|---|---:|", *lines])
+
+
+def _columns(files: Sequence[File]) -> Iterator[str]:
+    """Every column once: those that name rows first, then the numbers."""
+    found: dict[str, list[Column]] = {}
+    for file in files:
+        for column in file.columns:
+            found.setdefault(column.name, []).append(column)
+    names = [n for n in found if n not in NUMBERS] + [n for n in NUMBERS if n in found]
+    lines = [f"| `{n}` | {_kind(found[n])} | {plain(found[n][0].meaning)} |" for n in names]
+    yield "\n".join(["| column | type | meaning |", "|---|---|---|", *lines])
+    if any(column.missing for held in found.values() for column in held):
+        yield "A number is missing where there is none: nothing was measured, estimated or given an interval there."
+
+
+def _kind(columns: Sequence[Column]) -> str:
+    kinds = {"string": "text", "integer": "whole number", "any": "bytes"}
+    return kinds.get(columns[0].type, columns[0].type)
+
+
+def _advice(release: Release, others: Sequence[str]) -> Iterator[str]:
+    sure = f"{100 * (release.confidence or 0.9):g} %"
+    yield "Use `count`. It is near the true number of trips, not equal to it: random noise was added on purpose."
+    if release.intervals:
+        yield (
+            f"Quote a count with its interval, `low` to `high`: it holds the true count with {sure} confidence. Small counts are mostly noise; "
+            "sums of many are good."
+        )
+    if release.tables:
+        yield "The tables were published one by one: do not combine numbers of different tables. Small counts were left out."
+    else:
+        yield "All tables are sums of the same published trips, so they agree with each other."
+    rounding = release.recipe.rounding
+    if rounding is not None and ROUNDINGS.get(rounding).needs_expected:
+        yield "For a single trip type use `estimate`: whole trips were put on the most likely types, and only counts of tables are near the truth."
+    if "report.html" in others:
+        yield "`report.html` says of each table how far it can be trusted and what it may be used for."
+    names = [n for n in release.features.features if release.features.features[n].by]
+    table = names[0] if names else "total"
+    yield READING.format(table=table, by=list(release.features.features[table].by))
+
+
+def _citation(release: Release) -> str:
+    said = {} if release.about is None else release.about.texts()
+    known = where_and_when(release)
+    pieces = [said.get("publisher"), title_of(release), known]
+    claim = release.promise
+    promise = (
+        f"Differentially private, {strength(claim)}{besides(claim)} for each {protected(claim.unit)}"
+        if claim.holds
+        else None
+    )
+    version = release.stored.software["cbdp"] if release.stored else __version__
+    made = f"Made with cbdp {version}"
+    line = ". ".join(plain(piece.rstrip(".")) for piece in [*pieces, promise, made] if piece)
+    return f"> {line}.\n\nTo name this very release, add the SHA-256 of `manifest.json`."
+
+
+def _licence(release: Release) -> str:
+    said = {} if release.about is None else release.about.texts()
+    who = said.get("contact") or said.get("publisher") or "the publisher"
+    line = (
+        plain(said["licence"])
+        if "licence" in said
+        else f"No licence is stated. Ask {plain(who)} before you use the data."
+    )
+    contact = f"\n\nContact: {plain(said['contact'])}" if "contact" in said else ""
+    return line + contact

@@ -1,0 +1,91 @@
+"""Flowmap: the tables of locations and flows that Flowmap.blue and flowmap.gl draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from csv import writer
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cbdp.features.places import Stops
+from cbdp.release.export.base import Format
+from cbdp.release.export.beside import texts
+from cbdp.release.export.flows import Flows, coordinates, flows
+from cbdp.release.export.intervals import with_intervals
+from cbdp.release.export.moments import begins, first_day, has_times
+from cbdp.release.labels import text_of
+from cbdp.release.release import Release
+
+
+@dataclass(frozen=True)
+class Flowmap(Format):
+    name: ClassVar[str] = "flowmap"
+    about: ClassVar[str] = "locations.csv, flows.csv and properties.csv for Flowmap.blue and flowmap.gl"
+
+    def write(
+        self,
+        release: Release,
+        path: Path,
+        *,
+        places: Stops | None = None,
+        level: str | None = None,
+        intervals: float | None = None,
+        origin: str = "origin",
+        destination: str = "destination",
+    ) -> None:
+        """Write a folder with locations (id, name, lat, lon), flows (origin, dest, count, time) and properties.
+
+        `time` is when the period begins; where the release has no dates, the days start on 1 January 2001, and properties.csv says so.
+        With `intervals`, flows also have low and high, which Flowmap.blue leaves aside.
+        """
+        made = flows(release, level=level, origin=origin, destination=destination)
+        made = with_intervals(release, made, intervals)
+        lon, lat = coordinates(release, made, places)
+        names = _names(release, places, made)
+        here = np.flatnonzero(np.isfinite(lon)).tolist()
+        path.mkdir()
+        located = ([made.texts[p], names[p], f"{lat[p]:.7f}", f"{lon[p]:.7f}"] for p in here)
+        _write(path / "locations.csv", ["id", "name", "lat", "lon"], located)
+        head = ["origin", "dest", "count", *(["time"] if has_times(made.periods) else [])]
+        _write(
+            path / "flows.csv", [*head, *([] if made.low is None else ["low", "high"])], _rows(release, made)
+        )
+        _write(path / "properties.csv", ["property", "value"], _properties(release, made).items())
+
+
+def _names(release: Release, places: Stops | None, made: Flows) -> list[str]:
+    known = places or release.places
+    called = {} if known is None else dict(zip(map(text_of, known.ids), known.names, strict=True))
+    return [called.get(text, text) for text in made.texts]
+
+
+def _rows(release: Release, made: Flows) -> Iterable[list[Any]]:
+    day, _ = first_day(release)
+    timed = has_times(made.periods)
+    for period, rows in made.by_period():
+        when = [begins(period, day)] if timed else []
+        numbers = [v[rows].tolist() for v in (made.low, made.high) if v is not None]
+        columns = (made.origin[rows].tolist(), made.destination[rows].tolist(), made.count[rows].tolist())
+        for o, d, count, *more in zip(*columns, *numbers, strict=True):
+            yield [made.texts[o], made.texts[d], count, *when, *more]
+
+
+def _properties(release: Release, made: Flows) -> dict[str, str]:
+    """The names that Flowmap.blue knows."""
+    said = texts(release)
+    title = said.pop("title", "Published trips")
+    words = [f"{name}: {value}" for name, value in said.items() if name not in ("publisher", "contact")]
+    if has_times(made.periods) and not first_day(release)[1]:
+        words.append("the dates are stand-ins, only the time of day is that of the trips")
+    publisher = {"createdBy.name": said["publisher"]} if "publisher" in said else {}
+    return {"title": title, "description": "; ".join(words), **publisher, "source.name": said["source"]}
+
+
+def _write(file: Path, head: list[str], rows: Iterable[Any]) -> None:
+    with file.open("x", newline="", encoding="utf-8") as out:
+        made = writer(out, lineterminator="\n")
+        made.writerow(head)
+        made.writerows(rows)

@@ -1,0 +1,147 @@
+"""kepler.gl: one JSON file with the flows and how they are drawn; drop it on the page and the map is there."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cbdp.features.places import Stops
+from cbdp.release.export.base import Format
+from cbdp.release.export.beside import texts
+from cbdp.release.export.flows import Floats, Flows, coordinates, flows
+from cbdp.release.export.intervals import with_intervals
+from cbdp.release.export.moments import begins, first_day, has_times
+from cbdp.release.export.table import other_dimensions
+from cbdp.release.export.writing import text
+from cbdp.release.labels import text_of
+from cbdp.release.release import Release
+
+DATA = "flows"
+ENDS = {"lat0": "origin_lat", "lng0": "origin_lon", "lat1": "destination_lat", "lng1": "destination_lon"}
+
+
+@dataclass(frozen=True)
+class Kepler(Format):
+    name: ClassVar[str] = "kepler"
+    ending: ClassVar[str] = ".kepler.json"
+    about: ClassVar[str] = "kepler.gl: the flows and a map of them, in one JSON file"
+
+    def write(
+        self,
+        release: Release,
+        path: Path,
+        *,
+        places: Stops | None = None,
+        level: str | None = None,
+        intervals: float | None = None,
+        origin: str = "origin",
+        destination: str = "destination",
+    ) -> None:
+        """Write a map that kepler.gl opens: flows by count, arcs (hidden at first), and a slider over time where there are periods.
+
+        Where the release has no dates, the days start on 1 January 2001; the map's description says so.
+        """
+        made = flows(release, level=level, origin=origin, destination=destination)
+        made = with_intervals(release, made, intervals)
+        lon, lat = coordinates(release, made, places)
+        fields = _fields(made)
+        head = {"id": DATA, "label": "Published trips", "color": [18, 147, 154]}
+        with text(path) as out:
+            out.write(
+                f'{{"info":{json.dumps(_info(release, made))},\n"config":{json.dumps(_config(release, made, lon, lat))},\n'
+            )
+            out.write(
+                f'"datasets":[{{"version":"v1","data":{json.dumps(head)[:-1]},"fields":{json.dumps(fields)},"allData":['
+            )
+            before = ""
+            for row in _rows(release, made, lon, lat):
+                out.write(f"{before}\n{json.dumps(row, separators=(',', ':'))}")
+                before = ","
+            out.write("\n]}}]}\n")
+
+
+def _info(release: Release, made: Flows) -> dict[str, str]:
+    said = texts(release)
+    title = said.pop("title", "Published trips")
+    words = [f"{name}: {value}" for name, value in said.items()]
+    if has_times(made.periods) and not first_day(release)[1]:
+        words.append("the dates are stand-ins, only the time of day is that of the trips")
+    return {"app": "kepler.gl", "title": title, "description": "; ".join(words)}
+
+
+def _fields(made: Flows) -> list[dict[str, str]]:
+    kinds = {"origin": "string", "destination": "string", **dict.fromkeys(ENDS.values(), "real")}
+    kinds |= dict.fromkeys(other_dimensions(made, {*kinds, "begins"}), "string")
+    kinds |= {"begins": "timestamp"} if has_times(made.periods) else {}
+    kinds |= {"count": "integer"} | ({} if made.low is None else {"low": "integer", "high": "integer"})
+    formats = {"timestamp": "YYYY-M-D H:m:s"}
+    return [{"name": n, "type": kind, "format": formats.get(kind, "")} for n, kind in kinds.items()]
+
+
+def _rows(release: Release, made: Flows, lon: Floats, lat: Floats) -> Iterator[list[Any]]:
+    """In the order of the fields."""
+    day, _ = first_day(release)
+    timed = has_times(made.periods)
+    at = [[round(y, 7), round(x, 7)] for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
+    for period, rows in made.by_period():
+        labels = [text_of(label) for _, label in period.labels]
+        when = [*labels, *([begins(period, day)] if timed else [])]
+        numbers = [v[rows].tolist() for v in (made.count, made.low, made.high) if v is not None]
+        ends = (made.origin[rows].tolist(), made.destination[rows].tolist())
+        for o, d, *more in zip(*ends, *numbers, strict=True):
+            yield [made.texts[o], made.texts[d], *at[o], *at[d], *when, *more]
+
+
+def _config(release: Release, made: Flows, lon: Floats, lat: Floats) -> dict[str, Any]:
+    used = np.union1d(made.origin, made.destination)
+    state = {"filters": _filters(release, made), "layers": [_layer("flow"), _layer("arc")]}
+    config = {
+        "visState": state,
+        "mapState": _view(lon[used], lat[used]),
+        "mapStyle": {"styleType": "positron"},
+    }
+    return {"version": "v1", "config": config}
+
+
+def _layer(kind: str) -> dict[str, Any]:
+    flow = kind == "flow"
+    columns = ENDS | ({"count": "count"} if flow else {})
+    config = {
+        "dataId": DATA,
+        "label": "Flows" if flow else "Arcs",
+        "columnMode": "LAT_LNG" if flow else "points",
+        "columns": columns,
+        "isVisible": flow,
+        "visConfig": {"darkBaseMapEnabled": False} if flow else {"opacity": 0.5, "sizeRange": [0, 20]},
+    }
+    channels = {} if flow else {"sizeField": {"name": "count", "type": "integer"}, "sizeScale": "linear"}
+    return {"id": f"cbdp-{kind}", "type": kind, "config": config, "visualChannels": channels}
+
+
+def _filters(release: Release, made: Flows) -> list[dict[str, Any]]:
+    """A slider over time that starts with all of it."""
+    if not has_times(made.periods):
+        return []
+    day, _ = first_day(release)
+    start = dt.datetime.combine(day, dt.time(), dt.UTC).timestamp()
+    ends = [int(1000 * (start + f(p.begin for p in made.periods))) for f in (min, max)]
+    return [{"id": "cbdp-time", "dataId": [DATA], "name": ["begins"], "type": "timeRange", "value": ends}]
+
+
+def _view(lon: Floats, lat: Floats) -> dict[str, float]:
+    """The middle of the places that have trips, and a zoom at which all of them are seen."""
+    if not len(lon):
+        return {"latitude": 0, "longitude": 0, "zoom": 1}
+    wide, tall = (max(float(np.ptp(v)), 0.002) for v in (lon, lat))
+    zoom = min(math.log2(360 / wide) + 0.5, math.log2(170 / tall))
+    middle = (float(v.min() + v.max()) / 2 for v in (lat, lon))
+    return dict(zip(("latitude", "longitude"), (round(v, 6) for v in middle), strict=True)) | {
+        "zoom": round(zoom, 2)
+    }

@@ -1,0 +1,161 @@
+"""What a release is, in words: used wherever a release speaks for itself, in its report, its README, notebooks and plots."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from cbdp.privacy.accounting import in_words
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.unit import RELEASE, Person, Unit
+from cbdp.release.published import Published
+from cbdp.release.release import Release
+from cbdp.release.roles import Roles, listed, period_names, roles
+from cbdp.release.when import period_of
+
+HUGE = 30  # an ε whose factor nobody can picture
+
+
+def price(amount: Fraction) -> str:
+    """An ε or a ρ to read: a decimal where it is one, a fraction where that is short.
+
+    >>> price(Fraction(1, 5)), price(Fraction(2)), price(Fraction(1, 3))
+    ('0.2', '2', '1/3 ≈ 0.3333')
+    """
+    decimal = f"{float(amount):.4g}"
+    if Fraction(decimal) == amount:
+        return decimal
+    short = f"{amount.numerator}/{amount.denominator}"
+    return f"{short} ≈ {decimal}" if len(short) <= 12 else f"≈ {decimal}"
+
+
+def number(value: float) -> str:
+    """Whole numbers with separators, others with three digits.
+
+    >>> number(37709), number(2.71828), number(22026.47), number(1e9)
+    ('37,709', '2.72', '22,026', '1,000,000,000')
+    """
+    if value >= 1e15:
+        return f"{value:.2e}"
+    return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value:.3g}"
+
+
+def factor(epsilon: float) -> str:
+    """e^ε, as far as it can be written, rounded up: it is the most that may be.
+
+    >>> factor(1), factor(0.1), factor(6)
+    ('2.8', '1.11', '404')
+    """
+    if epsilon > HUGE:
+        return "more than 10 million million"
+    value = math.exp(epsilon)
+    digits = 0 if value >= 100 else 1 if value > 1.99 else 2
+    up = math.ceil(value * 10**digits - 1e-9) / 10**digits
+    return number(up) if not digits else f"{up:.{digits}f}"
+
+
+def title_of(release: Release, parts: Roles | None = None) -> str:
+    """The publisher's title, or what it is."""
+    if release.about is not None and release.about.title is not None:
+        return release.about.title
+    return "Published trips" if (parts or roles(release.features)).ends else "Published counts"
+
+
+def where_and_when(release: Release) -> str | None:
+    """Place and period, as far as they are known."""
+    place = None if release.about is None else release.about.place
+    return " · ".join(filter(None, [place, period_of(release)])) or None
+
+
+def total_of(release: Release) -> int:
+    """The trips of the coarsest table; of tables that do not agree, this is the best there is."""
+    return int(Published(release).grouped().counts)
+
+
+def what(release: Release, parts: Roles | None = None) -> str:
+    """How many trips, between what, over which time.
+
+    >>> import cbdp, numpy as np
+    >>> universe = cbdp.Universe(origin=["A", "B"], destination=["A", "B"], time=cbdp.periods("06:00", "08:00", "1h"))
+    >>> mechanism = cbdp.Laplace(cbdp.FeatureDag(universe, []), epsilon=1)
+    >>> print(what(mechanism.simulate(np.full(8, 9), seed=0)))
+    73 trips between 2 stops, 06:00–08:00 in 2 periods
+    """
+    parts, total = parts or roles(release.features), total_of(release)
+    universe = release.features.universe
+    if parts.ends is not None:
+        ends = [len(universe.dimension(end)) for end in parts.ends]
+        between = (
+            f"between {ends[0]:,} stops" if ends[0] == ends[1] else f"from {ends[0]:,} to {ends[1]:,} stops"
+        )
+    else:
+        sizes = [f"{len(d):,} values of {n}" for n, d in universe.dimensions.items() if n != parts.time]
+        between = f"by {listed(sizes)}" if sizes else ""
+    when = f", {_span(release, parts.time)}" if parts.time is not None else ""
+    return f"{total:,} {'trip' if total == 1 else 'trips'} {between}{when}"
+
+
+def _span(release: Release, time: str) -> str:
+    """The times that the trips are from."""
+    dimension = release.features.universe.dimension(time)
+    names = period_names(dimension)
+    if dimension.edges is None:
+        return f"in {len(names)} periods" if len(names) > 1 else f"in one period ({names[0]})"
+    first, last = names[0].split("–")[0], names[-1].split("–")[-1]
+    return f"{first}–{last} in {len(names)} periods" if len(names) > 1 else f"{first}–{last}"
+
+
+def protected(unit: Unit) -> str:
+    """What one ε is for.
+
+    >>> protected(Person("card", 4, per="day"))
+    'day of a person'
+    """
+    if not isinstance(unit, Person):
+        return "trip"
+    return "person" if unit.per == RELEASE else f"{unit.per} of a person"
+
+
+def strength(claim: Claim) -> str:
+    """ε, or nothing where nothing is promised.
+
+    >>> from cbdp.privacy.composition import Spend
+    >>> from cbdp.privacy.unit import Trip
+    >>> strength(Claim(Trip(), Spend("total", Fraction(1, 2))))
+    'ε = 0.5'
+    """
+    if not claim.holds:
+        return "none"
+    rho = claim.cost.currency == "rho"
+    return f"ε = {in_words(claim.cost.epsilon) if rho else price(claim.cost.epsilon)}"
+
+
+def besides(claim: Claim) -> str:
+    """What belongs to ε where a promise has more than that: its δ, and its ρ."""
+    delta = f", δ = {float(claim.cost.delta):.2g}" if claim.cost.delta else ""
+    return delta + (f" (ρ = {price(claim.cost.rho)})" if claim.cost.currency == "rho" else "")
+
+
+def guarantee(release: Release) -> str:
+    """The protection in a line, as it stands on plots and in notebooks."""
+    claim = release.promise
+    if not claim.holds:
+        return (
+            "a simulation: it protects nobody"
+            if not release.secure
+            else "no differential privacy is promised"
+        )
+    return f"differentially private, {strength(claim)}{besides(claim)} for each {protected(claim.unit)}"
+
+
+def bounded(unit: Unit) -> str:
+    """Which trips count, where not all trips of a person do; empty otherwise.
+
+    >>> bounded(Person("card", 4, per="day"))
+    'at most 4 trips of each person a day are counted'
+    """
+    if not isinstance(unit, Person):
+        return ""
+    trips = "trip" if unit.max_trips == 1 else "trips"
+    be = "is" if unit.max_trips == 1 else "are"
+    return f"at most {unit.max_trips} {trips} of each person{unit.period} {be} counted"

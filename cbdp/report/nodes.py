@@ -1,0 +1,106 @@
+"""The stops and zones of the map: each once, with its name and where it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.features.dimension import Dimension
+from cbdp.features.places import Stops
+from cbdp.release.framing import Frame
+from cbdp.release.published import Published
+from cbdp.release.roles import Roles
+
+Ints = NDArray[np.int64]
+
+STOPS = 1_500  # drawn on the map
+
+
+class Nodes:
+    """Stops in the order they are first needed: label, name, latitude, longitude (None if unknown) and zone."""
+
+    def __init__(
+        self, places: Stops | None, first: Dimension, second: Dimension, published: Published, parts: Roles
+    ) -> None:
+        self._place: dict[Hashable, int] = {}
+        self._stops = places
+        self._where = {} if places is None else {stop: i for i, stop in enumerate(places.ids)}
+        self._texts = {str(stop): i for stop, i in self._where.items()}
+        self._values = (first.values, second.values)
+        self._zone: dict[Hashable, int] = {}
+        self._zones: list[str] = []
+        self.listed: list[list[Any]] = []
+        self.hidden = 0
+        self._find_zones(published, parts)
+
+    def _find_zones(self, published: Published, parts: Roles) -> None:
+        universe = published.dag.universe
+        if parts.zones is not None:
+            names: dict[str, int] = {}
+            for values, attribute in zip(self._values, parts.zones, strict=True):
+                a = universe.attribute(attribute)
+                for value, code in zip(values, a.codes.tolist(), strict=True):
+                    self._zone[value] = names.setdefault(str(a.labels[code]), len(names))
+            order = sorted(names)
+            place = {names[name]: i for i, name in enumerate(order)}
+            self._zone = {value: place[z] for value, z in self._zone.items()}
+            self._zones = order
+        elif self._stops is not None and self._stops.zone is not None:
+            self._zones = sorted(set(self._stops.zone))
+            place_of = {name: i for i, name in enumerate(self._zones)}
+            self._zone = {s: place_of[z] for s, z in zip(self._stops.ids, self._stops.zone, strict=True)}
+
+    def first(self, code: int) -> int:
+        return self._node(self._values[0][code])
+
+    def second(self, code: int) -> int:
+        return self._node(self._values[1][code])
+
+    def _node(self, value: Hashable) -> int:
+        if value not in self._place:
+            self._place[value] = len(self.listed)
+            name, lat, lon = self._at(value)
+            self.listed.append([str(value), name, lat, lon, self._zone.get(value, -1)])
+        return self._place[value]
+
+    def _at(self, value: Hashable) -> tuple[str, float | None, float | None]:
+        where = self._where.get(value, self._texts.get(str(value)))
+        if self._stops is None or where is None:
+            return str(value), None, None
+        lat, lon = float(self._stops.lat[where]), float(self._stops.lon[where])
+        name = self._stops.names[where]
+        return (name, None, None) if math.isnan(lat) else (name, round(lat, 6), round(lon, 6))
+
+    def fill(self, codes: Mapping[str, Ints], parts: Roles, value: Ints) -> None:
+        """The other stops for the map, those with the most trips first, as long as there is room."""
+        if self._stops is None or parts.ends is None:
+            return
+        seen: dict[Hashable, int] = {}
+        for values, end in zip(self._values, parts.ends, strict=True):
+            trips = np.bincount(codes[end], value, len(values)) if len(value) else np.zeros(len(values))
+            for stop, n in zip(values, trips.tolist(), strict=True):
+                seen[stop] = seen.get(stop, 0) + int(n)
+        for stop in sorted(seen, key=lambda s: -seen[s]):
+            if len(self.listed) < STOPS:
+                self._node(stop)
+        self.hidden = len(seen) - len(self._place)
+
+    def zones(self, shown: Frame | None) -> list[list[Any]]:
+        """Each zone's name and the middle of its stops: of those that the map shows, if it shows any."""
+        points: dict[int, list[tuple[float, float]]] = {}
+        for stop, zone in self._zone.items():
+            _, lat, lon = self._at(stop)
+            if lat is not None and lon is not None:
+                points.setdefault(zone, []).append((lat, lon))
+        middle = {z: _middle(np.array(held), shown) for z, held in points.items()}
+        return [[name, *middle.get(z, [None, None])] for z, name in enumerate(self._zones)]
+
+
+def _middle(points: NDArray[np.float64], shown: Frame | None) -> list[float]:
+    inside = np.zeros(len(points), dtype=bool) if shown is None else shown.holds(points[:, 0], points[:, 1])
+    kept = points[inside] if inside.any() else points
+    return [round(float(c), 6) for c in kept.mean(axis=0)]

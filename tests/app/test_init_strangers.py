@@ -1,0 +1,37 @@
+"""Three kinds of files as strangers bring them, made of real trips: what `cbdp init` writes reads nearly every row, unedited."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from cbdp.app import config, init
+from cbdp.app.inspecting import look, reading_of
+
+DATA = Path(os.environ.get("CBDP_DATA", Path(__file__).parents[3] / "shared" / "data"))
+BIKE = DATA / "bayarea_bike_2014"
+WEEK = f"FROM '{BIKE}/trips.parquet' WHERE start_time >= '2014-09-01' AND start_time < '2014-09-08'"
+KINDS = {
+    "trips": f'SELECT bike_id AS bike, start_time AS "when", origin AS from_station, destination AS to_station {WEEK}',
+    "counts": f'SELECT CAST(start_time AS DATE) AS date, hour(start_time) AS hour, origin AS "from", destination AS "to", '
+    f"count(*) AS journeys {WEEK} GROUP BY ALL",
+    "taps": f"SELECT bike_id AS card, start_time AS tap_time, origin AS station, 'on' AS tap {WEEK} "
+    f"UNION ALL SELECT bike_id, end_time, destination, 'off' {WEEK}",
+}
+
+
+@pytest.mark.skipif(not BIKE.is_dir(), reason=f"no bike-share data at {BIKE}: set CBDP_DATA to its folder")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_strangers_file_is_read_as_it_was_begun(kind: str, tmp_path: Path) -> None:
+    """All trips count, and of the taps those that have a partner within six hours."""
+    file = tmp_path / f"{kind}.csv"
+    duckdb.sql(KINDS[kind]).write_csv(str(file))
+    path = init.write(tmp_path / "cbdp.toml", file, BIKE / "stations.csv")
+    assert not any(line.startswith("you have to edit") for line in init.told(path))
+    found = look(reading_of(config.read(path)))
+    ((trips,),) = duckdb.sql(f"SELECT count(*) {WEEK}").fetchall()
+    assert 0.98 * trips <= found.trips <= trips
+    assert kind == "taps" or found.trips == trips

@@ -1,0 +1,121 @@
+"""`cbdp init` for files of taps, and what it tells whoever ran it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cbdp.app import config, init
+from cbdp.app.guessing import guess
+from cbdp.app.inspecting import look, reading_of
+from cbdp.app.presets.taps import OFF, ON, spellings
+from cbdp.datasets import practice
+from cbdp.errors import InputError
+from cbdp.trips import count
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Path:
+    """The practice files."""
+    for name, text in practice.files().items():
+        (tmp_path / name).write_text(text, "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("card,tap_time,station,tap", {"person": "card", "time": "tap_time", "stop": "station", "action": "tap"}),
+        (
+            "token_id,event_timestamp,stop_id,fare_action",
+            {"person": "token_id", "time": "event_timestamp", "stop": "stop_id", "action": "fare_action"},
+        ),
+        ("smartcard,when,location,on_off", {"person": "smartcard", "time": "when", "stop": "location", "action": "on_off"}),
+        (
+            "mode,date,tap,time,loc,count",
+            {"time": "time", "day": "date", "stop": "loc", "action": "tap", "count": "count"},
+        ),
+        ("time,stop,trips", {"time": "time", "stop": "stop", "count": "trips"}),
+        ("bike,when,from_station,to_station", {"origin": "from_station", "destination": "to_station", "time": "when"}),
+        (
+            "Datum;Uhrzeit;Von;Nach;Anzahl",
+            {"origin": "Von", "destination": "Nach", "time": "Uhrzeit", "day": "Datum", "count": "Anzahl"},
+        ),
+        (
+            "fecha,hora,origen,destino,viajes",
+            {"origin": "origen", "destination": "destino", "time": "hora", "day": "fecha", "count": "viajes"},
+        ),
+        ("ann,Central Station,on", {}),  # without a time it may be a row: nothing of it is repeated
+    ],
+)  # fmt: skip
+def test_columns_of_taps_are_guessed_by_name(header: str, columns: dict[str, str], tmp_path: Path) -> None:
+    """One place instead of two, and what was done there."""
+    (tmp_path / "taps.csv").write_text(header + "\n")
+    found = guess([str(tmp_path / "taps.csv")])
+    assert dict(found.columns) == columns
+    assert bool(found.others) <= bool(columns)
+
+
+def _started(town: Path, file: str) -> Path:
+    return init.write(town / "cbdp.toml", town / file, town / "stops.csv")
+
+
+def test_taps_of_cards_become_the_trips_that_they_were_made_of(town: Path) -> None:
+    """The same trips, tapped and listed, are counted alike."""
+    readings = {}
+    for file in ("taps.csv", "trips.csv"):
+        path = init.write(town / f"{file}.toml", town / file, town / "stops.csv")
+        reading = reading_of(config.read(path))
+        readings[file] = count(reading.trips, reading.universe, columns=reading.columns, clock=reading.clock)
+    taps, trips = readings.values()
+    assert (taps.index == trips.index).all()
+    assert (taps.value == trips.value).all()
+
+
+def test_taps_of_cards_protect_a_persons_day(town: Path) -> None:
+    """The unit names the column of cards, and is a day's: a month has more trips than four."""
+    written = config.read(_started(town, "taps.csv"))
+    assert written.data.preset == "taps"
+    assert (written.privacy.unit.person, written.privacy.unit.per) == ("card", "day")
+
+
+@pytest.mark.parametrize("mark", ["Tap On", "check-in", "ENTRY", " in ", "boarding"])
+def test_tap_ons_may_be_written_in_many_ways(mark: str, town: Path) -> None:
+    """Capitals, spaces and hyphens do not matter."""
+    text = (town / "taps.csv").read_text("utf-8")
+    (town / "taps.csv").write_text(text.replace(",on\n", f",{mark}\n"), "utf-8")
+    reading = reading_of(config.read(_started(town, "taps.csv")))
+    assert look(reading).counted == len(practice.trips())
+
+
+def test_no_word_means_both() -> None:
+    """A tap-on is never a tap-off."""
+    assert not set(spellings(ON)) & set(spellings(OFF))
+
+
+def test_counts_by_place_are_released_by_place(town: Path) -> None:
+    """A row has one place: no trip from stop to stop is made up."""
+    (town / "by-stop.csv").write_text("time,stop,tap,count\n08:00,S01,on,12\n09:30,S02,off,9\n")
+    reading = reading_of(config.read(_started(town, "by-stop.csv")))
+    assert set(reading.universe.dimensions) == {"location", "time", "tap"}
+    assert look(reading).trips == 21
+
+
+def test_init_says_what_it_understood_and_what_is_left(town: Path) -> None:
+    """Lines to edit are named with their number."""
+    first, columns, edit, then = init.told(_started(town, "trips.csv"))
+    assert first.endswith("cbdp.toml for a file of trips")
+    assert columns.startswith("  origin is 'from_stop', destination is 'to_stop', time is 'start_time'")
+    assert edit == "nothing has to be edited; look it over"
+    assert "cbdp inspect" in then
+    path = init.write(town / "without.toml", town / "trips.csv")
+    number = 1 + [line.startswith("stops = ") for line in path.read_text("utf-8").splitlines()].index(True)
+    assert init.told(path)[2] == f"you have to edit, marked EDIT: stops in line {number}"
+
+
+def test_taps_without_a_header_are_refused(town: Path) -> None:
+    """A first line with values is no header."""
+    (town / "bare.csv").write_text("C1,2026-03-02 08:00,S01,on\n")
+    with pytest.raises(InputError, match="does not look like column names"):
+        init.write(town / "bare.toml", town / "bare.csv", town / "stops.csv")
