@@ -20,6 +20,7 @@ from cbdp.app.explain.numbers import (
     trips_text,
     unmeasured,
 )
+from cbdp.app.explain.running import running_lines
 from cbdp.app.inspecting.tables import read_as_trips, unused_counts
 from cbdp.app.plan import Plan
 from cbdp.app.plan.account import missing
@@ -58,6 +59,11 @@ def words(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
     if either is not None:
         yield from _section(
             "What either law of noise would do", [*law_table(either), "", *_wrapped(law_remarks(either))]
+        )
+    running = running_lines(plan)
+    if running:
+        yield from _section(
+            "What running totals would cost, and do", [p for n in running for p in _wrapped([n]) or [""]]
         )
     found = told.gaps(plan)
     if found:
