@@ -1,9 +1,9 @@
 """What a series gains from its own earlier releases: errors of a day with and without them, as days go by.
 
-python -m benchmarks prior [--days 2 8 15 30] [--epsilon 1] [--city corridor metro] [--bikes FOLDER]
+python -m benchmarks prior [--days 2 3 7 8 30] [--epsilon 1] [--city corridor metro moving] [--seeds 3] [--bikes FOLDER]
 
-Two generated cities, one sparse and one dense, whose demand persists from day to day: trips of a type are drawn afresh about its rate,
-weekends have rates of their own, and every day is busier or quieter as a whole. `--bikes` adds a month of a real bike share (the folder that
+Generated cities, a sparse and a dense one whose demand persists from day to day, and one where nothing does: trips of a type are drawn afresh about its rate,
+weekends have rates of their own, and every day is busier or quieter as a whole. Each is drawn from several seeds. `--bikes` adds a month of a real bike share (the folder that
 holds trips.parquet and stations.csv). Every day is measured with the same ε; the prior is made of published noisy answers and costs nothing.
 An error is the root of the mean squared error, over all trip types, pairs of stops, or the rows of the table of zones.
 """
@@ -27,7 +27,12 @@ from cbdp.privacy.measurement import Measurement
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-CITIES = {"corridor": (36, 8, 1_500), "metro": (24, 12, 15_000)}  # stops, periods, trips on a weekday
+CITIES = {
+    "corridor": (36, 8, 1_500),
+    "metro": (24, 12, 15_000),
+    "moving": (24, 12, 15_000),
+}  # stops, periods, trips on a weekday
+MOVES = "moving"  # where other types are used every day
 WEEK, SATURDAY = 7, 5
 QUIET = 0.45  # of a weekday's trips on a day of the weekend
 STEADY = 60.0  # days vary as a whole by 1/√60
@@ -50,9 +55,9 @@ class Days:
         ]
 
 
-def city(name: str, days: int) -> Days:
+def city(name: str, days: int, seed: int = 1) -> Days:
     stops, many, trips = CITIES[name]
-    rng = np.random.default_rng(len(name))
+    rng = np.random.default_rng([len(name), seed])
     place = rng.random((stops, 2))
     apart = np.linalg.norm(place[:, None] - place, axis=2)
     size, t = rng.gamma(1.0, 1.0, (2, stops)), np.arange(many) / many
@@ -72,6 +77,8 @@ def city(name: str, days: int) -> Days:
         free = day % WEEK >= SATURDAY
         busy = trips * (QUIET if free else 1.0) * rng.gamma(STEADY, 1 / STEADY)
         rate = rates[free].reshape(-1)
+        if name == MOVES:
+            rate = rng.permutation(rate)
         drawn.append(rng.poisson(busy * rate / rate.sum()).astype(np.int64))
     return Days(features, drawn)
 
@@ -111,13 +118,14 @@ def errors(held: Days, day: int, answers: Any, epsilon: str, prior: Floats | Non
     return [float(np.sqrt(np.mean(e**2))) for e in (off, by_pair, by_zone)]
 
 
-def rows(held: Days, days: Sequence[int], epsilon: str) -> list[list[str]]:
+def compared(held: Days, days: Sequence[int], epsilon: str, first: int = 0) -> list[list[list[float]]]:
+    """For each day, its errors alone and with the days before it; noise is drawn from seeds from the first on."""
     mechanism = ConstraintBased(held.features, epsilon)
     universe = held.features.universe
     answers = [
         [
             m
-            for m in mechanism.measure(count(t, universe), InsecureSeededEntropy(n))
+            for m in mechanism.measure(count(t, universe), InsecureSeededEntropy(first + n))
             if isinstance(m, Measurement)
         ]
         for n, t in enumerate(held.trips)
@@ -126,27 +134,37 @@ def rows(held: Days, days: Sequence[int], epsilon: str) -> list[list[str]]:
     for day in (d - 1 for d in days):
         alike, others = held.alike(day)
         found = learnt(held.features, [answers[d] for d in alike], [answers[d] for d in others])
-        alone, with_them = (errors(held, day, answers, epsilon, p) for p in (None, found.weights))
-        kind = "weekend" if day % WEEK >= SATURDAY else "weekday"
-        pairs = [f"{figure(a)} → {figure(b)}" for a, b in zip(alone, with_them, strict=True)]
-        made.append(
-            [epsilon, f"{day + 1}, {kind}", f"{held.trips[day].sum():,}", *pairs, f"{found.share:.2f}"]
-        )
+        made.append([errors(held, day, answers, epsilon, prior) for prior in (None, found.weights)])
+    return made
+
+
+def rows(cases: Sequence[Days], days: Sequence[int], epsilon: str) -> list[list[str]]:
+    """One row for each day: errors alone → with the days before it, of the mean over cities from several seeds."""
+    each = [compared(held, days, epsilon, 1000 * n) for n, held in enumerate(cases)]
+    made = []
+    for day, (alone, learning) in zip(days, np.mean(each, axis=0), strict=True):
+        kind = "weekend" if (day - 1) % WEEK >= SATURDAY else "weekday"
+        trips = int(np.mean([held.trips[day - 1].sum() for held in cases]))
+        pairs = [f"{figure(a)} → {figure(b)}" for a, b in zip(alone, learning, strict=True)]
+        made.append([epsilon, f"{day}, {kind}", f"{trips:,}", *pairs])
     return made
 
 
 def main(argv: Sequence[str] = ()) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks prior")
-    parser.add_argument("--days", type=int, nargs="+", default=[2, 8, 15, 30])
+    parser.add_argument("--days", type=int, nargs="+", default=[2, 3, 7, 8, 30])
     parser.add_argument("--epsilon", nargs="+", default=["1"])
     parser.add_argument("--city", nargs="*", choices=list(CITIES), default=list(CITIES))
+    parser.add_argument("--seeds", type=int, default=3, help="how many cities of each name")
     parser.add_argument("--bikes", metavar="FOLDER")
     given = parser.parse_args(list(argv))
-    cases = {name: city(name, max(given.days)) for name in given.city}
+    most = max(given.days)
+    cases = {name: [city(name, most, seed + 1) for seed in range(given.seeds)] for name in given.city}
     if given.bikes:
-        cases["bikes"] = bikes(given.bikes, max(given.days))
-    head = ["ε", "day", "trips", "trip types", "pairs of stops", "zones by time", "own kind's share"]
+        cases["bikes"] = [bikes(given.bikes, most)]
+    head = ["ε", "day", "trips", "trip types", "pairs of stops", "zones by time"]
     for name, held in cases.items():
-        print(f"\n**{name}**: {held.features.universe.size:,} trip types; alone → with earlier releases\n")
+        size = held[0].features.universe.size
+        print(f"\n**{name}**: {size:,} trip types; alone → with earlier releases\n")
         print(markdown(head, [row for e in given.epsilon for row in rows(held, given.days, e)]), flush=True)
     return 0

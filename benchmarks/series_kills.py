@@ -28,27 +28,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import cbdp
+from benchmarks.small_city import configured, write_stops
 from cbdp.app.config import read
 from cbdp.app.series import run_series
 from cbdp.mechanisms.base import Mechanism
 from cbdp.privacy.ledger import Ledger
 
 FIRST = dt.date(2026, 3, 1)
-CONFIG = """
-[data]
-trips = "trips.parquet"
-stops = "stops.csv"
-id = "a city that is killed"
-
-[universe]
-time = { start = "06:00", end = "12:00", every = "2h" }
-zones = { column = "zone" }
-origin_is_destination = false
-
-[[feature]]
-name = "zone"
-by = ["origin.zone", "destination.zone", "time"]
-
+CONFIG = configured(
+    "a city that is killed",
+    """
 [privacy]
 epsilon = 1
 unit = "trip"
@@ -61,7 +50,8 @@ start = 2026-03-01
 
 [output]
 path = "releases/{period}"
-"""
+""",
+)
 
 
 @dataclass(frozen=True)
@@ -86,8 +76,7 @@ def write_city(folder: Path, days: int, each: int = 100) -> None:
         "time": pa.array(np.datetime64(f"{FIRST}T00:00:00") + seconds.astype("timedelta64[s]")),
     }
     pq.write_table(pa.table(table), folder / "trips.parquet")
-    rows = [f"S{i},{42.2 + i / 100},{-83.7 + i / 80},{'north' if i < 3 else 'south'}" for i in range(6)]
-    (folder / "stops.csv").write_text("\n".join(["id,lat,lon,zone", *rows]) + "\n")
+    write_stops(folder)
     (folder / "cbdp.toml").write_text(CONFIG)
     (folder / "releases").mkdir()
 

@@ -28,7 +28,7 @@ CONFIG = """
 preset = "odmts"
 
 [data]
-trips = "trips.parquet"
+trips = "trips-{period}.parquet"
 stops = "stops.csv"
 id = "synthetic Ann Arbor, every day"
 expected_trips = 40000
@@ -54,11 +54,12 @@ path = "releases/{period}"
 
 
 def write_city(folder: Path, days: int) -> None:
-    """The city's trips on many days, each drawn anew."""
+    """The city's trips on many days, each drawn anew and in a file of its own, as a nightly feed delivers them."""
     city = ann_arbor(seed=0)
-    with pq.ParquetWriter(folder / "trips.parquet", _table(city, 0).schema) as writer:
-        for day in range(days):
-            writer.write_table(_table(ann_arbor(seed=day), day))
+    for day in range(days):
+        pq.write_table(
+            _table(ann_arbor(seed=day), day), folder / f"trips-{FIRST + dt.timedelta(days=day)}.parquet"
+        )
     _csv(
         folder / "stops.csv",
         ["id", "lat", "lon", "zone"],

@@ -70,9 +70,13 @@ def as_date(value: Hashable) -> dt.date | None:
 
 def dates_of(dimension: Dimension) -> list[dt.date] | None:
     """The dates that a dimension lists; None where one of its values is no date."""
-    found = [as_date(value) for value in dimension.values]
-    dates = [d for d in found if d is not None]
-    return dates if len(dates) == len(found) else None
+    dates = []
+    for value in dimension.values:
+        date = as_date(value)
+        if date is None:
+            return None
+        dates.append(date)
+    return dates
 
 
 def day_dimension(dimensions: Mapping[str, Dimension]) -> str | None:

@@ -14,28 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import cbdp
+from benchmarks.small_city import configured, write_stops
 from cbdp.app import cli
 from cbdp.app.config import read
 from cbdp.app.plan import plan
 from cbdp.app.publish import publish
 from cbdp.audit import Finding
 
-CONFIG = """
-[data]
-trips = "trips.parquet"
-stops = "stops.csv"
-id = "a small city"
-columns = { origin = "from", destination = "to", time = "at" }
-
-[universe]
-time = { start = "06:00", end = "14:00", every = "2h" }
-zones = { column = "zone" }
-origin_is_destination = false
-
-[[feature]]
-name = "zone"
-by = ["origin.zone", "destination.zone", "time"]
-
+CONFIG = configured(
+    "a small city",
+    """
 [privacy]
 epsilon = 3
 unit = "trip"
@@ -44,8 +32,11 @@ cap = 10
 
 [output]
 path = "release"
-"""
-ZONES = {f"S{i}": ("north" if i < 4 else "south") for i in range(8)}
+""",
+    columns='origin = "from", destination = "to", time = "at"',
+    until="14:00",
+)
+STOPS = 8
 
 
 def write_inputs(folder: Path, n: int = 4000) -> None:
@@ -60,8 +51,7 @@ def write_inputs(folder: Path, n: int = 4000) -> None:
         }
     )
     pq.write_table(table, folder / "trips.parquet")
-    rows = [f"{s},stop {s},{42.2 + i / 100},{-83.7 + i / 80},{z}" for i, (s, z) in enumerate(ZONES.items())]
-    (folder / "stops.csv").write_text("\n".join(["id,name,lat,lon,zone", *rows]) + "\n")
+    write_stops(folder, STOPS)
     (folder / "cbdp.toml").write_text(CONFIG)
 
 

@@ -8,22 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-CONFIG = """
-[data]
-trips = "trips.parquet"
-stops = "stops.csv"
-id = "a daily city"
-columns = { origin = "from", destination = "to", time = "at", person = "card" }
+from benchmarks.small_city import configured, write_stops
 
-[universe]
-time = { start = "06:00", end = "12:00", every = "2h" }
-zones = { column = "zone" }
-origin_is_destination = false
-
-[[feature]]
-name = "zone"
-by = ["origin.zone", "destination.zone", "time"]
-
+CONFIG = configured(
+    "a daily city",
+    """
 [privacy]
 epsilon = 1
 unit = { person = "card", max_trips = 2, per = "day" }
@@ -40,7 +29,9 @@ start = 2026-03-01
 
 [output]
 path = "releases/{period}"
-"""
+""",
+    columns='origin = "from", destination = "to", time = "at", person = "card"',
+)
 
 
 def trip_table(days: int = 35, each: int = 120, seed: int = 7, first: str = "2026-03-01") -> pa.Table:
@@ -61,10 +52,7 @@ def trip_table(days: int = 35, each: int = 120, seed: int = 7, first: str = "202
 
 def write_daily_city(folder: Path, *, days: int = 35, config: str = CONFIG) -> Path:
     pq.write_table(trip_table(days), folder / "trips.parquet")
-    rows = [
-        f"S{i},stop {i},{42.2 + i / 100},{-83.7 + i / 80},{'north' if i < 3 else 'south'}" for i in range(6)
-    ]
-    (folder / "stops.csv").write_text("\n".join(["id,name,lat,lon,zone", *rows]) + "\n")
+    write_stops(folder)
     (folder / "cbdp.toml").write_text(config)
     (folder / "releases").mkdir()
     return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -40,6 +41,21 @@ class Script:
             raise EOFError
         taken, self.rest = self.rest[:n], self.rest[n:]
         return np.array(taken, dtype=f"u{bits // 8}")
+
+
+def meets_the_right_pieces(table):
+    """Every pair of 8-bit words gives the piece of a table that holds it, or asks for more exactly where a threshold lies inside."""
+    sharp = np.array(table.thresholds.prefixes(16))
+    for u, (first, second) in enumerate(itertools.product(range(256), repeat=2)):
+        script = Script([first, second])
+        try:
+            outcome = int(table.draw(1, script)[0])
+        except EOFError:
+            assert u in sharp
+            continue
+        if len(script.rest) == 0:  # a word that is no tie is decided without its second word
+            assert u not in sharp
+        assert outcome == np.searchsorted(sharp, u)
 
 
 def sampler(scale, **options):

@@ -9,27 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import cbdp
+from benchmarks.small_city import configured, write_stops
 from cbdp.app.config import read
 from cbdp.app.plan import Plan, plan
 from cbdp.app.publish import PublishedRelease, publish
 from cbdp.privacy.ledger import Ledger
 
-CONFIG = """
-[data]
-trips = "trips.parquet"
-stops = "stops.csv"
-id = "a small city"
-columns = { origin = "from", destination = "to", time = "at" }
-
-[universe]
-time = { start = "06:00", end = "12:00", every = "2h" }
-zones = { column = "zone" }
-origin_is_destination = false
-
-[[feature]]
-name = "zone"
-by = ["origin.zone", "destination.zone", "time"]
-
+CONFIG = configured(
+    "a small city",
+    """
 [[feature]]
 name = "time"
 by = ["time"]
@@ -46,7 +34,9 @@ name = "constraint-based"
 
 [output]
 path = "release"
-"""
+""",
+    columns='origin = "from", destination = "to", time = "at"',
+)
 
 
 def trip_table(n: int = 300) -> pa.Table:
@@ -64,10 +54,7 @@ def trip_table(n: int = 300) -> pa.Table:
 
 def write_inputs(folder: Path) -> None:
     pq.write_table(trip_table(), folder / "trips.parquet")
-    rows = [
-        f"S{i},stop {i},{42.2 + i / 100},{-83.7 + i / 80},{'north' if i < 3 else 'south'}" for i in range(6)
-    ]
-    (folder / "stops.csv").write_text("\n".join(["id,name,lat,lon,zone", *rows]) + "\n")
+    write_stops(folder)
     (folder / "cbdp.toml").write_text(CONFIG)
 
 

@@ -13,7 +13,14 @@ from typing import Any
 
 from cbdp.app.config import Config, read
 from cbdp.app.inspecting.reading import TripReading, reading_of
-from cbdp.app.plan.bought import bought_of, choice, most_in, place_of_choice, request_of_choice
+from cbdp.app.plan.bought import (
+    bought_of,
+    choice,
+    most_in,
+    place_of_choice,
+    refuse_in_series,
+    request_of_choice,
+)
 from cbdp.app.plan.slots import covers_of
 from cbdp.measuring.choosing import choose
 from cbdp.privacy.bought import CANDIDATES
@@ -56,11 +63,7 @@ def buy(config: Config, entropy: Entropy | None = None) -> Choice:
             ("privacy", "unit"),
             "there is nothing to buy: write max_trips = { quantile = 0.95, epsilon = 0.05 } in privacy.unit",
         )
-    if config.series is not None:
-        raise config.source.error(
-            ("series",),
-            "max_trips of a series cannot be bought: buy it with one of its periods as data, and state the number",
-        )
+    refuse_in_series(config)
     reading = reading_of(config)
     unit = reading.unit
     assert isinstance(unit, Person)

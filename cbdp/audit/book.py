@@ -11,10 +11,12 @@ from typing import Any
 from cbdp.audit.finding import Finding
 from cbdp.audit.ours import Ours
 from cbdp.errors import CbdpError
-from cbdp.privacy.ledger import Caps, Entry, Ledger, LedgerError, Owner
+from cbdp.privacy.composition import RhoSpend, Spend, amount_of
+from cbdp.privacy.ledger import Amount, Caps, Entry, Ledger, LedgerError, Owner
+from cbdp.privacy.ledger.amounts import Currency
 from cbdp.privacy.ledger.prices import price_of
 from cbdp.release.saving import MANIFEST
-from cbdp.release.stated import claim_of
+from cbdp.release.stated import claim_of, number
 
 UNPAID = "Releases that no ledger counts add up: with enough of them the noise averages out."
 REWRITTEN = (
@@ -105,7 +107,7 @@ def _entry(book: Ledger, ours: Ours, asked: LedgerRequest | None) -> Iterator[Fi
             f"Entry {at.sequence} of {book.path.name} is {at.event!r}.",
         )
         return
-    yield from _charged(at, ours.manifest)
+    yield from _charged(entries, at, ours.manifest)
     yield from _settled(entries, at, ours)
     # asked:source. The trips may have been moved since; a request of the first version has one part, of another make
     request, _, source = at.fields["request"].partition(":")
@@ -141,11 +143,10 @@ def _account(book: Ledger, asked: LedgerRequest | None) -> Iterator[Finding]:
         )
 
 
-def _charged(at: Entry, manifest: Mapping[str, Any]) -> Iterator[Finding]:
-    paid = at.amount
+def _charged(entries: tuple[Entry, ...], at: Entry, manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    paid, running = at.amount, manifest.get("running")
     try:
-        cost = claim_of(manifest["privacy"]).cost
-        due = price_of(cost, paid.currency)
+        due, span = _dues(manifest, paid.currency)
     except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError):
         return  # what cannot be understood is a finding of its own
     if paid != due:
@@ -155,6 +156,27 @@ def _charged(at: Entry, manifest: Mapping[str, Any]) -> Iterator[Finding]:
             "A release that was charged too little leaves room for more than the cap allows.",
             "Find out which of the two was changed; the ledger's chain protects the charge.",
         )
+    before = [e for e in entries if e.event == "reserved" and e.sequence < at.sequence]
+    if running is not None and all(
+        (e.fields["request"], e.amount) != (running["request"], span) for e in before
+    ):
+        yield _wrong(
+            f"The ledger holds no charge of {span} for the running totals since {running['first']}",
+            f"running/request of {MANIFEST} is {running['request'][:12]}…; no earlier entry charges that.",
+            UNPAID,
+        )
+
+
+def _dues(manifest: Mapping[str, Any], currency: Currency) -> tuple[Amount, Amount | None]:
+    """What the release itself costs, and the span of running totals that it is part of: two charges."""
+    cost = claim_of(manifest["privacy"]).cost
+    running = manifest.get("running")
+    if running is None:
+        return price_of(cost, currency), None
+    span = sum((number(t[cost.currency]) for t in running["tables"]), Fraction(0))
+    kind = RhoSpend if cost.currency == "rho" else Spend
+    own, whole = (kind("", amount) for amount in (amount_of(cost) - span, span))
+    return price_of(own, currency), price_of(whole, currency)
 
 
 def _settled(entries: tuple[Entry, ...], at: Entry, ours: Ours) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ from cbdp.privacy.laws import LAWS, Law, law_of
 from cbdp.privacy.sensitivity import Change, change_of
 from cbdp.privacy.unit import Person, Trip
 from cbdp.release.manifest import ANOTHER, SKIPPED
+from cbdp.release.running import change_in_span, part_name
 from cbdp.release.saving import MANIFEST
 from cbdp.release.stated import SEEDED, claim_of, number
 
@@ -45,7 +46,7 @@ def attack(manifest: Mapping[str, Any], features: FeatureDag | None = None) -> l
     """
     try:
         claim = claim_of(manifest["privacy"])
-        return _attack(manifest, claim, _changes(features, claim))
+        return _attack(manifest, claim, _of_sums(manifest, _changes(features, claim)))
     except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError) as wrong:
         why = f"A number or a sum in it makes no sense ({type(wrong).__name__}: {wrong})."
         return [_wrong(f"{MANIFEST}: what it says about privacy cannot be understood", why)]
@@ -59,6 +60,15 @@ def _changes(features: FeatureDag | None, claim: Claim) -> Changes:
         return lambda _: change_of(claim.unit)
     known = features
     return lambda name: change_in(known, name, claim.unit) if name in known else change_of(claim.unit)
+
+
+def _of_sums(manifest: Mapping[str, Any], changes: Changes) -> Changes:
+    """Also of the sums over days that a series measures for running totals."""
+    stated = manifest.get("running")
+    sums = {} if stated is None else {part_name(t["feature"]): t["feature"] for t in stated["tables"]}
+    return lambda name: (
+        change_in_span(stated, changes(sums[name])) if stated and name in sums else changes(name)
+    )
 
 
 def _attack(manifest: Mapping[str, Any], claim: Claim, changes: Changes) -> list[Finding]:
@@ -135,6 +145,9 @@ def _answered(manifest: Mapping[str, Any]) -> Iterator[_Answered]:
         law = LAWS.get(m["law"] or "geometric")
         share = number(m.get(law.currency))
         yield _Answered(f"measurements/{m['feature']}", m["feature"], law, number(m["scale"]), share)
+    for t in manifest.get("running", {"tables": ()})["tables"]:
+        law, name = LAWS.get(t["law"]), part_name(t["feature"])
+        yield _Answered(f"running/{t['feature']}", name, law, number(t["scale"]), number(t.get(law.currency)))
     measured = {m["feature"] for m in manifest["measurements"]}
     for f in manifest["features"]:
         if f["published"] == "table" and f["name"] not in measured and f["noise"] is not None:

@@ -10,10 +10,12 @@ are scaled to the same number of trips and take part with a weight that is learn
 The weighted mean is as good as that of so many equal days, the effective days. It is taken as their sum, whose noise is normal (or the day's own
 where there is but one), and the expected count of every trip type given it tells where trips were: a number above zero for each.
 
-Where trips were on these days need not be where they will be. What persists is seen in products of two days' counts, whose noise is
-independent: P, added up over types, each less the mean of its cell. It is compared with how uneven a day's trips are, W, beside noise and chance. A mean of n days
-predicts the next with the factor P/(P + (W − P)/n). With the rest of its weight the prior is even within each cell: what tables tell apart
-is measured on the next day anyway, and a prior that is sure of types where nothing persists would do harm.
+Where trips were on these days need not be where they will be, and how much of it persists is judged on published days that were left out. The
+last third of the days of the kind is held out, and the others predict them by the same steps, with any share of what was seen: first of the
+tables (with the rest of its weight trips are even over all types), then of the types within each cell (the rest is even within the cell). What came is
+compared with what was told, each noisy count by its variance, noise and the chance of trips. Taken is the least share that is within one
+deviation of the likeliest. Where the published days cannot tell, nothing is taken over, and the next day is as good as by itself; one day alone can be compared
+with none.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ Answers = Sequence[Measurement]
 
 LEAST = 1e-9  # of a trip: no type is impossible because it was never seen
 NORMAL = "gaussian"
+HELD_OUT = 3  # the last of so many days of a kind are predicted by the others
+SHARES = np.linspace(0.0, 1.0, 41)  # of what was seen, that are tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +51,8 @@ class Learnt:
     effective_days: float
     varies: float  # variance of a type's count from day to day beside noise, added up over types; trips by chance among it
     apart: float  # squared distance of the kinds' mean counts, added up over types
-    persists: float  # the part of the unevenness within cells that the next day is expected to have again
+    tables: float  # how much of the tables' unevenness the next day is expected to have again
+    persists: float  # and how much of the types' within their cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,16 +63,31 @@ class _Kind:
     total: Mapping[str, Floats]
     noise: Mapping[str, float]  # variance of the mean's noise
     spread: float  # S: variance of one day's leaves, noise and all, added up; NaN where one day tells none
-    uneven: float  # Σ of squared deviations of a day's noisy leaves from their cells' means, of the mean day
-    product: (
-        float  # and of the products of two days' deviations, of the mean pair; NaN where one day tells none
-    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Pool:
+    """Days of two kinds as one mean, and what it was made of."""
+
+    first: _Kind  # of the same kind, or the only one
+    measurements: Sequence[Measurement]
+    share: float
+    apart: float
+    effective: float
 
 
 def learnt(features: FeatureDag, alike: Sequence[Answers], others: Sequence[Answers] = ()) -> Learnt:
-    """A prior from earlier days: those of the same kind, and others."""
+    """A prior from earlier days, in their order: those of the same kind, and others."""
     if not alike and not others:
         raise InputError("there is no earlier release to learn from: leave the prior out")
+    pool = _pool(features, alike, others)
+    tables, types = _persistence(features, alike, others)
+    weights = _blended(features, _seen(features, pool), tables, types)
+    beside = _beside(features, pool.first)
+    return Learnt(weights, pool.share, pool.effective, beside, pool.apart, tables, types)
+
+
+def _pool(features: FeatureDag, alike: Sequence[Answers], others: Sequence[Answers]) -> _Pool:
     same, rest = (_kind(features, days) if days else None for days in (alike, others))
     share, scale, apart = 1.0, 1.0, 0.0
     if same is not None and rest is not None:
@@ -76,37 +96,27 @@ def learnt(features: FeatureDag, alike: Sequence[Answers], others: Sequence[Answ
     only = same or rest
     assert only is not None
     second = rest if same is not None else None
-    pooled = _pooled(features, only, second, share, scale, [*alike, *others])
-    effective = _effective(only, second, share, scale, [*alike, *others][0])
-    persists = _persists(features, [k for k in (same, rest) if k is not None], share)
-    weights = _expected(features, pooled, persists)
-    return Learnt(weights, share, effective, _beside(features, only), apart, persists)
+    days = [*alike, *others]
+    pooled = _pooled(features, only, second, share, scale, days)
+    return _Pool(only, pooled, share, apart, _effective(only, second, share, scale, days[0]))
 
 
 def _kind(features: FeatureDag, days: Sequence[Answers]) -> _Kind:
     sums: dict[str, Floats] = {}
     noise: dict[str, float] = {}
-    squares, uneven = np.zeros(features.universe.size), 0.0
+    squares = np.zeros(features.universe.size)
     for answers in days:
         for m in _whole(features, answers):
             sums[m.feature] = sums.get(m.feature, 0.0) + m.values.astype(float)
             noise[m.feature] = noise.get(m.feature, 0.0) + float(np.mean(m.variance))
             if m.feature == SINGLETON:
                 squares += m.values.astype(float) ** 2
-                uneven += float(np.sum(_within(features, m.values.astype(float)) ** 2))
     many = len(days)
     mean = {name: total / many for name, total in sums.items()}
-    spread = product = math.nan
+    spread = math.nan
     if many > 1:
         spread = float(np.sum(squares - many * mean[SINGLETON] ** 2) / (many - 1))
-        whole = float(np.sum(_within(features, sums[SINGLETON]) ** 2))
-        product = (whole - uneven) / (many * (many - 1))
-    return _Kind(many, mean, {name: v / many**2 for name, v in noise.items()}, spread, uneven / many, product)
-
-
-def _within(features: FeatureDag, leaves: Floats) -> Floats:
-    """Deviations from the mean of each cell."""
-    return np.asarray(leaves - _cell_means(features, leaves))
+    return _Kind(many, mean, {name: v / many**2 for name, v in noise.items()}, spread)
 
 
 def _cell_means(features: FeatureDag, leaves: Floats) -> Floats:
@@ -115,21 +125,67 @@ def _cell_means(features: FeatureDag, leaves: Floats) -> Floats:
     return np.asarray(means[cell])
 
 
-def _persists(features: FeatureDag, kinds: Sequence[_Kind], share: float) -> float:
-    """The factor P/(P + (W − P)/n); 0 where single days tell nothing about it. P is taken a deviation below what is seen."""
-    told = [k for k in kinds if k.days > 1]
-    if not told:
-        return 0.0
-    kind = max(told, key=lambda k: k.days)
-    types = features.universe.size
-    noise = kind.days * kind.noise[SINGLETON] * max(types - features.cells.size, 0)
-    trips = max(float(kind.total[SINGLETON].sum()), 0.0)
-    chance = kind.uneven / math.sqrt(types) * math.sqrt(2 / (kind.days * (kind.days - 1)))
-    lasting = max(0.0, kind.product - chance)
-    varies = max(0.0, kind.uneven - noise - trips - lasting)
-    parts = [share, 1 - share] if len(kinds) > 1 else [1.0]
-    days = 1 / sum(part**2 / k.days for part, k in zip(parts, kinds, strict=True))
-    return lasting / (lasting + varies / days) if lasting else 0.0
+# What persists
+
+
+def _persistence(
+    features: FeatureDag, alike: Sequence[Answers], others: Sequence[Answers]
+) -> tuple[float, float]:
+    """How much of tables, and of types within cells, comes again: judged on the last days of the kind, predicted by the others."""
+    held = -(-len(alike) // HELD_OUT)
+    rest = alike[: len(alike) - held]
+    if not held or not (rest or others):
+        return 0.0, 0.0
+    seen, truth = _seen(features, _pool(features, rest, others)), _kind(features, alike[len(rest) :])
+    tables = _by_tables(features, seen, truth)
+    return tables, _by_types(features, seen, truth, tables)
+
+
+def _by_tables(features: FeatureDag, seen: Floats, truth: _Kind) -> float:
+    """The share with which days left out had the tables that were predicted."""
+    trips = _trips(truth)
+    misses = np.zeros(len(SHARES))
+    counted, tables = 0, [n for n, t in truth.total.items() if n != SINGLETON and len(t) > 1]
+    predicted = [trips * _blended(features, seen, share, 0.0) for share in SHARES]
+    for name in tables:
+        came, element = truth.total[name], features.partition(name).of_every_type()
+        told = np.array([bincount(element, each, len(came)) for each in predicted])
+        variance = truth.noise[name] + told.mean(axis=0) / truth.days
+        misses += np.sum((came - told) ** 2 / variance, axis=1) / len(
+            tables
+        )  # the same trips are in every table
+        counted += len(came)
+    return _least(misses, counted / len(tables)) if tables else 0.0
+
+
+def _by_types(features: FeatureDag, seen: Floats, truth: _Kind, tables: float) -> float:
+    """The same of the types within their cells."""
+    even = _trips(truth) * _blended(features, seen, tables, 0.0)
+    told = even * (seen / _cell_means(features, seen) - 1.0)
+    leaves = truth.total[SINGLETON]
+    came = leaves - _cell_means(features, leaves)
+    variance = truth.noise[SINGLETON] + even / truth.days
+    return _least(np.array([np.sum((came - share * told) ** 2 / variance) for share in SHARES]), len(came))
+
+
+def _least(misses: Floats, many: float) -> float:
+    """The least share that is within one deviation of the likeliest; `misses` are squares by share, `many` of them added up.
+
+    Where days differ by more than noise and chance, squares are measured by how large they are at best.
+    """
+    best = float(misses.min())
+    return float(SHARES[np.argmax(misses <= best + max(1.0, best / many))])
+
+
+def _trips(kind: _Kind) -> float:
+    return max(float(kind.total[SINGLETON].sum()), 1.0)
+
+
+def _blended(features: FeatureDag, seen: Floats, tables: float, types: float) -> Floats:
+    """The prior: so much of what was seen, and the rest even. Of tables the share is an exponent: what is rare stays rare."""
+    cell = _cell_means(features, seen)
+    made = (cell / cell.max()) ** tables * (1 + types * (seen / cell - 1))
+    return np.asarray(made / made.sum())
 
 
 def _whole(features: FeatureDag, answers: Answers) -> list[Measurement]:
@@ -149,7 +205,7 @@ def _whole(features: FeatureDag, answers: Answers) -> list[Measurement]:
 
 def _scale(same: _Kind, rest: _Kind) -> float:
     """How many times as many trips the same kind of day has."""
-    one, other = (max(float(k.total[SINGLETON].sum()), 1.0) for k in (same, rest))
+    one, other = (_trips(k) for k in (same, rest))
     return one / other
 
 
@@ -206,10 +262,10 @@ def _mixed_noise(same: _Kind, rest: _Kind | None, share: float, scale: float) ->
     return {n: share**2 * same.noise[n] + ((1 - share) * scale) ** 2 * rest.noise[n] for n in both}
 
 
-def _expected(features: FeatureDag, pooled: Sequence[Measurement], persists: float) -> Floats:
-    seen: Floats = np.maximum(expected_leaves(features, pooled).values.astype(float), LEAST)
-    made = persists * seen + (1 - persists) * _cell_means(features, seen)
-    return np.asarray(made / made.sum())
+def _seen(features: FeatureDag, pool: _Pool) -> Floats:
+    """Where trips were: a share above zero for every type."""
+    found = np.maximum(expected_leaves(features, pool.measurements).values.astype(float), LEAST)
+    return np.asarray(found / found.sum())
 
 
 def _beside(features: FeatureDag, kind: _Kind) -> float:

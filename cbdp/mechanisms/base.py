@@ -32,6 +32,7 @@ from cbdp.trips import Clock, Counts, count
 
 Ints = NDArray[np.int64]
 
+HELD = ("prior", "running")  # settings that a release holds in files of their own
 STATED = ("features", "epsilon", "unit")  # what a manifest says elsewhere
 
 
@@ -130,13 +131,16 @@ class Mechanism(ABC):
     def from_recipe(cls, release: Release) -> Self:
         """The mechanism that made a release."""
         known = {f.name for f in fields(cls)}
-        settings = {n: given(v) for n, v in release.recipe.settings.items() if n in known and n != "prior"}
+        settings = {n: given(v) for n, v in release.recipe.settings.items() if n in known and n not in HELD}
         if "prior" in known:
             settings["prior"] = release.prior
             if release.prior is None and release.recipe.settings.get("prior") is not None:
                 raise InputError("the release does not hold the public weights that entered its estimate")
-        cost = release.claim.cost
-        epsilon = None if cost.currency == "rho" else cost.epsilon  # the settings hold ρ and δ
+        cost, beside = release.claim.cost, Fraction(0)
+        if "running" in known and release.running is not None:
+            settings["running"] = release.running.steered
+            beside = sum((one.amount for one in release.running.steered.values()), Fraction(0))
+        epsilon = None if cost.currency == "rho" else cost.epsilon - beside  # the settings hold ρ and δ
         return cls(release.features, epsilon, release.claim.unit, **settings)
 
     # The two functions
@@ -148,6 +152,10 @@ class Mechanism(ABC):
     @abstractmethod
     def finish(self, answers: Sequence[NoisyAnswer]) -> Release:
         """The release that these answers make: pure and repeatable. Whoever has the answers can make it again."""
+
+    def finished(self, answers: Sequence[NoisyAnswer], entropy: Entropy) -> Release:  # noqa: ARG002
+        """The release of answers that were drawn here and now."""
+        return self.finish(answers)
 
     def release(
         self, trips: Any, *, columns: Mapping[str, str] | None = None, clock: Clock | None = None
@@ -170,7 +178,7 @@ class Mechanism(ABC):
             )
         universe = self.features.universe
         counts = count(trips, universe, columns=columns, unit=self.unit, clock=clock, entropy=entropy)
-        made = self.finish(self.measure(counts, entropy))
+        made = self.finished(self.measure(counts, entropy), entropy)
         return replace(made, secure=entropy.secure, simulated=self.intervals, again=self.again)
 
     def made(

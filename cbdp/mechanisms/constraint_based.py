@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS, TOLERANCE, Estimator, check_prior, post_process
 from cbdp.estimate.public import exact_answers, read_public, total_of
+from cbdp.estimate.running import Steered, drawn_again, steered
 from cbdp.features import SINGLETON, TOTAL
 from cbdp.measuring import DENSE, measure
 from cbdp.mechanisms.either_law import EitherLaw
@@ -26,6 +27,8 @@ from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
 from cbdp.privacy.sensitivity import Change
 from cbdp.progress import tell
 from cbdp.release import Release
+from cbdp.release.recipe import Recipe, plain
+from cbdp.release.running import part_name
 from cbdp.rounding import ROUNDINGS
 from cbdp.solvers import SOLVERS
 from cbdp.trips import Counts
@@ -90,6 +93,8 @@ class ConstraintBased(EitherLaw):
     expected_filled: float | None = None
     rounding: Any = setting("how whole trips are chosen", choices=ROUNDINGS)
     public: Any = field(default=None, repr=False)
+    # what the running totals of a series make of the noisy answers to some tables; only `finish` looks at it
+    running: Mapping[str, Steered] | None = field(default=None, repr=False)
 
     def check(self) -> None:
         if self.preset not in PRESETS:
@@ -198,8 +203,10 @@ class ConstraintBased(EitherLaw):
         return enough_of(self.law_kind, self.change(TOTAL)) if self._estimator.expects else None
 
     def claim(self) -> Claim:
-        spends = tuple(self.spend(name, share) for name, share in self._shares.items())
-        return Claim(self.unit, self.stated(Sequential(spends, "features")))
+        spends = [self.spend(name, share) for name, share in self._shares.items()]
+        for name, one in (self.running or {}).items():
+            spends.append(self.spend(part_name(name), one.amount))
+        return Claim(self.unit, self.stated(Sequential(tuple(spends), "features")))
 
     def answers(self) -> tuple[PlannedAnswer, ...]:
         return tuple(
@@ -255,6 +262,13 @@ class ConstraintBased(EitherLaw):
             )
         return said
 
+    @property
+    def recipe(self) -> Recipe:
+        made = super().recipe
+        stated = {name: plain(vars(one)) for name, one in (self.running or {}).items()}
+        settings = {n: v for n, v in made.settings.items() if n != "running"}
+        return replace(made, settings=settings | ({"running": stated} if stated else {}))
+
     @classmethod
     def from_recipe(cls, release: Release) -> Self:
         """As of every mechanism, with ε shared as it was spent: a later version may share it in another way."""
@@ -272,9 +286,19 @@ class ConstraintBased(EitherLaw):
             sparse=self._large, law=self.law, **self.paid(),
         )  # fmt: skip
 
+    def finished(self, answers: Sequence[NoisyAnswer], entropy: Entropy) -> Release:
+        """Where the series keeps running totals, answers drawn anew have noise as theirs: the sums of its history are of other draws."""
+        if not self.running:
+            return self.finish(answers)
+        if entropy.secure:
+            raise InputError("running totals are of a series: make its releases with `cbdp series run`")
+        alone = replace(self, running=None)
+        alone.__dict__["_shares"] = self._shares
+        return alone.finish(drawn_again(answers, self.running, entropy))
+
     def finish(self, answers: Sequence[NoisyAnswer]) -> Release:
         estimate = post_process(
-            self.features, [*answers, *exact_answers(self.public)], weights=self.weights, solver=self.solver, tolerance=self.tolerance,
+            self.features, [*steered(answers, self.running), *exact_answers(self.public)], weights=self.weights, solver=self.solver, tolerance=self.tolerance,
             estimator=self.estimator, prior=self.prior,
         )  # fmt: skip
         tell("rounding")

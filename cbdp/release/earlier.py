@@ -77,5 +77,6 @@ def _source(found: Learnt, alike: list[dict[str, str]], others: list[dict[str, s
         "share_of_the_same_kind": round(found.share, 6),
         "effective_days": round(found.effective_days, 3),
         "day_to_day_variance": round(found.varies, 3),
-        "persists": round(found.persists, 6),
+        "tables_persist": round(found.tables, 6),
+        "types_persist": round(found.persists, 6),
     }

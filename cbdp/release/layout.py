@@ -22,6 +22,7 @@ from cbdp.privacy.measurement import Measurement
 from cbdp.release import manifest
 from cbdp.release.labels import Ints, column, kind_of, picked
 from cbdp.release.release import Release
+from cbdp.release.running import AFTER, RunningPart
 from cbdp.release.stated import exact
 from cbdp.release.universe_files import Names, Sheet, chunks, universe_sheets
 
@@ -97,7 +98,22 @@ def layout(release: Release) -> Layout:
         columns = {"weight": _Numbers(prior)}
         sheets.append(Sheet(PRIOR, partial(_feature_tables, release.features, SINGLETON, None, columns)))
         sections["prior"] = {"file": PRIOR}
+    if release.running is not None:
+        sections["running"] = _add_running(release, release.running, sheets)
     return _add_features(release, sections, sheets)
+
+
+def _add_running(release: Release, running: RunningPart, sheets: list[Sheet]) -> dict[str, Any]:
+    """The tables of running totals, each in a file of its own, with the total that is published."""
+    name, files = Names("running"), {}
+    for feature, table in running.tables.items():
+        columns = {n: _Numbers(values) for n, values in table.columns().items()}
+        columns[AFTER] = _Numbers(table.before + release.counts(feature))
+        files[feature] = name(feature)
+        sheets.append(
+            Sheet(files[feature], partial(_feature_tables, release.features, feature, None, columns))
+        )
+    return running.json(files)
 
 
 def _add_features(release: Release, sections: dict[str, Any], sheets: list[Sheet]) -> Layout:

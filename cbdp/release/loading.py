@@ -25,6 +25,7 @@ from cbdp.release.layout import TRIPS, manifest_of
 from cbdp.release.manifest import FORMAT, SKIPPED, VERSION
 from cbdp.release.recipe import Recipe, TableNoise, refuse_code
 from cbdp.release.release import Release, Stored
+from cbdp.release.running import read_running
 from cbdp.release.saving import MANIFEST, fingerprint
 from cbdp.release.schema import check, upgraded
 from cbdp.release.series import in_series
@@ -147,6 +148,7 @@ def read_release(place: Path, manifest: Mapping[str, Any]) -> Release:
         about=about_from(manifest["about"]),
         series=in_series(manifest.get("series")),
         prior=_read_prior(place, manifest, universe.size),
+        running=read_running(place, manifest.get("running")),
         stored=Stored(manifest["software"], manifest["ledger"], manifest["files"]),
     )
 

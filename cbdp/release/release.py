@@ -21,6 +21,7 @@ from cbdp.privacy.claim import Claim
 from cbdp.privacy.measurement import Measurement
 from cbdp.release.about import About
 from cbdp.release.recipe import Recipe
+from cbdp.release.running import RunningPart
 from cbdp.release.series import InSeries
 from cbdp.release.stated import simulated
 
@@ -76,6 +77,9 @@ class Release:
     about: About | None = field(default=None, repr=False)  # what the publisher says of it
     series: InSeries | None = field(default=None, repr=False)  # its place in a series of releases
     prior: Floats | None = field(default=None, repr=False)  # public weights that entered the estimate
+    running: RunningPart | None = field(
+        default=None, repr=False
+    )  # of running totals, where its series keeps any
     stored: Stored | None = field(default=None, repr=False)  # None: not loaded from a folder
     # makes further intervals by simulation; handed in by the mechanism, for nothing here may run one
     simulated: Callable[..., Mapping[str, Interval]] | None = field(default=None, repr=False)

@@ -10,6 +10,7 @@ from typing import Any
 from cbdp.errors import InputError
 
 FINAL, PRELIMINARY = "final", "preliminary"
+RUNNING = "running totals"  # what a ledger calls the stage of charges that pay no single release
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class InSeries:
     last: dt.date
     stage: str = FINAL
     changes: tuple[str, ...] = ()  # since the version before, in words; what has kept its name is the same
+    renamed: tuple[tuple[str, str], ...] = ()  # stops with another name since the version before: old, new
+    days: str = ""  # how rows were given a service day; "" in releases of earlier versions of the program
 
     def __post_init__(self) -> None:
         if self.last < self.first:
@@ -38,7 +41,10 @@ class InSeries:
             "first": self.first.isoformat(),
             "last": self.last.isoformat(),
             "stage": self.stage,
-        } | ({"changes": list(self.changes)} if self.changes else {})
+        } | {name: value for name, value in self._further().items() if value}
+
+    def _further(self) -> dict[str, Any]:
+        return {"changes": list(self.changes), "renamed": dict(self.renamed), "days": self.days}
 
 
 def in_series(given: Mapping[str, Any] | None) -> InSeries | None:
@@ -49,4 +55,5 @@ def in_series(given: Mapping[str, Any] | None) -> InSeries | None:
         days = {name: dt.date.fromisoformat(given[name]) for name in ("first", "last")}
     except ValueError:
         raise InputError(f"series: {given['first']!r} to {given['last']!r} are not days") from None
-    return InSeries(**{**given, **days, "changes": tuple(given.get("changes", ()))})
+    renamed = tuple(given.get("renamed", {}).items())
+    return InSeries(**{**given, **days, "changes": tuple(given.get("changes", ())), "renamed": renamed})

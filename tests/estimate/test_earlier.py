@@ -64,12 +64,30 @@ def test_what_does_not_persist_is_not_believed() -> None:
 
 
 def test_one_day_does_not_tell_what_persists() -> None:
-    """Types of a cell weigh alike until two days can be compared."""
-    found = learnt(DAG, _days(WEEKDAY, 1, 100))
-    assert found.persists == 0
-    for cell in range(0, DAG.cells.size, 7):
-        inside = found.weights[DAG.cell_of_leaf == cell]
-        assert inside == pytest.approx(inside[0])
+    """All types weigh alike until two days of a kind, or one and another kind, can be compared: the next day is as good as by itself."""
+    weekday, weekend = _days(WEEKDAY, 1, 100), _days(WEEKEND, 3, 500)
+    for found in (learnt(DAG, weekday), learnt(DAG, [], weekend)):
+        assert found.tables == found.persists == 0
+        assert found.weights == pytest.approx(1 / UNIVERSE.size)
+    assert learnt(DAG, weekday, weekend).tables > 0
+
+
+def test_tables_may_persist_where_types_do_not() -> None:
+    """Trips that are elsewhere in their cell every day: the cells are taken over, and within a cell types weigh alike."""
+    days = [_day(_moved(WEEKDAY, n), 400 + n)[1] for n in range(9)]
+    found = learnt(DAG, days)
+    assert found.tables > 0.8
+    assert found.persists < 0.1
+    cells = np.bincount(DAG.cell_of_leaf, WEEKDAY)
+    assert np.corrcoef(np.bincount(DAG.cell_of_leaf, found.weights), cells)[0, 1] > 0.95
+
+
+def _moved(rate: np.ndarray, seed: int) -> np.ndarray:
+    """The same trips in every cell, of other types."""
+    order = np.lexsort([np.random.default_rng(seed).random(len(rate)), DAG.cell_of_leaf])
+    moved = np.empty_like(rate)
+    moved[order] = rate[np.argsort(DAG.cell_of_leaf, kind="stable")]
+    return moved
 
 
 def test_a_day_that_learns_is_nearer_to_the_truth() -> None:

@@ -12,7 +12,6 @@ from scipy import stats
 
 from cbdp.errors import InputError
 from cbdp.measuring.samplers import sampler_of
-from cbdp.measuring.samplers.geometric import GeometricSampler
 from cbdp.measuring.samplers.rounded import RoundedSampler
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.laws import law_of
@@ -215,57 +214,3 @@ def test_each_law_has_its_sampler():
 
 
 # Input
-
-
-@pytest.mark.parametrize("scale", [0, -1, Fraction(-1, 3), 10**16, 0.5, math.nan, math.inf, "1", True, None])
-def test_bad_scale_is_named(scale):
-    """A scale that is not a positive int or Fraction within reach is refused by name."""
-    with pytest.raises(InputError, match="scale"):
-        GeometricSampler(scale)
-
-
-def test_numpy_integers_serve_as_sizes_and_bounds():
-    """Sizes and bounds that come out of arrays are computed with as Python's integers, without overflow."""
-    n, lo, hi = np.array([1000, -5, 7])
-    values = sampler(Fraction(10**9, 7)).sample_band(n, lo, hi)
-    assert values.size == 1000
-    assert values.min() > -5
-    assert values.max() <= 7
-    assert sampler(1).sample_skips(n, hi).size < 100
-
-
-@pytest.mark.parametrize("n", [-1, 2**63, 1.0, "3", True])
-def test_bad_size_is_named(n):
-    """A number of samples or positions that is none is refused by value."""
-    for call in (
-        sampler(1).sample,
-        lambda n: sampler(1).sample_skips(n, 3),
-        lambda n: sampler(1).sample_band(n, 0, 3),
-    ):
-        with pytest.raises(InputError, match=r"number of values .*not"):
-            call(n)
-
-
-def test_bad_options_are_named():
-    """Bad word sizes and bands are refused, with what to do."""
-    with pytest.raises(InputError, match="word_bits"):
-        sampler(1, word_bits=12)
-    with pytest.raises(InputError, match="3 < z ≤ 3"):
-        sampler(1).sample_band(1, 3, 3)
-    with pytest.raises(InputError, match="bound"):
-        sampler(1).sample_excess(1, 2**62)
-    with pytest.raises(InputError, match="bound"):
-        sampler(1).sample_band(1, 0, 1.5)
-
-
-def test_no_samples_is_an_empty_array():
-    """Zero samples are an empty int64 array from every method."""
-    for empty in (
-        sampler(1).sample(0),
-        sampler(10**9).sample(0),
-        RoundedSampler(1).sample(0),
-        RoundedSampler(1).sample_excess(0, 3),
-        sampler(1).sample_excess(0, -3),
-        sampler(1).sample_band(0, -3, 3),
-    ):
-        assert (empty.size, empty.dtype) == (0, np.int64)

@@ -117,7 +117,7 @@ def test_a_ledger_of_the_first_format_goes_on(tmp_path: Path) -> None:
         assert book.entries()[3].fields["dataset"] == "trips"
         book.verify()
     with closing(sqlite3.connect(book.path)) as raw:
-        assert raw.execute("PRAGMA user_version").fetchone() == (3,)
+        assert raw.execute("PRAGMA user_version").fetchone() == (4,)
 
 
 CHARGE = {"event": "reserved", "charge": "c", "request": "r", "nano": 1, "atto": 0, "what": ""}

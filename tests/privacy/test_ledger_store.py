@@ -32,7 +32,7 @@ def _another_program(file: Path) -> None:
 def _newer(file: Path) -> None:
     Ledger.open(file, dataset="trips", cap=1, create=True).close()
     with closing(sqlite3.connect(file)) as raw:
-        raw.execute("PRAGMA user_version=4")
+        raw.execute("PRAGMA user_version=5")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def _newer(file: Path) -> None:
     [
         (_no_sqlite, "not an SQLite file"),
         (_another_program, "of another program"),
-        (_newer, "has format 4, this version of cbdp reads format 3"),
+        (_newer, "has format 5, this version of cbdp reads format 4"),
         (Path.mkdir, "is a folder"),
     ],
 )

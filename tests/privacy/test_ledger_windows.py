@@ -44,9 +44,11 @@ def naive_cost(charge: Charge, start: dt.date, days: int, *, strict: bool = Fals
         return names[covers.per]
 
     inside, outside = {period(day) for day in window & span}, {period(day) for day in span - window}
-    periods = len(inside) + (len(inside & outside) if strict else 0)
-    squared = charge.amount.currency == "rho" and not covers.apart
-    return charge.amount.nano * (periods**2 if squared else periods)
+    steps = [2 if strict and period in outside else 1 for period in inside]
+    if charge.amount.currency == "epsilon":
+        return charge.amount.nano * sum(steps)
+    # steps of one period are in the same counts, those of several periods only where tables do not tell them apart
+    return charge.amount.nano * (sum(n**2 for n in steps) if covers.apart else sum(steps) ** 2)
 
 
 units = st.one_of(

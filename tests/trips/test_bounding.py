@@ -210,22 +210,18 @@ def test_the_choice_is_even(size: int) -> None:
     )
 
 
-@pytest.mark.slow
-def test_half_of_one_persons_trips_are_kept_wherever_they_stand() -> None:
-    """Of 700 trips 350 are kept, and those with the first types as often as those with the last."""
-    universe = cbdp.Universe(stop=range(700))
-    half = 0
-    for seed in range(100):
-        counts = cbdp.count(
-            {"stop": range(700), "card": ["x"] * 700},
-            universe,
-            unit=cbdp.Person("card", 350),
-            entropy=InsecureSeededEntropy(seed),
-        )
-        assert counts.value.sum() == len(counts.index) == 350
-        half += int((counts.index < 350).sum())
-    spread = np.sqrt(100 * 350 * 0.25 * 350 / 699)  # hypergeometric
-    assert abs(half - 100 * 175) < 5.5 * spread
+def test_half_of_a_persons_trips_are_kept_wherever_they_stand() -> None:
+    """Of 700 trips of each of 100 persons 350 are kept, and those with the first types as often as those with the last."""
+    trips, persons = 700, 100
+    universe = cbdp.Universe(card=range(persons), stop=range(trips))
+    card, stop = np.divmod(np.arange(persons * trips), trips)
+    unit = cbdp.Person("card", trips // 2)
+    counts = cbdp.count({"stop": stop, "card": card}, universe, unit=unit, entropy=InsecureSeededEntropy(0))
+    assert counts.value.max() == 1
+    assert np.bincount(counts.index // trips).tolist() == [trips // 2] * persons
+    half = int((counts.index % trips < trips // 2).sum())
+    spread = np.sqrt(persons * 350 * 0.25 * 350 / 699)  # hypergeometric
+    assert abs(half - persons * 175) < 5.5 * spread
 
 
 def test_batches_and_turns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,9 +66,13 @@ class Event:
     conditions: tuple[Condition, ...]
     formulas: Mapping[str, Formula]
 
-    def holds(self, columns: Columns) -> Bools:
-        parts = [c.holds(self.formulas[c.column](columns)) for c in self.conditions]
-        return np.asarray(np.logical_and.reduce(parts))
+    def holds(self, columns: Columns, known: dict[str, Floats] | None = None) -> Bools:
+        """In which trials it happened; `known` keeps what was worked out, for other events of the same search."""
+        known = {} if known is None else known
+        for c in self.conditions:
+            if c.column not in known:
+                known[c.column] = self.formulas[c.column](columns)
+        return np.asarray(np.logical_and.reduce([c.holds(known[c.column]) for c in self.conditions]))
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.conditions))
@@ -82,9 +86,9 @@ def search(columns: Columns, first: Bools, rate: Rate, most: int) -> list[Event]
     made = min(int(len(first) * MADE), SEARCHED)
     events = _candidates({n: v[:made] for n, v in columns.items()}, first[:made], rate)
     rest, coin = {n: v[made:] for n, v in columns.items()}, first[made:]
-    worth = {}
+    worth, known = {}, dict[str, Floats]()
     for event in events:
-        held = event.holds(rest)
+        held = event.holds(rest, known)
         one, two = np.array([(held & coin).sum()]), np.array([(held & ~coin).sum()])
         worth[event.conditions] = float(max(_both_ways(rate, one, two, coin)[:, 0]))
     return sorted(events, key=lambda e: (-worth[e.conditions], len(e.conditions)))[:most]

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Annotated, ClassVar
 
 from cbdp.app.config.kinds import Day, Either, Exact, Fields, Many, Named, Option, Text, Whole
+from cbdp.privacy.running import STRATEGIES
 
 STAGES = ("preliminary", "final")
 
@@ -23,6 +24,30 @@ class DayRange:
 
     first: Annotated[str, Option(Day(), "the first day")]
     last: Annotated[str, Option(Day(), "the last day")]
+
+
+@dataclass(frozen=True)
+class RunningSection:
+    """Running totals of some tables, to which the published days add up."""
+
+    tables: Annotated[tuple[str, ...], Option(Many(Text()), "the features whose running totals are measured")]
+    share: Annotated[
+        Fraction,
+        Option(
+            Exact(),
+            "what a whole span costs for one day of one person, in units of what each release spends on the same table",
+        ),
+    ] = Fraction(1)
+    periods: Annotated[
+        int, Option(Whole(), "how many releases a span has; then a new one begins, and is charged")
+    ] = 365
+    strategy: Annotated[
+        str | None,
+        Option(
+            Text(choices=tuple(STRATEGIES)),
+            "which sums of days are measured; by default the square root with Gaussian noise, else the binary tree",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +70,13 @@ class SeriesSection:
     version: Annotated[
         int, Option(Whole(), "raise it by 1 when the universe or the features change, say by a new stop")
     ] = 1
+    renamed: Annotated[
+        Mapping[str, str] | None,
+        Option(
+            Named(Text("a file")),
+            "version → CSV file with the columns old and new: stops that have another name from that version on",
+        ),
+    ] = None
     gaps: Annotated[
         tuple[str | DayRange, ...],
         Option(
@@ -79,3 +111,10 @@ class SeriesSection:
             "how many earlier releases of the series the next one learns from: free, for they are published; by default none",
         ),
     ] = 0
+    running: Annotated[
+        RunningSection | None,
+        Option(
+            Fields(RunningSection),
+            "running totals of some tables: weeks, months and years that are far more precise than days added up",
+        ),
+    ] = None

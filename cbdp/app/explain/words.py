@@ -21,6 +21,7 @@ from cbdp.app.explain.numbers import (
     trips_text,
     unmeasured,
 )
+from cbdp.app.explain.running import running_lines
 from cbdp.app.plan import Plan
 from cbdp.app.plan.account import missing
 from cbdp.app.printing import aligned
@@ -65,6 +66,11 @@ def words(
     if laws is not None:
         yield from _section(
             "What either law of noise would do", [*law_table(laws), "", *_wrapped(law_remarks(laws))]
+        )
+    running = running_lines(plan)
+    if running:
+        yield from _section(
+            "What running totals would cost, and do", [p for n in running for p in _wrapped([n]) or [""]]
         )
     found = told.gaps(plan)
     if found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from cbdp.trips.written import EPOCHS, written
 
@@ -69,8 +69,13 @@ def cover(texts: Mapping[str, int], *, day: bool, most: int = 3) -> tuple[str, .
 @lru_cache(maxsize=2**16)
 def fits(form: str, text: str) -> bool:
     """Whether a text is written in a format."""
-    pattern = _EPOCH[form] if form in _EPOCH else re.compile(written(form).pattern)
-    return pattern.fullmatch(text) is not None
+    return _pattern(form).fullmatch(text) is not None
+
+
+@cache
+def _pattern(form: str) -> re.Pattern[str]:
+    """Kept: there are more formats than patterns that `re` remembers, and to compile one takes longer than to use it."""
+    return _EPOCH[form] if form in _EPOCH else re.compile(written(form).pattern)
 
 
 def shape(text: str) -> str:

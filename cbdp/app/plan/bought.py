@@ -36,6 +36,16 @@ def bought_of(config: Config) -> Bought | None:
         return Bought(given.quantile, given.epsilon)
 
 
+def refuse_in_series(config: Config) -> None:
+    """A series has one max_trips for all its releases, and most of their rows are still to come."""
+    if config.series is not None and bought_of(config) is not None:
+        raise config.source.error(
+            ("privacy", "unit", "max_trips"),
+            "a series states its max_trips before its rows are there: buy it with the trips of a past period, by `cbdp choose` with a "
+            "configuration without [series] that names the same ledger, and write the number here",
+        )
+
+
 def request_of_choice(
     config: Config, universe: Universe, columns: Mapping[str, str], clock: Clock, unit: Person
 ) -> str:

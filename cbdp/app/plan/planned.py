@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from cbdp.app.config import Config
 from cbdp.app.plan.about import about_of
@@ -23,12 +24,19 @@ from cbdp.estimate.public import total_of
 from cbdp.features import FeatureDag, Universe
 from cbdp.features.places import Stops
 from cbdp.mechanisms import Mechanism
-from cbdp.privacy.ledger import Covers, Part
+from cbdp.privacy.ledger import Covers, Ledger, Part
 from cbdp.privacy.unit import Unit
-from cbdp.release import About
+from cbdp.release import About, Release
 from cbdp.release.series import InSeries
-from cbdp.trips import Clock, Schema, planning
+from cbdp.trips import Clock, Counts, Schema, planning
 from cbdp.trips.days import Days
+
+
+class BesideRelease(Protocol):
+    """Running totals of a series, of which a release is part: charged beside it, and measured with it."""
+
+    def charge(self, ledger: Ledger) -> None: ...
+    def release(self, counts: Counts) -> Release: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +58,8 @@ class Plan:
     covers: Covers | None = None  # the days and the unit that the charge is for
     slot: Slot | None = None  # which release of a series it is
     changes: tuple[str, ...] = ()  # of universe and features, since the version before
+    renamed: tuple[tuple[str, str], ...] = ()  # stops, since then: old name, new name
+    running: BesideRelease | None = None  # running totals that go with the release
 
     @property
     def days(self) -> Days | None:
@@ -64,7 +74,20 @@ class Plan:
     def series(self) -> InSeries | None:
         if self.slot is None:
             return None
-        return replace(self.slot.place(series_of(self.config)), changes=self.changes)
+        return replace(
+            self.slot.place(series_of(self.config)),
+            changes=self.changes,
+            renamed=self.renamed,
+            days=self.service_days,
+        )
+
+    @property
+    def service_days(self) -> str:
+        """How rows are given a service day, in words: all releases of a series do it alike."""
+        column = planning.dated_column(self.columns, self.universe)
+        zone = self.clock.timezone or "as they are written"
+        form = "" if self.clock.format is None else f" ({self.clock.format})"
+        return f"of column {column!r}{form}, times {zone}, days from {self.clock.day_starts} on"
 
     @property
     def dataset(self) -> str:
@@ -128,7 +151,7 @@ def plan(config: Config, slot: Slot | None = None, *, must_fit: bool = True) -> 
         check_fits(config, mechanism.unit, universe)
         columns = _dated(config, columns, universe, trips, mechanism.unit, slot)
         request = request_of_slot(config, slot)
-    covers = covers_of(mechanism.unit, universe, slot)
+    covers = covers_of(mechanism.unit, universe, slot, mechanism)
     account = account_of(config, mechanism, request, covers, must_fit=must_fit)
     return Plan(
         config,

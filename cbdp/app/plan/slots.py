@@ -13,9 +13,11 @@ from cbdp.app.config import Config, DaySpan
 from cbdp.app.plan.periods import Slot, check_series, series_of
 from cbdp.features import FeatureDag, Universe
 from cbdp.features.calendar import dates_of, day_dimension
+from cbdp.features.telling import telling
+from cbdp.mechanisms import Mechanism
 from cbdp.privacy.accounting import rho_for
 from cbdp.privacy.ledger import Covers, Part
-from cbdp.privacy.unit import Unit
+from cbdp.privacy.unit import RELEASE, Person, Unit
 from cbdp.release.series import PRELIMINARY
 from cbdp.release.universe_files import universe_hash
 
@@ -118,10 +120,25 @@ def shape_of(features: FeatureDag) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def covers_of(unit: Unit, universe: Universe, slot: Slot | None) -> Covers:
-    """The days that a release looks at: of its period, or those that the universe lists."""
+def covers_of(
+    unit: Unit, universe: Universe, slot: Slot | None, mechanism: Mechanism | None = None
+) -> Covers:
+    """The days that a release looks at: of its period, or those that the universe lists; and whether all that is measured tells them apart."""
     if slot is not None:
         return Covers.of(unit, slot.first, slot.last)
     named = day_dimension(universe.dimensions)
     dates = None if named is None else dates_of(universe.dimensions[named])
-    return Covers.of(unit, min(dates), max(dates)) if dates else Covers.of(unit)
+    if not dates:
+        return Covers.of(unit)
+    apart = mechanism is not None and tells_periods_apart(mechanism)
+    return Covers.of(unit, min(dates), max(dates), apart=apart)
+
+
+def tells_periods_apart(mechanism: Mechanism) -> bool:
+    """Whether no count that is measured holds trips of two periods of the unit; where that is a trip, of two days."""
+    unit = mechanism.unit
+    per = unit.per if isinstance(unit, Person) else "day"
+    if per == RELEASE:
+        return False
+    asked = [answer.feature for answer in mechanism.answers()]
+    return bool(asked) and all(telling(mechanism.measured_features, name, per).periods for name in asked)

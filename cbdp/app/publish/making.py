@@ -50,9 +50,8 @@ def stages_after_charge(run: Run) -> int:
 def measured(run: Run, counts: Counts) -> Release:
     plan = run.plan
     with run.stage("measuring, solving and rounding"), watched(in_quarters(run.say)):
-        release = replace(
-            plan.mechanism.release(counts), places=plan.stops, about=plan.about, series=plan.series
-        )
+        release = (plan.running or plan.mechanism).release(counts)
+        release = replace(release, places=plan.stops, about=plan.about, series=plan.series)
     with run.stage("simulating intervals from the release"), watched(in_quarters(run.say)):
         try:
             return release.with_intervals(plan.confidence)

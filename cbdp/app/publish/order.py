@@ -112,6 +112,8 @@ def _made(run: Run, *, create_ledger: bool) -> PublishedRelease:
 
 
 def _charged(ledger: Ledger, plan: Plan) -> Charge:
+    if plan.running is not None:
+        plan.running.charge(ledger)
     terms = terms_of(plan.mechanism.claim().cost)
     return ledger.reserve(plan.request, **terms, what=plan.mechanism.name, covers=plan.covers, part=plan.part)
 

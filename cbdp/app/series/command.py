@@ -90,10 +90,11 @@ def _run(options: argparse.Namespace) -> int:
         from cbdp.app.config import read
         from cbdp.app.series.judging import judge_series
         from cbdp.app.series.running import run_series
-        from cbdp.app.series.today import until_of
+        from cbdp.app.series.today import check_over, until_of
 
         config = read(options.config)
         until = until_of(config, options.until)
+        check_over(config, until)
     ran = run_series(
         config,
         until,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cbdp.app.plan.periods import series_of
 from cbdp.app.series.page import latest
+from cbdp.app.series.renaming import as_named_now
 from cbdp.app.series.status import Status, status_of
 from cbdp.errors import InputError
 from cbdp.mechanisms import load
@@ -68,7 +69,7 @@ def releases_in(status: Status, written: str) -> list[Release]:
             raise InputError(
                 f"the release {slot.period} is only partly in {written}: choose a span of whole releases"
             )
-    return [load(path) for _, path in touching]
+    return [as_named_now(status.config, load(path)) for _, path in touching]
 
 
 def run_compare(options: argparse.Namespace) -> int:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cbdp.app.plan.periods import series_of
 from cbdp.app.plan.slots import shape_of
+from cbdp.app.series.renaming import check_names, names_since
 from cbdp.errors import CbdpError
 from cbdp.privacy.ledger import Charge, Ledger
-from cbdp.release.loading import load
+from cbdp.release.loading import load, read_manifest
+from cbdp.release.series import RUNNING
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
@@ -21,9 +23,11 @@ SHOWN = 3  # values of a dimension that an error names
 
 
 def charges_of(ledger: Ledger, name: str, dataset: str) -> list[Charge]:
-    """The charges of one series."""
+    """The charges of one series for its releases; those for running totals pay no single one."""
     return [
-        c for c in ledger.charges() if c.part is not None and c.part.series == name and c.dataset == dataset
+        c
+        for c in ledger.charges()
+        if c.part is not None and c.part.series == name and c.part.stage != RUNNING and c.dataset == dataset
     ]
 
 
@@ -36,6 +40,7 @@ def check_continuity(plan: Plan) -> None:
         earlier = charges_of(ledger, series.name, plan.dataset)
         _check_periods(plan, earlier)
         _check_version(plan, earlier)
+        _check_days(plan, ledger, earlier)
         same = [c for c in earlier if c.part and c.part.version == series.version]
         if any(c.part.shape != shape_of(plan.features) for c in same if c.part):
             raise plan.config.source.error(("series", "version"), _changed(plan, ledger, same))
@@ -49,7 +54,10 @@ def with_changes(plan: Plan) -> Plan:
     with Ledger.view(plan.account.path) as ledger:
         earlier = charges_of(ledger, series_of(plan.config).name, plan.dataset)
         before = [c for c in reversed(earlier) if c.part and c.part.version == version - 1]
-        return replace(plan, changes=tuple(_differences(plan, ledger, before)))
+        names = names_since(plan.config, version)
+        found = tuple(_differences(plan, ledger, before, names))
+        pairs = tuple((str(old), str(new)) for old, new in names.items())
+        return replace(plan, changes=found, renamed=pairs)
 
 
 def _check_periods(plan: Plan, earlier: Sequence[Charge]) -> None:
@@ -66,6 +74,25 @@ def _check_periods(plan: Plan, earlier: Sequence[Charge]) -> None:
                 f"the period {slot.period} ({slot.first} to {slot.last}) overlaps {part.period} ({covers.first} to {covers.last}), "
                 "which was charged before: keep calendar and start as they were, or give this series another name",
             )
+
+
+def _check_days(plan: Plan, ledger: Ledger, earlier: Sequence[Charge]) -> None:
+    """Rows are given their days as in the last release that can be read: else a trip could be counted on two days, and paid for on one."""
+    for charge in reversed(earlier):
+        done = ledger.finished(charge.request)
+        try:
+            stated = None if done is None else read_manifest(Path(done.path)).get("series")
+        except CbdpError:
+            continue
+        before = (stated or {}).get("days")
+        if before and before != plan.service_days:
+            raise plan.config.source.error(
+                ("data",),
+                f"a trip's day was read {before}, and would now be read {plan.service_days}: a trip could be counted on two days. Undo that, or "
+                "begin a series of another name at least three days after the last release of this one",
+            )
+        if before:
+            return
 
 
 def _check_version(plan: Plan, earlier: Sequence[Charge]) -> None:
@@ -88,32 +115,44 @@ def _changed(plan: Plan, ledger: Ledger, same: Sequence[Charge]) -> str:
     )
 
 
-def _differences(plan: Plan, ledger: Ledger, same: Sequence[Charge]) -> list[str]:
+def _differences(
+    plan: Plan, ledger: Ledger, same: Sequence[Charge], names: Mapping[Hashable, Hashable] | None = None
+) -> list[str]:
     """What has changed, as a release of that version tells; nothing if none can be read."""
     for charge in same:
         done = ledger.finished(charge.request)
         if done is not None:
             try:
-                return list(differences(load(Path(done.path)).features, plan.features))
+                before = load(Path(done.path)).features
             except (CbdpError, OSError):
                 continue
+            if names:
+                with plan.config.source.at("series", "renamed"):
+                    check_names(before, plan.features, dict(names))
+            return list(differences(before, plan.features, names))
     return []
 
 
-def differences(before: FeatureDag, after: FeatureDag) -> Iterator[str]:
-    """How universe and features differ, in words."""
+def differences(
+    before: FeatureDag, after: FeatureDag, names: Mapping[Hashable, Hashable] | None = None
+) -> Iterator[str]:
+    """How universe and features differ, in words; a value with another name is the same value."""
     old, new = before.universe.dimensions, after.universe.dimensions
+    now = names or {}
+    if now:
+        yield f"{_named([*now])} with another name"
     for name in [*old, *(n for n in new if n not in old)]:
         if name not in new or name not in old:
             yield f"the dimension {name!r} is {'gone' if name in old else 'new'}"
             continue
-        added = [v for v in new[name].values if v not in set(old[name].values)]
-        gone = [v for v in old[name].values if v not in set(new[name].values)]
+        was = [now.get(v, v) for v in old[name].values]
+        added = [v for v in new[name].values if v not in set(was)]
+        gone = [v for v in was if v not in set(new[name].values)]
         if added:
             yield f"{name} has {_named(added)} more"
         if gone:
             yield f"{name} has {_named(gone)} less"
-        if not added and not gone and new[name].values != old[name].values:
+        if not added and not gone and list(new[name].values) != was:
             yield f"the values of {name} are in another order"
     tables, others = ({n: set(f.by) for n, f in dag.features.items()} for dag in (before, after))
     for name in [*tables, *(n for n in others if n not in tables)]:

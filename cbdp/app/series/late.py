@@ -10,18 +10,21 @@ import json
 import os
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cbdp.app.plan.periods import Slot
 from cbdp.app.plan.slots import applied
+from cbdp.app.plan.source import source_hash
 from cbdp.app.plan.trips import schema_of
 from cbdp.app.printing import aligned
 from cbdp.app.series.status import status_of
 from cbdp.app.series.today import last_ended_day
 from cbdp.features import Universe, calendar
 from cbdp.trips import count, planning
+from cbdp.trips.files import are_files
+from cbdp.trips.preparing import Prepared
 
 if TYPE_CHECKING:
     from cbdp.app.config import Config
@@ -52,6 +55,26 @@ def rows_of(reading: TripReading, slots: Sequence[Slot]) -> dict[Slot, int]:
     days = Universe(day=calendar.days(first, last))
     rows = count(reading.trips, days, columns={"day": column}, clock=reading.clock).dense()
     return {slot: int(rows[(slot.first - first).days : (slot.last - first).days + 1].sum()) for slot in slots}
+
+
+@dataclass
+class RowsNow:
+    """The rows of the periods that a run is to release. Files are read once for all of them, and again when they have changed."""
+
+    slots: Sequence[Slot]
+    _state: str = ""
+    _found: Mapping[Slot, int] = field(default_factory=dict, repr=False)
+
+    def of(self, reading: TripReading, slot: Slot) -> dict[Slot, int]:
+        trips = reading.trips
+        given = trips.trips if isinstance(trips, Prepared) else trips
+        if not are_files(given):
+            return rows_of(reading, [slot])
+        state = source_hash(trips)
+        if state != self._state:
+            wanted = self.slots if slot in self.slots else [slot]
+            self._state, self._found = state, rows_of(reading, wanted)
+        return {slot: self._found[slot]}
 
 
 def noted(config: Config) -> dict[str, int]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from cbdp.app.config import Config
 
 OFTEN = 50  # releases after which progress is told
+UNNAMED = "series"  # what a series is called unless told
+OFTEN_IN_WORDS = {"daily": "day by day", "weekly": "week by week", "monthly": "month by month"}
 
 
 def page_of(config: Config, status: Status, say: Say = silent) -> str:
@@ -33,9 +35,16 @@ def page_of(config: Config, status: Status, say: Say = silent) -> str:
             say(f"read {number:,} releases")
     if not facts:
         raise InputError("the series has no release yet: run `cbdp series run` first")
-    about = config.about
-    title = (about.title if about is not None else None) or f"Series {series_of(config).name!r}"
-    return build(facts, status.person, title=title, simulation=not secure)
+    return build(facts, status.person, title=title_of(config), simulation=not secure)
+
+
+def title_of(config: Config) -> str:
+    """As the publisher says, or what is counted and how often; two series of one ledger have names of their own."""
+    about, series = config.about, series_of(config)
+    if about is not None and about.title:
+        return about.title
+    own = "" if series.name == UNNAMED else f" ({series.name})"
+    return f"{config.data.id}, {OFTEN_IN_WORDS[series.calendar]}{own}"
 
 
 def latest(status: Status) -> Iterator[tuple[Slot, Path]]:

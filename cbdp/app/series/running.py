@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cbdp.app.inspecting.reading import reading_of_plan
 from cbdp.app.plan import Plan, plan
+from cbdp.app.plan.bought import refuse_in_series
 from cbdp.app.plan.periods import Slot, check_series, due_slots
 from cbdp.app.plan.planned import plan_of
 from cbdp.app.publish import PublishedRelease, publish
 from cbdp.app.publish.run import Judge, Say, approve, silent
 from cbdp.app.series.continuity import check_continuity, with_changes
 from cbdp.app.series.earlier import with_earlier
-from cbdp.app.series.late import note, rows_of
+from cbdp.app.series.late import RowsNow, note
 from cbdp.app.series.pending import pending
+from cbdp.app.series.totals import Totals
 from cbdp.app.stopping import Interrupts
 from cbdp.errors import CbdpError
 from cbdp.privacy.ledger.locks import held
@@ -65,10 +67,11 @@ def run_series(
     `say` is told of each release, and `detail` of its stages. `judge` sees the counts of each release before anything is charged, as in `publish`.
     """
     check_series(config)
+    refuse_in_series(config)
     slots = due_slots(config, until)
     waiting = pending(config, slots)
     made: list[Path] = []
-    planner = _Planner(config)
+    planner = _Planner(config, waiting)
     for n, slot in enumerate(waiting):
         with _counting(made), watching() as interrupts:
             say(f"{slot.label}: release {n + 1} of {len(waiting)} that are due")
@@ -98,10 +101,13 @@ class _Planner:
     """Plans of a series: what all its releases share is planned and rehearsed once for each stage."""
 
     config: Config
+    waiting: Sequence[Slot]
 
     def __post_init__(self) -> None:
         self._first: dict[str, Plan] = {}
         self.rehearsed: set[str] = set()
+        self.totals = Totals(self.config)
+        self.rows = RowsNow(() if _apart(self.config) else self.waiting)
 
     def plan(self, slot: Slot) -> Plan:
         known = self._first.get(slot.stage)
@@ -111,6 +117,11 @@ class _Planner:
         return self._first[slot.stage]
 
 
+def _apart(config: Config) -> bool:
+    """Whether the rows of each period lie in files of their own."""
+    return any("{period}" in place for place in config.data.trips)
+
+
 def _release(
     planner: _Planner, slot: Slot, say: Say, *, create: bool, interrupts: Interrupts, judge: Judge
 ) -> PublishedRelease:
@@ -118,8 +129,8 @@ def _release(
     with _alone(planner.config):
         planned = planner.plan(slot)
         check_continuity(planned)
-        planned = with_earlier(with_changes(planned))
-        rows = rows_of(reading_of_plan(planned), [slot])
+        planned = planner.totals.beside(with_earlier(with_changes(planned)))
+        rows = planner.rows.of(reading_of_plan(planned), slot)
         done = publish(
             planned,
             say,
@@ -131,12 +142,13 @@ def _release(
         if done.fresh:
             planner.rehearsed.add(slot.stage)
             note(planner.config, rows)
+            planner.totals.published(planned, done.path)
     return done
 
 
 @contextmanager
 def _alone(config: Config) -> Iterator[None]:
-    ledger = config.path(config.privacy.ledger)
+    ledger = config.path(config.privacy.ledger).resolve()  # whatever links lead to it, there is one lock
     if not ledger.parent.is_dir():  # planning says so
         yield
         return

@@ -12,10 +12,11 @@ from cbdp.app.plan.periods import Slot, check_series, due_slots, series_of
 from cbdp.app.plan.slots import request_of_slot
 from cbdp.app.printing import aligned
 from cbdp.app.series.pending import pending
-from cbdp.privacy.ledger import Amount, Caps, Ledger
+from cbdp.privacy.ledger import Amount, Caps, Charge, Ledger
 from cbdp.privacy.ledger.caps import words
 from cbdp.privacy.spending import Statement, WorstCase, statement
 from cbdp.release.saving import MANIFEST
+from cbdp.release.series import RUNNING
 
 if TYPE_CHECKING:
     from cbdp.app.config import Config
@@ -36,6 +37,7 @@ class Status:
     caps: Caps | None = None
     person: Statement | None = None
     missing: tuple[Path, ...] = ()  # made, and no longer where they were put
+    spans: tuple[Charge, ...] = ()  # what running totals have cost, each for a whole span
 
     def lines(self) -> Iterator[str]:
         series = series_of(self.config)
@@ -53,6 +55,8 @@ class Status:
         if self.spent is None or self.caps is None or self.person is None:
             yield "there is no ledger yet: nothing was spent"
             return
+        for span in self.spans:
+            yield f"running totals of {span.part and span.part.period.replace('..', ' to ')} are paid for: {span.amount}"
         yield f"spent {self.spent}; cap {self.caps}"
         yield ""
         yield from person_lines(self.person, self.caps)
@@ -78,11 +82,15 @@ def _seen(config: Config, until: dt.date, slots: Sequence[Slot], ledger: Ledger)
         until,
         made,
         tuple(pending(config, slots)),
-        sum(c.part is not None and c.part.series == name for c in ledger.unfinished()),
+        sum(
+            c.part is not None and c.part.series == name and c.part.stage != RUNNING
+            for c in ledger.unfinished()
+        ),
         ledger.spent,
         ledger.caps,
         statement(ledger.charges()),
         tuple(place for _, place in made if not (place / MANIFEST).is_file()),
+        tuple(c for c in ledger.charges() if c.what == RUNNING and c.part and c.part.series == name),
     )
 
 

@@ -30,6 +30,16 @@ def until_of(config: Config, given: str | None) -> dt.date:
         raise InputError(f"--until is {given!r}: write a day like 2026-11-15") from None
 
 
+def check_over(config: Config, until: dt.date, now: dt.datetime | None = None) -> None:
+    """Refuse to release a day before it is over: its later rows would be in no release, ever."""
+    last = last_ended_day(config, now)
+    if until > last:
+        raise InputError(
+            f"{until} is not over: the last service day that is, by this machine's clock and data.timezone, is {last}. A release of a day "
+            "that goes on would leave its later trips out for ever"
+        )
+
+
 def _zone(name: str | None) -> dt.tzinfo | None:
     """The agency's zone; that of this machine where none is stated."""
     if name is None:

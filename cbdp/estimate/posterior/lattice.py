@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr, pdtrc, xlogy
 
+from cbdp.estimate.posterior import mixing
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.privacy.laws import Law
 
@@ -116,19 +117,12 @@ def mixtures(means: Floats, expected: Floats, shapes: Floats = SHAPES) -> Floats
     A mean between two of the row is dealt to both so that means are kept: the part of each is a second difference of
     expected excesses E[(λ − a)⁺], which a log-normal law has in closed form; or of E[(a − λ)⁺], where these are small.
     """
-    empty, spread = shapes[:, :1], np.maximum(shapes[:, 1:], 1e-3)
-    centre = np.maximum(expected, TINY)[:, None, None] / (1 - empty)
-    positive = means[1:]
-    far = (np.log(centre) - np.log(positive)) / spread
-    over = centre * ndtr(far + spread / 2) - positive * ndtr(far - spread / 2)
-    under = positive * ndtr(spread / 2 - far) - centre * ndtr(-far - spread / 2)
-    over = np.diff(over, axis=2, prepend=np.broadcast_to(centre, (*over.shape[:2], 1)))
-    under = np.diff(under, axis=2, prepend=0.0)
-    # −P(λ > a), on average between two means
-    slope = np.where(positive <= centre, under / np.diff(means) - 1, over / np.diff(means))
-    made: Floats = np.diff(slope, axis=2, prepend=-1.0, append=0.0)
-    made = np.maximum(made, 0.0) * (1 - empty)
-    made[:, :, 0] += empty[:, 0]
+    empty, spread = shapes[:, 0], np.maximum(shapes[:, 1], 1e-3)
+    centre = np.maximum(expected, TINY)[:, None] / (1 - empty)
+    positive = np.ascontiguousarray(means[1:])
+    below, near, far = mixing.asked(centre, np.log(centre), positive, np.log(positive), spread)
+    near, far = ndtr(near, out=near), ndtr(far, out=far)
+    made: Floats = mixing.dealt(below, near, far, centre, positive, np.diff(means), empty)
     return made
 
 

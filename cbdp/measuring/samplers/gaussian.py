@@ -29,11 +29,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.errors import InputError
 from cbdp.measuring.bell import Pieces, tail, whole
 from cbdp.measuring.coins import heads
 from cbdp.measuring.samplers.base import Ints, Sampler, as_band, as_bound, as_size, positions
-from cbdp.measuring.samplers.geometric import GAP_RADIX, checked_scale
+from cbdp.measuring.samplers.geometric import CERTIFIED, GAP_RADIX, check_settings
 from cbdp.measuring.tables import CHUNK, Digits, Table
 from cbdp.measuring.thresholds import Enclosure, exp_neg, exp_power, real_power
 from cbdp.privacy.entropy import Entropy, SystemEntropy
@@ -51,17 +50,13 @@ class GaussianSampler(Sampler):
     dtype('int64')
     """
 
-    about: ClassVar[str] = (
-        "exact draws from tables of certified thresholds; bands too, for floors that are lowered"
-    )
+    about: ClassVar[str] = CERTIFIED
 
     scale: Fraction
     word_bits: int = field(default=64, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", checked_scale(self.scale))
-        if self.word_bits not in {8, 16, 32, 64}:
-            raise InputError(f"word_bits must be 8, 16, 32 or 64, not {self.word_bits!r}")
+        check_settings(self)
 
     @property
     def law(self) -> Gaussian:

@@ -37,7 +37,9 @@ from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.laws.geometric import Geometric
 from cbdp.privacy.numbers import exact_fraction
 
+CERTIFIED = "exact draws from tables of certified thresholds; bands too, for floors that are lowered"
 MAX_SCALE = 10**15
+WORDS = (8, 16, 32, 64)  # bits
 GAP_RADIX = 128  # every floor has its own law of gaps, so its tables must be soon built
 
 
@@ -49,17 +51,13 @@ class GeometricSampler(Sampler):
     dtype('int64')
     """
 
-    about: ClassVar[str] = (
-        "exact draws from tables of certified thresholds; bands too, for floors that are lowered"
-    )
+    about: ClassVar[str] = CERTIFIED
 
     scale: Fraction
     word_bits: int = field(default=64, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", checked_scale(self.scale))
-        if self.word_bits not in {8, 16, 32, 64}:
-            raise InputError(f"word_bits must be 8, 16, 32 or 64, not {self.word_bits!r}")
+        check_settings(self)
 
     @property
     def law(self) -> Geometric:
@@ -117,6 +115,13 @@ class GeometricSampler(Sampler):
             return -lo * (1 / self.law.size)
         hit = float(self.law.survival(lo)) - (0.0 if hi is None else float(self.law.survival(hi)))
         return -math.log1p(-hit)
+
+
+def check_settings(sampler: Any) -> None:
+    """Whether a sampler of certified tables has a scale and a size of words that it can have."""
+    object.__setattr__(sampler, "scale", checked_scale(sampler.scale))
+    if sampler.word_bits not in WORDS:
+        raise InputError(f"word_bits must be 8, 16, 32 or 64, not {sampler.word_bits!r}")
 
 
 def checked_scale(scale: Any) -> Fraction:

@@ -94,10 +94,7 @@ class Geometric(Law):
 
     def blurred(self, rows: Floats, step: int) -> Floats:
         """Two recursions, from either side."""
-        from scipy.signal import lfilter
+        from cbdp.privacy.laws import recursion
 
-        decay = math.exp(-step / float(self.scale))
-        up = lfilter([1.0], [1.0, -decay], rows, axis=-1)
-        down = lfilter([1.0], [1.0, -decay], rows[:, ::-1], axis=-1)[:, ::-1]
-        made: Floats = (up + down - rows) * ((1 - decay) / (1 + decay))
-        return np.maximum(made, 0.0)
+        made: Floats = recursion.blurred(np.ascontiguousarray(rows), math.exp(-step / float(self.scale)))
+        return made

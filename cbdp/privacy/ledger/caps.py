@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,6 +94,25 @@ def check_windows(caps: Caps, sums: Mapping[int, WindowSums], charge: Charge) ->
         cost, start = sums[days].worst_with(charge)
         if cost > nano:
             raise BudgetError(_refusal(caps, sums, charge, days, start))
+
+
+def check_together(caps: Caps, before: Iterable[Charge], wanted: Iterable[Charge]) -> None:
+    """Refuse several charges that fit one by one, but not one after the other."""
+    sums = {days: WindowSums(days, caps.total.currency) for days, _ in caps.windows}
+    spent = Amount(currency=caps.total.currency)
+    for charge in before:
+        spent += charge.amount
+        for one in sums.values():
+            one.add(charge)
+    for charge in wanted:
+        spent += charge.amount
+        if not spent.within(caps.total):
+            raise BudgetError(
+                f"charges of {charge.amount} and what goes with it do not fit: they would add up to {spent}, and the cap is {caps.total}"
+            )
+        check_windows(caps, sums, charge)
+        for one in sums.values():
+            one.add(charge)
 
 
 def _refusal(caps: Caps, sums: Mapping[int, WindowSums], charge: Charge, days: int, start: dt.date) -> str:

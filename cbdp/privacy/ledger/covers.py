@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cbdp.errors import InputError
+from cbdp.privacy.running import LONGEST, STRATEGIES
 from cbdp.privacy.unit import Person, Unit
 
 PERIODS = ("release", "day", "week", "month")
@@ -21,6 +22,9 @@ class Covers:
     `apart` says that every measured table tells the unit's periods apart, so that what one period changes is in other counts
     than what another changes: then several periods of a person cost their sum also where ρ is counted.
 
+    `strategy` names the sums over days that a charge for running totals pays, of at most `periods` days with a release: several days of a
+    person cost what these sums make of them, which is less than for any group of so many units.
+
     >>> import datetime as dt
     >>> march = Covers("person", per="day", max_trips=4, first=dt.date(2026, 3, 1), last=dt.date(2026, 3, 31))
     >>> (march.last - march.first).days + 1
@@ -33,6 +37,8 @@ class Covers:
     first: dt.date | None = None  # None: any day
     last: dt.date | None = None
     apart: bool = False
+    strategy: str = ""
+    periods: int = 0
 
     def __post_init__(self) -> None:
         if self.unit not in (TRIP, REPLACED, PERSON) or self.per not in PERIODS:
@@ -43,6 +49,15 @@ class Covers:
             raise InputError("a charge covers days from a first to a last: give both or neither")
         if self.first and self.last and self.last < self.first:
             raise InputError(f"a charge covers days to {self.last}, which is before its first {self.first}")
+        if self.strategy or self.periods:
+            self._check_strategy()
+
+    def _check_strategy(self) -> None:
+        """The price of running totals is that of days, each of which is one period of the unit."""
+        if self.strategy not in STRATEGIES or not 1 <= self.periods <= LONGEST:
+            raise InputError(f"a charge cannot be for {self.periods} periods of {self.strategy!r}")
+        if self.apart or self.first is None or (self.unit == PERSON and self.per != "day"):
+            raise InputError("running totals are charged for days, from a first to a last")
 
     @classmethod
     def of(
@@ -60,6 +75,8 @@ class Covers:
             found |= {"max_trips": self.max_trips, "per": self.per}
         if self.first and self.last:
             found |= {"first": self.first.isoformat(), "last": self.last.isoformat()}
+        if self.strategy:
+            found |= {"strategy": self.strategy, "periods": self.periods}
         return found | ({"apart": True} if self.apart else {})
 
     @classmethod
@@ -71,7 +88,8 @@ class Covers:
             return None
         first, last = (dt.date.fromisoformat(fields[n]) if n in fields else None for n in ("first", "last"))
         per, most = fields.get("per", "release"), fields.get("max_trips", 0)
-        found = cls(fields["unit"], per, most, first, last, fields.get("apart", False))
+        sums = fields.get("strategy", ""), fields.get("periods", 0)
+        found = cls(fields["unit"], per, most, first, last, fields.get("apart", False), *sums)
         if found.fields() != {n: v for n, v in fields.items() if n in COVERS}:
             raise InputError("it is not written as a ledger writes it")
         return found
@@ -118,5 +136,7 @@ COVERS: Mapping[str, type] = {
     "first": str,
     "last": str,
     "apart": bool,
+    "strategy": str,
+    "periods": int,
 }
 PART: Mapping[str, type] = {"series": str, "version": int, "period": str, "stage": str, "shape": str}

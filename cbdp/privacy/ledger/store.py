@@ -30,8 +30,8 @@ SCHEMA = {
 
 _APPLICATION = 0x63626470  # "cbdp", in the header of the file
 # of the entries: since 2 charges name their data set, and a ledger may belong to riders; since 3 a ledger may count ρ and cap
-# windows of days, and charges may state the days and the unit they cover
-_VERSION = 3
+# windows of days, and charges may state the days and the unit they cover; since 4 a charge may pay sums over days
+_VERSION = 4
 _CANNOT_SYNC = {errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EISDIR}
 
 

@@ -6,6 +6,9 @@ privacy: m periods cost m·ε, and m²·ρ where ρ is counted, or m·ρ if the 
 Charges add up. A period that the window cuts counts once for a person who has no other trips in it. For one who has, it counts twice:
 their trips in it are not removed but changed. That is the `strict` sum.
 
+A charge for running totals pays sums over many days, measured one after the other. What a person does on m days changes all of them together by no
+more than the m neighbouring columns of the strategy added up, which is less than m² times ρ: `Covers.strategy` says so, and it is worked out exactly.
+
 Where the unit is a trip, the person is one with one trip on every day. A charge that does not state its days may be about any
 of them; one that does not state its unit counts as one unit.
 """
@@ -17,9 +20,13 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
 
 from cbdp.privacy.ledger.amounts import ATTO, Amount, Charge, Currency
 from cbdp.privacy.ledger.covers import PERSON, Covers
+from cbdp.privacy.running import STRATEGIES
 
 WINDOWS = (1, 7, 30, 365)  # days
 FEWEST = {"day": 1, "week": 7, "month": 28}  # days of the shortest period
@@ -66,13 +73,47 @@ def periods_at_most(covers: Covers | None, days: int) -> int:
     return 1 if days == 1 else 2 + (days - 2) // shortest
 
 
-def cost_of(charge: Charge, periods: int) -> Amount:
-    """What a charge costs a person who is in so many periods of its unit."""
+def cost_of(charge: Charge, periods: int, cut: int = 0) -> Amount:
+    """What a charge costs a person who is in so many periods of its unit, some of which are cut: those count twice, and both times in the same counts."""
     amount = charge.amount
+    if charge.covers is not None and charge.covers.strategy and periods:
+        price = days_of_sums(charge.covers.strategy, charge.covers.periods, periods, amount.currency)
+        return Amount(math.ceil(price * amount.nano), amount.atto * periods, amount.currency)
     apart = charge.covers is not None and charge.covers.apart
-    squared = amount.currency == "rho" and not apart
-    times = periods * periods if squared else periods
-    return Amount(times * amount.nano, _group_delta(amount, periods), amount.currency)
+    steps = periods + cut
+    times = steps
+    if amount.currency == "rho":
+        times = (
+            periods + 3 * cut if apart else steps * steps
+        )  # a period that counts twice is a group of two: 2² = 1 + 3
+    return Amount(times * amount.nano, _group_delta(amount, steps), amount.currency)
+
+
+def days_of_sums(strategy: str, periods: int, days: int, currency: Currency) -> Fraction:
+    """How many times the price of one day so many days in a row cost at most, where sums over days are measured.
+
+    >>> [round(float(days_of_sums("square root", 365, days, "rho")), 2) for days in (1, 2, 7)]
+    [1.0, 3.57, 36.25]
+    """
+    prices = _prices(strategy, periods, currency)
+    return Fraction(prices[min(days, periods) - 1], prices[0])
+
+
+@lru_cache(maxsize=16)
+def _prices(strategy: str, periods: int, currency: Currency) -> tuple[int, ...]:
+    """What 1, 2, … days in a row cost, in units of the noise: `Strategy.change` of all windows at once, from sums of products of columns."""
+    made = STRATEGIES[strategy](periods)
+    if currency == "rho":
+        products = np.pad(made.rows.T @ made.rows, ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
+        end = np.diag(products)
+    else:
+        products = np.zeros((periods + 1, periods + 1), dtype=np.int64)
+        end = np.pad(made.rows.sum(axis=0), (1, 0)).cumsum()
+    found = []
+    for days in range(1, periods + 1):
+        both = np.diag(products, days) + np.diag(products, -days) if currency == "rho" else 2 * end[:-days]
+        found.append(int((end[days:] + end[:-days] - both).max()))
+    return tuple(found)
 
 
 def _group_delta(amount: Amount, periods: int) -> int:
@@ -105,7 +146,7 @@ class WindowSums:
             touched = periods_at_most(charge.covers, self.days)
             covers = charge.covers
             long = covers is None or (covers.unit == PERSON and covers.per != "day")
-            self.everywhere += cost_of(charge, touched + (min(touched, 2) if self.strict and long else 0))
+            self.everywhere += cost_of(charge, touched, min(touched, 2) if self.strict and long else 0)
             return
         for start, cost in self._course(charge):
             self.nano[start] = self.nano.get(start, 0) + cost.nano
@@ -134,15 +175,16 @@ class WindowSums:
             once = cost_of(charge, 1)
             yield from ((start, once) for start in starts)
             return
-        known: dict[int, Amount] = {}
+        known: dict[tuple[int, int], Amount] = {}
         for start in starts:
             inside = max(first, start), min(last, start + self.days - 1)
-            touched = periods_touched(charge.covers, *inside)
-            if self.strict:
-                touched += periods_cut(charge.covers, *inside)
-            if touched not in known:
-                known[touched] = cost_of(charge, touched)
-            yield start, known[touched]
+            steps = (
+                periods_touched(charge.covers, *inside),
+                periods_cut(charge.covers, *inside) if self.strict else 0,
+            )
+            if steps not in known:
+                known[steps] = cost_of(charge, *steps)
+            yield start, known[steps]
 
 
 def window_sums(charges: Iterable[Charge], days: int, *, strict: bool = False) -> WindowSums:

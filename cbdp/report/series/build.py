@@ -12,7 +12,7 @@ from cbdp.privacy.spending import Statement
 from cbdp.report.markup import Html, join, page, tag
 from cbdp.report.series.calendar import heat_map
 from cbdp.report.series.days import little_charts
-from cbdp.report.series.facts import PeriodFacts, Running, running
+from cbdp.report.series.facts import PeriodFacts, Running, measured, running
 from cbdp.report.series.growing import running_chart
 from cbdp.report.series.person import person
 from cbdp.report.series.tables import months
@@ -43,7 +43,11 @@ def build(
     sections = [
         ("person", "What all of this costs one person", person(statement)),
         ("calendar", "Trips by day", heat_map(listed)),
-        ("running", "Running total", running_chart(listed, running(listed), totals, confidence)),
+        (
+            "running",
+            "Running total",
+            running_chart(listed, running(listed), totals or measured(listed), confidence),
+        ),
         ("days", "Every day", little_charts(listed)),
         ("months", "By month", months(listed, confidence)),
     ]
@@ -71,7 +75,7 @@ def _checked(periods: Sequence[PeriodFacts]) -> list[PeriodFacts]:
 
 def _head(periods: list[PeriodFacts], title: str, confidence: float, simulation: bool) -> Html:
     busiest, quietest = max(periods, key=lambda p: p.total), min(periods, key=lambda p: p.total)
-    total = running(periods)
+    total = measured(periods) or running(periods)
     reach = round(-float(ndtri((1 - confidence) / 2)) * total.deviation[-1])
     tiles = [
         ("Releases", f"{len(periods):,}", f"{periods[0].first} to {periods[-1].last}"),

@@ -11,11 +11,27 @@ from scipy.special import ndtri
 
 from cbdp.errors import InputError
 from cbdp.estimate.combined import combined
+from cbdp.estimate.running import weighed
+from cbdp.features import TOTAL
 from cbdp.features.grouping import Grouping
+from cbdp.privacy.running import STRATEGIES
 from cbdp.release.about import Dates
 from cbdp.release.release import Release
 
 LONGEST = 200  # values along a little chart
+
+
+@dataclass(frozen=True)
+class SpanFacts:
+    """The running total of all trips that a release is part of: which span, which release of it, and the noise that its sums and days have."""
+
+    first: dt.date
+    number: int
+    periods: int
+    strategy: str
+    row_variance: float  # of the noise of a sum
+    own_variance: float  # of the release's own measurement
+    deviation: float  # of the total after this release
 
 
 @dataclass(frozen=True)
@@ -35,6 +51,7 @@ class PeriodFacts:
     variance: float
     profile: tuple[int, ...] = ()
     preliminary: bool = False
+    span: SpanFacts | None = None  # where the series keeps running totals of all trips
 
     @property
     def name(self) -> str:
@@ -73,7 +90,18 @@ def period_of(
         _variance(release, low, high, confidence),
         _profile(release),
         preliminary,
+        _span(release),
     )
+
+
+def _span(release: Release) -> SpanFacts | None:
+    part = release.running
+    own = next((m for m in release.measurements if m.feature == TOTAL and m.variance is not None), None)
+    if part is None or TOTAL not in part.tables or own is None or own.variance is None:
+        return None
+    table = part.tables[TOTAL]
+    noise = table.law.variance(), float(own.variance[0]), table.deviation
+    return SpanFacts(part.first, part.number, part.periods, part.strategy, *noise)
 
 
 def _variance(release: Release, low: int, high: int, confidence: float) -> float:
@@ -98,6 +126,44 @@ class Running:
 
     total: tuple[int, ...]
     deviation: tuple[float, ...]
+
+
+def measured(periods: list[PeriodFacts]) -> Running | None:
+    """The same with the noise of running totals that were measured; None where there are none, or they begin later."""
+    if not all(p.span is not None for p in periods):
+        return None
+    done, before, found = 0.0, periods[0], []
+    for period in periods:
+        assert period.span is not None
+        assert before.span is not None
+        if period.span.first != before.span.first:  # spans are measured apart: variances add
+            done += before.span.deviation**2
+        found.append((done + period.span.deviation**2) ** 0.5)
+        before = period
+    return Running(tuple(accumulate(p.total for p in periods)), tuple(found))
+
+
+def variance_of(periods: list[PeriodFacts], chosen: list[PeriodFacts]) -> float:
+    """That of the noise of some neighbouring periods together: the difference of two running totals, where there are any."""
+    variance = 0.0
+    for first in dict.fromkeys(p.span.first if p.span else None for p in chosen):
+        own = [p for p in chosen if (p.span.first if p.span else None) == first]
+        every = [p for p in periods if p.span and p.span.first == first]
+        whole = [p.span.number for p in every if p.span] == list(range(1, len(every) + 1))
+        if first is None or not whole:
+            variance += sum(p.variance for p in own)
+            continue
+        ends = [p.span.number for p in (own[0], own[-1]) if p.span]
+        variance += _between(tuple(p.span for p in every if p.span), ends[0] - 1, ends[1])
+    return variance
+
+
+def _between(spans: tuple[SpanFacts, ...], start: int, end: int) -> float:
+    """That of the total after `end` periods of a span less that after `start`."""
+    sums = STRATEGIES[spans[0].strategy](spans[0].periods)
+    rows, own = spans[0].row_variance, [s.own_variance for s in spans]
+    before = weighed(sums, rows, own[:start]) if start else None
+    return weighed(sums, rows, own[:end]).less(before).variance
 
 
 def running(periods: list[PeriodFacts]) -> Running:

@@ -10,6 +10,10 @@ from cbdp.report.series.facts import PeriodFacts, Running
 WIDE, TALL, LEFT, BASE, TOP = 900, 300, 84, 28, 10
 
 
+ADDED, OWN = "published periods added up", "measured on its own"
+ALONE, FOLLOWING = "days measured one by one, added up", "as published, following running totals"
+
+
 def running_chart(
     periods: list[PeriodFacts], added: Running, measured: Running | None, confidence: float
 ) -> Html | None:
@@ -18,9 +22,10 @@ def running_chart(
         return None
     shown = measured or added
     reach = -float(ndtri((1 - confidence) / 2))
-    widths = {"published periods added up": [reach * d for d in added.deviation]}
+    follows = any(p.span for p in periods)  # then what is published, added up, is what was measured
+    widths = {ALONE if follows else ADDED: [reach * d for d in added.deviation]}
     if measured is not None:
-        widths["measured on its own"] = [reach * d for d in measured.deviation]
+        widths[FOLLOWING if follows else OWN] = [reach * d for d in measured.deviation]
     last = {name: round(width[-1]) for name, width in widths.items()}
     said = "; ".join(f"{name}: ± {width:,}" for name, width in last.items())
     words = (

@@ -6,7 +6,7 @@ from scipy.special import ndtri
 
 from cbdp.release.about import MONTHS
 from cbdp.report.markup import Html, table, tag
-from cbdp.report.series.facts import PeriodFacts
+from cbdp.report.series.facts import PeriodFacts, variance_of
 
 
 def months(periods: list[PeriodFacts], confidence: float) -> Html:
@@ -17,7 +17,7 @@ def months(periods: list[PeriodFacts], confidence: float) -> Html:
     reach = -float(ndtri((1 - confidence) / 2))
     rows = []
     for (year, month), own in held.items():
-        total, width = sum(p.total for p in own), reach * sum(p.variance for p in own) ** 0.5
+        total, width = sum(p.total for p in own), reach * variance_of(periods, own) ** 0.5
         rows.append(
             [
                 f"{MONTHS[month - 1]} {year}",

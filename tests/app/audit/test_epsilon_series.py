@@ -31,7 +31,7 @@ def trips(*rows: tuple[str, str, str]) -> dict[str, list[str]]:
     return {name: [row[n] for row in rows] for n, name in enumerate(("stop", "day", "card"))}
 
 
-OTHERS = [("B", day, "y") for day in NAMES]
+OTHERS = [("B", NAMES[2], "y")]
 WITHOUT = trips(*OTHERS)
 ALL_WEEK = trips(*OTHERS, *(("A", day, "x") for day in NAMES))
 ONE_DAY = trips(*OTHERS, ("A", NAMES[3], "x"), ("A", NAMES[3], "x"))  # of two trips one is counted
@@ -93,7 +93,7 @@ class EveryRow(AsSeries):
 def test_one_day_of_a_person_is_in_one_release() -> None:
     """What a person does on one day costs one release; a mutant whose releases look at all rows is found."""
     claim = float(series().statement().window(1).amount.epsilon)
-    found = attack(series(), ONE_DAY, 60_000, claim)
+    found = attack(series(), ONE_DAY, 50_000, claim)
     assert 0.8 < found.epsilon <= claim == 1
     assert attack(series(EveryRow), ONE_DAY, 50_000, claim).exceeds
 

@@ -23,7 +23,7 @@ from cbdp.privacy.ledger import Ledger
 from cbdp.release.loading import load
 from cbdp.release.saving import leftovers, save
 
-KILLS = int(os.environ.get("CBDP_KILLS", "12"))  # 200 for the long run
+KILLS = int(os.environ.get("CBDP_KILLS", "8"))  # 200 for the long run
 # where a run may die: the modules that publish and save, and every module of the ledger
 WATCHED = (
     str(Path(inspect.getfile(publishing_package)).parent) + os.sep,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from daily_city import write_daily_city
 
@@ -107,3 +110,55 @@ def test_a_single_release_of_a_series_is_refused(city: Path, capsys: pytest.Capt
     start = text.index("[series]")
     (city / "cbdp.toml").write_text(text[:start] + text[text.index("[output]") :])
     assert "describes one release: add [series]" in refused(city, capsys)
+
+
+def _rename(city: Path, old: str, new: str) -> None:
+    """In the public list of stops and in the trips of all days."""
+    stops = city / "stops.csv"
+    stops.write_text(stops.read_text().replace(f"{old},", f"{new},"))
+    table = pq.read_table(city / "trips.parquet")
+    for column in ("from", "to"):
+        values = [new if v == old else v for v in table[column].to_pylist()]
+        table = table.set_column(table.column_names.index(column), column, pa.array(values))
+    pq.write_table(table, city / "trips.parquet")
+
+
+def test_a_stop_with_another_name_is_the_same_stop(city: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The map is stated in the manifests of the new version, and days of both versions are compared by it."""
+    _rename(city, "S3", "S3b")
+    (city / "names.csv").write_text("old,new\nS3,S3b\n")
+    change(city, "start = 2026-03-01", 'start = 2026-03-01\nversion = 2\nrenamed = { 2 = "names.csv" }')
+    assert series(city, "2026-03-04") == 0
+    found = cbdp.load(city / "releases" / "2026-03-04").series
+    assert found is not None
+    assert found.renamed == (("S3", "S3b"),)
+    assert found.changes == ("1 value ('S3') with another name",)
+    assert cbdp.load(city / "releases" / "2026-03-04").manifest["series"]["renamed"] == {"S3": "S3b"}
+    capsys.readouterr()
+    spans = ["2026-03-01..2026-03-02", "2026-03-03..2026-03-04"]
+    asked = ["series", "compare", str(city / "cbdp.toml"), *spans, "--by", "origin", "--format", "json"]
+    assert main([*asked, "--until", "2026-03-04"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    rows = told.get("rows", told)
+    assert "S3b" in json.dumps(rows)
+    assert '"S3"' not in json.dumps(rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("old,new\nS9,S3b\n", "the version before has no 'S9'"),
+        ("old,new\nS3,S7\n", "'S7', which is not there now"),
+        ("old,new\nS3,S4\n", "'S4', which was there before"),
+        ("old,new\nS3,S3b\nS3,S8\n", "names 'S3' a second time"),
+        ("from,to\nS3,S3b\n", "it needs the columns old and new"),
+    ],
+)
+def test_a_map_that_does_not_fit_is_refused(
+    city: Path, capsys: pytest.CaptureFixture[str], text: str, says: str
+) -> None:
+    """One line, nothing spent."""
+    _rename(city, "S3", "S3b")
+    (city / "names.csv").write_text(text)
+    change(city, "start = 2026-03-01", 'start = 2026-03-01\nversion = 2\nrenamed = { 2 = "names.csv" }')
+    assert says in refused(city, capsys)

@@ -65,6 +65,7 @@ def test_what_is_due_is_made_once(city: Path) -> None:
         "first": "2026-03-02",
         "last": "2026-03-02",
         "stage": "final",
+        "days": "of column 'at', times as they are written, days from 00:00 on",
     }
 
 
@@ -203,6 +204,11 @@ def test_a_cap_stops_the_series_before_it_is_exceeded(city: Path) -> None:
             "this one lists dates",
         ),
         ('time = "at", ', 'time = "hour", ', "'hour'"),
+        (
+            "max_trips = 2",
+            "max_trips = { quantile = 0.9, epsilon = 0.1 }",
+            "buy it with the trips of a past period",
+        ),
         ('per = "day"', 'per = "month"', "one month would be in several releases, each of which costs ε"),
     ],
 )

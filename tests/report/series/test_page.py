@@ -14,10 +14,12 @@ from reported import Page
 
 import cbdp
 from cbdp.errors import InputError
+from cbdp.estimate.running import weighed
 from cbdp.privacy.ledger import Amount
+from cbdp.privacy.running import square_root
 from cbdp.privacy.spending import Statement, WorstCase
 from cbdp.report.series import PeriodFacts, build, period_of
-from cbdp.report.series.facts import Running, running
+from cbdp.report.series.facts import Running, SpanFacts, measured, running, variance_of
 
 START = dt.date(2026, 1, 1)
 
@@ -150,3 +152,45 @@ def test_a_year_fits_the_screen_and_tells_its_days(browser: Any, tmp_path: Any, 
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.locator(".heat").first.hover()
         assert "trips (" in page.locator("#tip").text_content()
+
+
+def _following(days: int, periods: int = 40, own: float = 100.0) -> list[PeriodFacts]:
+    """Days of a series that keeps running totals: a span of so many days after the other."""
+    sums = square_root(periods)
+    row = own * float((sums.rows**2).sum(axis=0).max())
+    made = []
+    for n, period in enumerate(_year(days, gaps=())):
+        number = n % periods + 1
+        deviation = weighed(sums, row, [own] * number).variance ** 0.5
+        first = START + dt.timedelta(days=n - number + 1)
+        span = SpanFacts(first, number, periods, "square root", row, own, deviation)
+        made.append(replace(period, variance=own, span=span))
+    return made
+
+
+def test_a_series_with_running_totals_says_how_far_noise_reaches() -> None:
+    """The totals are those of the published days; their noise is that of the running totals, of two spans added; months as differences of totals."""
+    periods = _following(60)
+    found, added = measured(periods), running(periods)
+    assert found is not None
+    assert found.total == added.total
+    ends = [periods[39].span, periods[59].span]
+    both = sum(e.deviation**2 for e in ends if e is not None)
+    assert found.deviation[-1] == pytest.approx(both**0.5)
+    assert found.deviation[-1] < 0.4 * added.deviation[-1]
+    page = Page(build(periods, STATEMENT))
+    reach = round(1.6448536 * found.deviation[-1])
+    assert f"days measured one by one, added up: ± {round(1.6448536 * added.deviation[-1])}" in page.text
+    assert f"as published, following running totals: ± {reach}" in page.text
+    january = [p for p in periods if p.first.month == 1]
+    assert variance_of(periods, january) == pytest.approx(january[-1].span.deviation ** 2)  # type: ignore[union-attr]
+    week = periods[33:40]
+    assert variance_of(periods, week) < 0.6 * sum(p.variance for p in week)
+    assert variance_of(periods, periods[36:44]) > variance_of(periods, periods[36:40])
+
+
+def test_a_series_that_began_without_them_adds_days_up() -> None:
+    """Then nobody knows a total since the start that is better than the sum."""
+    periods = [replace(p, span=None) if n < 3 else p for n, p in enumerate(_following(9))]
+    assert measured(periods) is None
+    assert variance_of(periods, periods[:3]) == pytest.approx(3 * 100.0)

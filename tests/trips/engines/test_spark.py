@@ -304,6 +304,8 @@ def remote(cluster: loopback.Cluster, tmp_path: Path) -> Iterator[tuple[str, Pat
         "spark.driver.host": loopback.LOOPBACK,
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": 2,
+        "spark.sql.codegen.wholeStage": "false",  # as in `spark`
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
     given = [x for name, value in settings.items() for x in ("--conf", f"{name}={value}")]
     kind = "org.apache.spark.sql.connect.service.SparkConnectServer"

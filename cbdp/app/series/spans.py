@@ -1,0 +1,317 @@
+"""Which span of running totals a release belongs to, and what is charged for it.
+
+A span is charged once, whole, before the first noise of it is drawn. Every release then holds the sums that end with it. If a run died after
+it may have drawn those sums, the next one draws them anew and pays for that, as it does for the release itself.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cbdp.app.config.series import RunningSection
+from cbdp.app.plan.periods import Slot, due_slots, series_of
+from cbdp.app.plan.slots import shape_of
+from cbdp.app.series.continuity import charges_of
+from cbdp.errors import InputError
+from cbdp.features import SINGLETON
+from cbdp.mechanisms import ConstraintBased
+from cbdp.mechanisms.in_series import PaidTable, Span, paid_tables, price_of_row
+from cbdp.parts import did_you_mean
+from cbdp.privacy.laws import law_of
+from cbdp.privacy.ledger import Amount, Charge, Covers, Finished, Ledger, Part
+from cbdp.privacy.ledger.amounts import Currency
+from cbdp.privacy.ledger.caps import check_together
+from cbdp.privacy.ledger.covers import PERSON
+from cbdp.privacy.running import LONGEST, STRATEGIES
+from cbdp.release.loading import read_manifest
+from cbdp.release.saving import MANIFEST
+from cbdp.release.series import RUNNING
+from cbdp.release.stated import number
+
+if TYPE_CHECKING:
+    from cbdp.app.config import Config
+    from cbdp.app.plan import Plan
+
+FARTHEST = 100  # years in which the days of a span are looked for
+AGAIN = "running totals, drawn again"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A release's place in its span: which it is, from 1 on, and those before it."""
+
+    span: Span
+    last: dt.date  # the last day that the span's charge covers
+    earlier: tuple[Finished, ...]
+
+    @property
+    def number(self) -> int:
+        return len(self.earlier) + 1
+
+
+def declared(plan: Plan) -> RunningSection | None:
+    """What the configuration says of running totals, checked."""
+    series = series_of(plan.config)
+    given, mechanism = series.running, plan.mechanism
+    if given is None:
+        return None
+    wrong = plan.config.source.error
+    if series.calendar != "daily" or series.revise != "never":
+        raise wrong(
+            ("series", "running"),
+            f'running totals are of days that are released once, and calendar is "{series.calendar}", revise "{series.revise}": '
+            'write calendar = "daily" and revise = "never", or leave running out',
+        )
+    if given.periods > LONGEST:
+        raise wrong(("series", "running", "periods"), f"periods is {given.periods}: at most {LONGEST:,}")
+    if not isinstance(mechanism, ConstraintBased):
+        raise wrong(("series", "running"), f"{mechanism.name} has no use for running totals: leave them out")
+    measured = [a.feature for a in mechanism.answers() if a.feature != SINGLETON]
+    for n, name in enumerate(given.tables):
+        if name not in measured or name in given.tables[:n]:
+            cure = "list it once" if name in measured else did_you_mean(name, measured)
+            raise wrong(
+                ("series", "running", "tables", n), f"no running totals of {name!r} can be kept: {cure}"
+            )
+    return given
+
+
+def place_of(config: Config, plan: Plan, given: RunningSection) -> Place:
+    """The span that is open, or a new one that begins with this release. `config` is that of the whole series."""
+    assert plan.slot is not None
+    slots = _Slots(config, given.periods)
+    if not Ledger.started(plan.account.path):
+        return _new(plan, given, slots)
+    with Ledger.view(plan.account.path) as ledger:
+        held = [(done, m) for done, m in _made(plan, ledger) if m]
+        later = [done for done, _ in held if _first_day(done.charge) > plan.slot.first]
+        if later:
+            raise config.source.error(
+                ("series", "running"),
+                f"{plan.slot.period} is before {_first_day(later[0].charge)}, whose running totals are published: they are made in the order "
+                f"of days. List {plan.slot.period} in series.gaps",
+            )
+        found = _open(plan, given, ledger, held) if held else None
+        return found or _new(plan, given, slots)
+
+
+def _made(plan: Plan, ledger: Ledger) -> Iterator[tuple[Finished, Mapping[str, Any] | None]]:
+    """The releases of this version of the series, in the order of their days, with what they hold of running totals."""
+    series = series_of(plan.config)
+    charged = charges_of(ledger, series.name, plan.dataset)
+    asked = dict.fromkeys(c.request for c in charged if c.part and c.part.version == series.version)
+    finished = [done for done in map(ledger.finished, asked) if done is not None]
+    for done in sorted(finished, key=lambda one: _first_day(one.charge)):
+        yield done, running_of(Path(done.path), done.sha256)
+
+
+def _first_day(charge: Charge) -> dt.date:
+    assert charge.covers is not None
+    assert charge.covers.first is not None
+    return charge.covers.first
+
+
+@lru_cache(maxsize=LONGEST)
+def running_of(folder: Path, sha256: str) -> Mapping[str, Any] | None:
+    """What the manifest of a release says of running totals; it must be there, as it was published."""
+    try:
+        text = (folder / MANIFEST).read_bytes()
+    except OSError:
+        raise InputError(
+            f"running totals need every release of their span, and {str(folder)!r} is gone: restore it"
+        ) from None
+    if hashlib.sha256(text).hexdigest() != sha256:
+        raise InputError(
+            f"the manifest in {str(folder)!r} is not the one that was released: restore the folder"
+        )
+    found: Mapping[str, Any] | None = read_manifest(folder).get("running")
+    return found
+
+
+def _open(
+    plan: Plan,
+    given: RunningSection,
+    ledger: Ledger,
+    held: list[tuple[Finished, Mapping[str, Any]]],
+) -> Place | None:
+    """The span of the last release, if it goes on."""
+    assert plan.slot is not None
+    last = held[-1][1]
+    charge = next((c for c in ledger.charges() if c.request == last["request"]), None)
+    if charge is None or charge.covers is None or charge.covers.last is None:
+        raise InputError(f"the ledger does not hold the charge for running totals since {last['first']}")
+    if last["number"] >= last["periods"] or plan.slot.first > charge.covers.last:
+        return None
+    _check_same(plan, given, last)
+    tables = {
+        t["feature"]: PaidTable(law := law_of(t["law"], number(t["scale"])), number(t[law.currency]))
+        for t in last["tables"]
+    }
+    first = dt.date.fromisoformat(last["first"])
+    span = Span(first, last["periods"], last["strategy"], last["request"], tables)
+    _check_unit(plan, span, charge.covers)
+    earlier = tuple(done for done, m in held if m["request"] == span.request)
+    return Place(span, charge.covers.last, earlier)
+
+
+def _check_same(plan: Plan, given: RunningSection, last: Mapping[str, Any]) -> None:
+    """Within a span its tables and sums stay as they are charged; other amounts, and other lengths, begin with the next."""
+    before = sorted(t["feature"] for t in last["tables"]), last["strategy"]
+    now = sorted(given.tables), strategy_of(plan, given)
+    if before != now:
+        raise plan.config.source.error(
+            ("series", "running"),
+            f"running totals of {', '.join(before[0])} by the {before[1]} are charged from {last['first']} on, and this says "
+            f"{', '.join(now[0])} by the {now[1]}: undo that until the span is over, or raise series.version to begin a new one",
+        )
+
+
+def _check_unit(plan: Plan, span: Span, charged: Covers) -> None:
+    """The noise of a span is for what one unit could change when it was charged, and for that kind of unit."""
+    mechanism, now = plan.mechanism, _daily(plan, span.first, span.first)
+    assert isinstance(mechanism, ConstraintBased)
+    alike = (now.unit, now.per) == (charged.unit, charged.per) and now.max_trips <= charged.max_trips
+    if not alike or not span.covers(mechanism) or mechanism.currency != span.currency:
+        raise plan.config.source.error(
+            ("privacy", "unit"),
+            f"the running totals since {span.first} are paid for another unit or law of noise, and {plan.unit} may change more: undo that "
+            "until their span is over, or raise series.version to begin a new one",
+        )
+
+
+def _new(plan: Plan, given: RunningSection, slots: _Slots) -> Place:
+    assert plan.slot is not None
+    assert isinstance(plan.mechanism, ConstraintBased)
+    days, strategy = slots.since(plan.slot.first), strategy_of(plan, given)
+    periods = len(days)
+    own = {a.feature: a.share for a in plan.mechanism.answers()}
+    amounts = {name: given.share * own[name] for name in given.tables}
+    tables = paid_tables(plan.mechanism, amounts, STRATEGIES[strategy](periods))
+    request = _request(plan, periods, strategy, tables)
+    return Place(Span(plan.slot.first, periods, strategy, request, tables), days[-1].last, ())
+
+
+def strategy_of(plan: Plan, given: RunningSection) -> str:
+    """The sums that are asked for, or the better ones for the law of the noise."""
+    return given.strategy or ("square root" if plan.mechanism.currency == "rho" else "binary tree")
+
+
+@dataclass(frozen=True)
+class _Slots:
+    """The calendar of a series, in pieces of so many releases."""
+
+    config: Config
+    many: int
+
+    def since(self, first: dt.date) -> list[Slot]:
+        """As many as are asked for, or as the series has left."""
+        until = first + dt.timedelta(days=self.many)
+        while True:
+            found = [slot for slot in due_slots(self.config, until) if slot.first >= first]
+            ended = series_of(self.config).end is not None and until > dt.date.fromisoformat(
+                series_of(self.config).end or ""
+            )
+            if len(found) >= self.many or ended or until.year > first.year + FARTHEST:
+                return found[: self.many]
+            until += dt.timedelta(days=self.many)
+
+
+def _request(plan: Plan, periods: int, strategy: str, tables: Mapping[str, PaidTable]) -> str:
+    """What the ledger knows a span by: all that is public and decides what is measured."""
+    assert plan.slot is not None
+    series, data = series_of(plan.config), plan.config.data
+    paid = {name: [t.law.name, str(t.law.scale), str(t.amount)] for name, t in tables.items()}
+    whose = [data.id, data.riders, series.name, series.version, shape_of(plan.features)]
+    stated = ["running", *whose, plan.slot.first.isoformat(), periods, strategy, paid]
+    return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
+
+
+def charges_for(plan: Plan, place: Place, ledger: Ledger) -> list[dict[str, Any]]:
+    """What has to be reserved before a release of the span is: the whole span the first time, and sums that are drawn again."""
+    if all(c.request != place.span.request for c in ledger.charges()):
+        return [_whole(plan, place, ledger.currency)]
+    return [_again(plan, place)] if _attempts(plan, place, ledger) else []
+
+
+def _whole(plan: Plan, place: Place, currency: Currency) -> dict[str, Any]:
+    """The charge of a span. Where the ledger counts ρ and the noise costs ε, days are a group like any other."""
+    span, paid_in = place.span, place.span.currency
+    covers = _daily(plan, span.first, place.last)
+    if currency == paid_in:
+        covers = replace(covers, strategy=span.strategy, periods=span.periods)
+    return {
+        "request": span.request,
+        paid_in: sum((t.amount for t in span.tables.values()), Fraction(0)),
+        "what": RUNNING,
+        "covers": covers,
+        "part": _part(plan, f"{span.first}..{place.last}"),
+    }
+
+
+def _again(plan: Plan, place: Place) -> dict[str, Any]:
+    """One more draw of the sums that end with this release; whichever day of the span a person travels on, it costs no more than this."""
+    assert plan.slot is not None
+    assert isinstance(plan.mechanism, ConstraintBased)
+    amount = price_of_row(plan.mechanism, place.span, place.number)
+    return {
+        "request": f"{place.span.request}:{place.number}",
+        place.span.currency: amount,
+        "what": AGAIN,
+        "covers": _daily(plan, place.span.first, plan.slot.last),
+        "part": _part(plan, plan.slot.period),
+    }
+
+
+def _attempts(plan: Plan, place: Place, ledger: Ledger) -> bool:
+    """Whether a run that died may have drawn the same sums: it had charged a release since the last one of the span was made."""
+    series = series_of(plan.config)
+    since = {done.charge.id for done in place.earlier}
+    later: list[Charge] = []
+    for charge in charges_of(ledger, series.name, plan.dataset):
+        later = [] if charge.id in since else [*later, charge]
+    lost = {charge.id for charge in ledger.unfinished()}
+    inside = [c for c in later if c.covers and c.covers.last and c.covers.last >= place.span.first]
+    return any(charge.id in lost for charge in inside)
+
+
+def _daily(plan: Plan, first: dt.date, last: dt.date) -> Covers:
+    """A release of one day protects one day of a person, whether the unit says so or speaks of the release."""
+    covers = Covers.of(plan.unit, first, last)
+    return replace(covers, per="day") if covers.unit == PERSON else covers
+
+
+def _part(plan: Plan, period: str) -> Part:
+    series = series_of(plan.config)
+    return Part(series.name, series.version, period, RUNNING, shape_of(plan.features))
+
+
+def check_fits_caps(plan: Plan, place: Place) -> None:
+    """Refuse a span that does not fit together with its first release, before either is charged."""
+    account = plan.account
+    if Ledger.started(account.path):
+        with Ledger.view(account.path) as ledger:
+            terms, before = charges_for(plan, place, ledger), ledger.charges()
+    else:
+        terms, before = [_whole(plan, place, account.cap.currency)], ()
+    wanted = [_priced(account.cap.currency, **one) for one in terms]
+    own = Charge("", plan.request, account.charge, "", "", "", plan.covers)
+    with plan.config.source.at("series", "running"):
+        check_together(account.caps, before, [*wanted, own] if wanted else [])
+
+
+def _priced(
+    currency: Currency, request: str, covers: Covers, what: str, part: Part, **price: Fraction
+) -> Charge:
+    if "rho" in price:
+        amount = Amount.charge_rho(price["rho"])
+    else:
+        amount = Amount.charge(price["epsilon"], currency=currency)
+    return Charge("", request, amount, what, "", "", covers, part)
