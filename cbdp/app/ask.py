@@ -66,7 +66,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)
 
 
 def _names(given: str) -> tuple[str, ...]:

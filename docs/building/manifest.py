@@ -29,6 +29,7 @@ MEANING: Mapping[str, str] = {
     "prior": "The file of the public weights that entered the estimate.",
     "public": "Counts that were public before the release.",
     "series": "The place of the release in a series.",
+    "running": "Running totals of some tables over a span of the series: the noisy sums that end with this release, and what they cost.",
     "software": "The versions that made it.",
     "ledger": "The ledger that was charged: its name, owner, and head when it was charged.",
     "files": "The SHA-256 of every file.",

@@ -51,7 +51,7 @@ def test_a_large_universe_is_revealed_on_demand() -> None:
     assert 0 < len(published.values) < UNIVERSE.size
     assert (published.values > published.floor[DAG.cell_of_leaf[published.elements]]).all()
     assert same(post_process(DAG, [*tables, published]), made)
-    vast = cbdp.FeatureDag(cbdp.Universe(a=range(2**11), b=range(2**11)), [])
+    vast = cbdp.FeatureDag(cbdp.Universe(a=range(2**12), b=range(2**12)), [])
     counts = cbdp.count({"a": [1, 2], "b": [3, 4]}, vast.universe)
     assert not isinstance(cbdp.measure(counts, vast, 1)[-1], Measurement)
 

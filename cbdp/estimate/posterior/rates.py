@@ -203,21 +203,23 @@ def _by_likelihood(
     prior[grid.one] += belief[0]
     chance = None if rng is None else rng.random(margin.size)
 
-    def factor(sums: Floats, told: Floats) -> Floats:
-        given = sums, grid.spline, grid.factor, prior, told, TUNING.depth, TUNING.least_factor
-        made: Floats = factors.factors(*given) if chance is None else factors.drawn(*given, chance)
-        made *= told[HELD].sum() / (made @ told[HELD])
-        return made
-
     def multiply(k: int) -> None:
-        found = factor(*weighed[k][:2])
+        found = _factors(grid, prior, chance, *weighed[k][:2])
         factors.multiply_both(margin.element, found, np.log(found), models.rate[k], models.log[k])
 
     first, told = weighed[0][:2]
     moved = _told(margin, margin.known + margin.moves, models.moved, uneven)
     moved[SHIFT] = grid.parts * np.log(moved[HELD] / np.maximum(told[HELD], TINY))
     models.each(multiply)
-    factors.multiply(margin.element, factor(first, moved), models.moved)
+    factors.multiply(margin.element, _factors(grid, prior, chance, first, moved), models.moved)
+
+
+def _factors(grid: Grid, prior: Floats, chance: Floats | None, sums: Floats, told: Floats) -> Floats:
+    """The expected factors, or those at these chances of their laws; the total stays."""
+    given = sums, grid.spline, grid.factor, prior, told, TUNING.depth, TUNING.least_factor
+    made: Floats = factors.factors(*given) if chance is None else factors.drawn(*given, chance)
+    made *= told[HELD].sum() / (made @ told[HELD])
+    return made
 
 
 def _told(margin: Margin, known: Floats, rate: Floats, uneven: float) -> Floats:
