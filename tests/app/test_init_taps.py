@@ -89,6 +89,42 @@ def test_tap_ons_may_be_written_in_many_ways(mark: str, town: Path) -> None:
     assert look(reading).counted == len(practice.trips())
 
 
+def _told(town: Path, words: str) -> config.Config:
+    """Taps whose words are 1 and 2, and a configuration that says so."""
+    text = (town / "taps.csv").read_text("utf-8")
+    (town / "taps.csv").write_text(text.replace(",on\n", ",1\n").replace(",off\n", ",2\n"), "utf-8")
+    written = _started(town, "taps.csv")
+    written.write_text(written.read_text("utf-8").replace("[data]\n", f"[data]\n{words}\n", 1), "utf-8")
+    return config.read(written)
+
+
+def test_other_words_of_taps_are_stated(town: Path) -> None:
+    """1 and 2 mean nothing by themselves."""
+    reading = reading_of(_told(town, 'taps = { on = "1", off = ["2", "Way Out"] }'))
+    assert look(reading).counted == len(practice.trips())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ('taps = { on = "1" }', "different words for both"),
+        ('taps = { on = "1", off = "1" }', "different words for both"),
+        ('taps = { in = "1", off = "2" }', "did you mean 'on'|has no 'in'"),
+    ],
+)
+def test_words_of_taps_that_tell_nothing_are_refused(words: str, said: str, town: Path) -> None:
+    with pytest.raises(InputError, match=said):
+        reading_of(_told(town, words))
+
+
+def test_words_of_taps_without_taps_are_refused(town: Path) -> None:
+    written = _started(town, "trips.csv")
+    stated = '[data]\ntaps = { on = "1", off = "2" }\n'
+    written.write_text(written.read_text("utf-8").replace("[data]\n", stated, 1), "utf-8")
+    with pytest.raises(InputError, match="no preset links taps"):
+        reading_of(config.read(written))
+
+
 def test_no_word_means_both() -> None:
     """A tap-on is never a tap-off."""
     assert not set(spellings(ON)) & set(spellings(OFF))

@@ -95,6 +95,13 @@ class DataSection:
             'how times are written, if not as in ISO 8601: "%m/%d/%Y %H:%M", "epoch_s", "epoch_ms", or a list of formats',
         ),
     ] = ()
+    taps: Annotated[
+        Mapping[str, tuple[str, ...]],
+        Option(
+            Named(Many(Text(), single=True), keys=("on", "off")),
+            'how tap-ons and tap-offs are written, where a preset links them: taps = { on = "1", off = "2" }',
+        ),
+    ] = field(default_factory=dict)
     holidays: Annotated[
         Mapping[str, str],
         Option(Named(Text(), day=True), "days that count as another day type: date → type"),

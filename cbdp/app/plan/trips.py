@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from cbdp.parts import did_you_mean
 from cbdp.privacy.unit import RELEASE, Person, Trip, Unit
 from cbdp.trips import Clock, Schema, kinds, planning
 from cbdp.trips import schema_of as opened
-from cbdp.trips.preparing import Prepared
+from cbdp.trips.preparing import Linked, Prepared
 
 PLACES = ("origin", "destination")
 Raw = str | list[str]  # a path, a pattern, a URL, or several paths
@@ -61,10 +61,34 @@ def _settled(config: Config, source: Schema) -> Settled:
     """Columns and time formats as they are stated, and as the preset has them."""
     data = config.data
     if data.preset is None:
-        return Settled(data.columns, data.time_format)
+        return _tapped(config, Settled(data.columns, data.time_format))
     _clock(config, data.time_format)
     with config.source.at("data", "preset"):
-        return settled_by_preset(PRESETS.get(data.preset), source.kinds, data.columns, data.time_format)
+        found = settled_by_preset(PRESETS.get(data.preset), source.kinds, data.columns, data.time_format)
+    return _tapped(config, found)
+
+
+def _tapped(config: Config, found: Settled) -> Settled:
+    """With the words of tap-ons and tap-offs that are stated, in the place of those of the preset."""
+    taps, linked = config.data.taps, found.preparation
+    if not taps:
+        return found
+    if not isinstance(linked, Linked):
+        raise config.source.error(
+            ("data", "taps"),
+            'data.taps says how taps are written, and no preset links taps with each other: leave it out, or write preset = "taps"',
+        )
+    on, off = (tuple(map(_as_compared, taps.get(side, ()))) for side in ("on", "off"))
+    if not on or not off or set(on) & set(off):
+        raise config.source.error(
+            ("data", "taps"), 'data.taps needs different words for both: taps = { on = "1", off = "2" }'
+        )
+    return replace(found, preparation=replace(linked, on=on, off=off))
+
+
+def _as_compared(word: str) -> str:
+    """Small letters, and no spaces but as underscores."""
+    return word.strip().lower().replace(" ", "_")
 
 
 def _prepared(config: Config, raw: Raw, found: Settled) -> tuple[Prepared, Schema]:
