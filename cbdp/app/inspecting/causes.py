@@ -29,9 +29,10 @@ def causes_of(reading: TripReading, found: Inspection) -> tuple[Cause, ...]:
 def _empty(reading: TripReading, found: Inspection) -> Cause:
     linked = linked_taps(reading)
     if linked is not None:
-        words = ", ".join((*linked.on, *linked.off))
-        what = f"{found.label} holds no taps: no row's {linked.action!r} is one of {words}"
-        return Cause(0, what, "write these words in that column, or make trips of the taps yourself")
+        words = ", ".join((*linked.on[:3], *linked.off[:3]))
+        what = f"{found.label} holds no taps: no row's {linked.action!r} is a word like {words}"
+        cure = 'say in [data] how your file writes them, for example taps = { on = "1", off = "2" }'
+        return Cause(0, what, cure)
     return Cause(0, f"{found.label} holds no rows", "check that the export is complete")
 
 
