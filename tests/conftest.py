@@ -9,7 +9,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-pytest.register_assert_rewrite("browsing")
+pytest.register_assert_rewrite("browsing", "released", "exported")
 pytest_plugins = ("repeatable",)
 
 # The same examples on every machine, however busy it is; `--hypothesis-profile=search` looks for new ones.

@@ -16,7 +16,7 @@ RUNNING = GAUSSIAN.replace("start = 2026-03-01", 'start = 2026-03-01\nrunning = 
 
 def test_price_and_precision_are_said_beforehand(tmp_path: Path) -> None:
     """What a span costs for a day, a week and a year of a person; how noisy a day and the year's total are, beside days added up."""
-    text = str(explain(plan(read(write_daily_city(tmp_path, days=2, config=RUNNING) / "cbdp.toml"))))
+    text = explain(plan(read(write_daily_city(tmp_path, days=2, config=RUNNING) / "cbdp.toml"))).text
     said = " ".join(text.split())
     assert "ρ = 0.166667 is charged for a span of 365 releases, by the square root" in said
     assert "for 7 days in a row 36.3 times as much, for 30 days in a row 518 times as much" in said
@@ -28,4 +28,4 @@ def test_price_and_precision_are_said_beforehand(tmp_path: Path) -> None:
 def test_nothing_is_said_where_there_are_none(tmp_path: Path) -> None:
     """A series without them."""
     folder = write_daily_city(tmp_path, days=2, config=GAUSSIAN)
-    assert "running totals" not in str(explain(plan(read(folder / "cbdp.toml"))))
+    assert "running totals" not in explain(plan(read(folder / "cbdp.toml"))).text

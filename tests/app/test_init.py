@@ -193,10 +193,10 @@ def test_init_then_check(city: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_init_gives_stops_tables_where_types_can_be_listed(city: Path) -> None:
-    """Beside zones, and up to 209 stops by the hour; days that are switched on have their tables."""
-    rows = [f"S{n},Stop {n},{42 + n / 1000},{-83},{'a' if n % 2 else 'b'}\n" for n in range(210)]
+    """Beside zones, and up to 418 stops by the hour; days that are switched on have their tables."""
+    rows = [f"S{n},Stop {n},{42 + n / 1000},{-83},{'a' if n % 2 else 'b'}\n" for n in range(419)]
     (city / "many.csv").write_text("id,name,lat,lon,zone\n" + "".join(rows))
-    (city / "fewer.csv").write_text("id,name,lat,lon,zone\n" + "".join(rows[:209]))
+    (city / "fewer.csv").write_text("id,name,lat,lon,zone\n" + "".join(rows[:418]))
     (city / "bare.csv").write_text("id,name\n" + "".join(f"S{n},Stop {n}\n" for n in range(6)))
     for stops, told in (("many", False), ("fewer", True), ("bare", False)):
         text = starter.starter(city / "trips.parquet", city / f"{stops}.csv")

@@ -265,7 +265,7 @@ def test_times_in_utc_are_suspected_by_the_quiet_hours(tmp_path: Path) -> None:
     (cause,) = causes(tmp_path)
     assert "times may be in UTC" in cause.what
     assert "timezone = " in cause.cure
-    write_config(tmp_path, BY_STOP, 'timezone = "Asia/Tokyo"')
+    write_config(tmp_path, BY_STOP, 'timezone = "Pacific/Honolulu"')
     assert causes(tmp_path) == ()
 
 

@@ -22,6 +22,7 @@ def main(argv: Sequence[str]) -> int:
     for wish in options.within:
         _check_wish(wish)
     from cbdp.app.explain import answers, explain
+    from cbdp.app.explain.running import running_lines
     from cbdp.app.explain.screen import wrapped
     from cbdp.app.explain.stated import stated
 
@@ -34,9 +35,8 @@ def main(argv: Sequence[str]) -> int:
     if options.picture:
         print(told.mermaid)
         return 0
-    print(
-        "\n".join([told.text if options.all else told.screen, *wrapped(said), *_series(options.config, plan)])
-    )
+    body = [told.text] if options.all else [told.screen, *wrapped(running_lines(plan)[:1])]
+    print("\n".join([*body, *wrapped(said), *_series(options.config, plan)]))
     return 0
 
 

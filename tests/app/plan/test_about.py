@@ -35,11 +35,12 @@ def test_what_is_said_is_handed_on(city: Path) -> None:
 
 
 def test_times_are_in_the_zone_of_the_data(city: Path) -> None:
-    """Unless another one is named, and only where anything is said at all."""
+    """Unless another one is named, also where nothing else is said."""
     zoned = ("[universe]\n", 'timezone = "Europe/Zurich"\n\n[universe]\n')
     assert _about(city, 'title = "Trips"', zoned) == About("Trips", timezone="Europe/Zurich")
     assert _about(city, 'timezone = "local time"', zoned) == About(timezone="local time")
-    assert plan_of(city, zoned).about is None
+    assert plan_of(city, zoned).about == About(timezone="Europe/Zurich")
+    assert plan_of(city).about is None
 
 
 def test_words_are_no_part_of_the_request(city: Path) -> None:

@@ -57,7 +57,7 @@ def test_tides(tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     text = file.read_text(encoding="utf-8")
     assert 'preset = "tides"' in text
     assert 'timezone = "America/Los_Angeles"' in text
-    assert 'unit = { person = "token_id", max_trips = 4 }' in text
+    assert 'unit = { person = "token_id", max_trips = 4, per = "day" }' in text
     found = truth(file)
     assert found.counted == whole
     assert found.counted + sum(d.rows for d in found.dropped if d.column == "destination") == found.read
