@@ -36,8 +36,8 @@ from cbdp.solvers.problem import bincount
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-RUNS = 12  # of universes up to LARGE
-FEW = 8  # and beyond
+RUNS = 8  # of universes up to LARGE
+FEW = 6  # and beyond
 LARGE = 2**18  # trip types
 MOST = 2**20  # beyond, runs would take minutes
 PART = 20  # groups of similar estimates that share a mean square error
@@ -48,7 +48,7 @@ MISSED = 5  # times the risk that counts of one size may be missed
 MANY = 100  # errors that the reach is read off
 EXCESS = np.concatenate([[0.0], np.logspace(-1, 1, 21)])  # of a mean square error, that are weighed
 MOST_OPTIMISM = 10.0
-FURTHER = 4  # runs on trips that the answers of other runs leave possible
+FURTHER = 2  # runs on trips that the answers of other runs leave possible
 BELIEF = np.concatenate([[1.0], EXCESS[1:] ** -1 / np.sum(EXCESS[1:] ** -1)]) / 2
 
 

@@ -157,7 +157,7 @@ class Release:
         With `share_of`, some of the attributes in `by` (() for all trips that meet the conditions), the answer also tells each group's
         share of the trips with the same values of those attributes.
 
-        The first question that no table answers takes some seconds, for the mechanism is run a dozen times. With `quick` intervals are made
+        The first question that no table answers takes some seconds, for the mechanism is run some ten times. With `quick` intervals are made
         from the measurements alone: they hold as often, and are wider.
         """
         from cbdp.release.ask import ask

@@ -36,6 +36,10 @@ def town(tmp_path: Path) -> Path:
             "mode,date,tap,time,loc,count",
             {"time": "time", "day": "date", "stop": "loc", "action": "tap", "count": "count"},
         ),
+        (
+            "card_no,validation_time,station,direction",
+            {"person": "card_no", "time": "validation_time", "stop": "station", "action": "direction"},
+        ),
         ("time,stop,trips", {"time": "time", "stop": "stop", "count": "trips"}),
         ("bike,when,from_station,to_station", {"origin": "from_station", "destination": "to_station", "time": "when"}),
         (
@@ -122,6 +126,23 @@ def test_words_of_taps_without_taps_are_refused(town: Path) -> None:
     stated = '[data]\ntaps = { on = "1", off = "2" }\n'
     written.write_text(written.read_text("utf-8").replace("[data]\n", stated, 1), "utf-8")
     with pytest.raises(InputError, match="no preset links taps"):
+        reading_of(config.read(written))
+
+
+def test_taps_of_cards_that_are_only_counted_protect_a_persons_day(town: Path) -> None:
+    """Where no column tells tap-ons from tap-offs, cards are still people."""
+    lines = (town / "taps.csv").read_text("utf-8").splitlines()
+    (town / "ons.csv").write_text("\n".join(line.rpartition(",")[0] for line in lines) + "\n", "utf-8")
+    written = config.read(_started(town, "ons.csv"))
+    assert written.data.preset is None
+    assert (written.privacy.unit.person, written.privacy.unit.per) == ("card", "day")
+
+
+def test_a_column_of_actions_needs_the_preset(town: Path) -> None:
+    written = _started(town, "trips.csv")
+    text = written.read_text("utf-8").replace("columns = { ", 'columns = { action = "card_id", ', 1)
+    written.write_text(text, "utf-8")
+    with pytest.raises(InputError, match='write preset = "taps"'):
         reading_of(config.read(written))
 
 

@@ -19,6 +19,9 @@ NO_PLACE = dict.fromkeys(
 )
 DONE = dict.fromkeys(("tap", "action", "onoff", "inout"), 4)
 BOTH = ({"on", "off"}, {"in", "out"}, {"entry", "exit"}, {"enter", "exit"}, {"board", "alight"})
+WITH_CARDS = dict.fromkeys(("direction", "io"), 4) | dict.fromkeys(
+    ("event", "transaction", "type", "validation"), 2
+)
 NO_DEED = dict.fromkeys(("time", "id", "date", "count", "stop", "station", "location", "loc", "number"), -20)
 
 
@@ -31,6 +34,8 @@ def tap_columns(source: Schema, taken: Mapping[str, str]) -> dict[str, str]:
     if place is None:
         return {}
     action = _best(source, {**taken, STOP: place}, _deed)
+    if action is None and "person" in taken:  # of cards, other names can hardly mean anything else
+        action = _best(source, {**taken, STOP: place}, _likely_deed)
     return {STOP: place} if action is None else {STOP: place, ACTION: action}
 
 
@@ -45,6 +50,13 @@ def _place(name: str, kind: Any) -> int:
 
     named = bool(set(words_of(name)) & {word for word, points in PLACE.items() if points == 4})
     return score(name, PLACE, NO_PLACE) if named and not pa.types.is_temporal(kind) else 0
+
+
+def _likely_deed(name: str, kind: Any) -> int:
+    import pyarrow as pa
+
+    unfit = pa.types.is_temporal(kind) or pa.types.is_floating(kind)
+    return 0 if unfit else score(name, WITH_CARDS, NO_DEED)
 
 
 def _deed(name: str, kind: Any) -> int:

@@ -255,7 +255,7 @@ def _privacy(start: Start) -> str:
         unit = 'unit = "trip"           # each tap is protected on its own: for a trip with two taps epsilon counts twice'
     elif "count" in start.found.columns:
         unit = 'unit = "trip"           # counts name no persons: each trip is protected on its own'
-    elif start.found.linked:
+    elif start.found.linked or start.found.places:
         unit = f'unit = {{ person = {person}, max_trips = 4, per = "day" }}  # hides all that a person did on any one day; or "trip"'
     elif start.preset is not None and start.preset.persons:
         unit = f'unit = {{ person = {person}, max_trips = 4 }}  # hides whether a person travelled at all; or "trip"'

@@ -61,6 +61,8 @@ def _untapped(reading: TripReading, dropped: Dropped) -> tuple[str, str] | None:
     other = "tap-off" if dropped.column == "destination" else "tap-on"
     taps = counted(dropped.rows, "tap")
     what = f"{taps} have no {other} of the same {linked.person!r} within {linked.within // 3600} hours"
+    if other == "tap-on":
+        return what, "they are left out: the tap-on is missing, or was before the file begins"
     return (
         what,
         "they are left out. If riders need not tap off, work out the missing ends of their trips first",

@@ -21,6 +21,10 @@ from cbdp.trips import schema_of as opened
 from cbdp.trips.preparing import Linked, Prepared
 
 PLACES = ("origin", "destination")
+CURES = {  # where a role is stated and has no use
+    "time": "state universe.time",
+    "action": 'to link tap-ons with tap-offs, write preset = "taps" in [data], with columns for person, time, stop and action',
+}
 Raw = str | list[str]  # a path, a pattern, a URL, or several paths
 Given = Raw | Prepared  # what `cbdp.count` takes
 
@@ -171,7 +175,7 @@ def check_names(config: Config, universe: Universe, trips: TripSchema) -> None:
                 f"the column of {name!r} is still {UNKNOWN!r}: write the name of the column in the trips that holds it",
             )
         if name not in known and name != "day":  # a date is no mistake where no day is counted
-            cure = "state universe.time" if name == "time" else did_you_mean(name, known)
+            cure = CURES.get(name) or did_you_mean(name, known)
             raise config.source.error(
                 ("data", "columns", name), f"data.columns names {name!r}, which is not a dimension: {cure}"
             )
