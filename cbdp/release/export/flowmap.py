@@ -13,8 +13,8 @@ import numpy as np
 from cbdp.features.places import Stops
 from cbdp.release.export.base import Format
 from cbdp.release.export.beside import texts
-from cbdp.release.export.flows import Flows, coordinates, flows
-from cbdp.release.export.intervals import with_intervals
+from cbdp.release.export.flows import Flows
+from cbdp.release.export.intervals import drawn_flows
 from cbdp.release.export.moments import begins, first_day, has_times
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
@@ -41,9 +41,7 @@ class Flowmap(Format):
         `time` is when the period begins; where the release has no dates, the days start on 1 January 2001, and properties.csv says so.
         With `intervals`, flows also have low and high, which Flowmap.blue leaves aside.
         """
-        made = flows(release, level=level, origin=origin, destination=destination)
-        made = with_intervals(release, made, intervals)
-        lon, lat = coordinates(release, made, places)
+        made, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
         names = _names(release, places, made)
         here = np.flatnonzero(np.isfinite(lon)).tolist()
         path.mkdir()

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from cbdp.features.places import Stops
 from cbdp.release.export.base import Format
 from cbdp.release.export.beside import stated
-from cbdp.release.export.flows import Flows, coordinates, flows
-from cbdp.release.export.intervals import with_intervals
+from cbdp.release.export.flows import Flows
+from cbdp.release.export.intervals import drawn_flows
 from cbdp.release.export.writing import text
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
@@ -36,9 +36,7 @@ class GeoJson(Format):
         destination: str = "destination",
     ) -> None:
         """Write a FeatureCollection of LineStrings, a line of text each; `about` is a foreign member (RFC 7946, 6.1)."""
-        made = flows(release, level=level, origin=origin, destination=destination)
-        made = with_intervals(release, made, intervals)
-        lon, lat = coordinates(release, made, places)
+        made, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
         points = [_json([round(x, 7), round(y, 7)]) for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
         ids = [_json(_value(label)) for label in made.ids]
         before = ""

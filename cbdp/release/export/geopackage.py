@@ -16,8 +16,8 @@ import pyarrow as pa
 from cbdp.features.places import Stops
 from cbdp.release.export.base import Format
 from cbdp.release.export.beside import texts
-from cbdp.release.export.flows import Floats, Flows, coordinates, flows
-from cbdp.release.export.intervals import with_intervals
+from cbdp.release.export.flows import Floats, Flows
+from cbdp.release.export.intervals import drawn_flows
 from cbdp.release.export.table import lines, plain_table, tables_of
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
@@ -87,9 +87,7 @@ class GeoPackage(Format):
 
         A place has how many published trips begin (`departures`) and end (`arrivals`) there.
         """
-        made = flows(release, level=level, origin=origin, destination=destination)
-        made = with_intervals(release, made, intervals)
-        lon, lat = coordinates(release, made, places)
+        made, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
         with sqlite3.connect(path) as out:
             out.executescript(f"PRAGMA application_id={APPLICATION}; PRAGMA user_version={VERSION};{TABLES}")
             out.executemany("INSERT INTO gpkg_spatial_ref_sys VALUES (?,?,?,?,?,?)", SYSTEMS)

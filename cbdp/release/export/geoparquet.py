@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from cbdp.features.places import Stops
 from cbdp.release.export.base import Format
 from cbdp.release.export.beside import stated
-from cbdp.release.export.flows import Flows, coordinates, flows
-from cbdp.release.export.intervals import with_intervals
+from cbdp.release.export.flows import Flows
+from cbdp.release.export.intervals import drawn_flows
 from cbdp.release.export.table import lines, plain_table, tables_of
 from cbdp.release.release import Release
 
@@ -44,9 +44,7 @@ class GeoParquet(Format):
         Coordinates are longitude and latitude (OGC:CRS84, the format's default). The file's metadata has what the release says about
         itself under the key `about`.
         """
-        made = flows(release, level=level, origin=origin, destination=destination)
-        made = with_intervals(release, made, intervals)
-        lon, lat = coordinates(release, made, places)
+        made, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
         said = {
             "geo": json.dumps(_geo(lon, lat, made)),
             "about": json.dumps(stated(release), ensure_ascii=False),

@@ -9,8 +9,18 @@ from typing import Any
 import numpy as np
 
 from cbdp.errors import InputError
-from cbdp.release.export.flows import Flows, Ints
+from cbdp.features.places import Stops
+from cbdp.release.export.flows import Floats, Flows, Ints, coordinates, flows
 from cbdp.release.release import Release
+
+
+def drawn_flows(
+    release: Release, places: Stops | None, level: str | None, confidence: float | None, ends: tuple[str, str]
+) -> tuple[Flows, Floats, Floats]:
+    """What formats that draw lines need: the flows, with intervals if wanted, and the longitude and latitude of each place."""
+    made = flows(release, level=level, origin=ends[0], destination=ends[1])
+    made = with_intervals(release, made, confidence)
+    return made, *coordinates(release, made, places)
 
 
 def with_intervals(release: Release, made: Flows, confidence: float | None, *, zeros: bool = False) -> Flows:

@@ -15,8 +15,8 @@ import numpy as np
 from cbdp.features.places import Stops
 from cbdp.release.export.base import Format
 from cbdp.release.export.beside import texts
-from cbdp.release.export.flows import Floats, Flows, coordinates, flows
-from cbdp.release.export.intervals import with_intervals
+from cbdp.release.export.flows import Floats, Flows
+from cbdp.release.export.intervals import drawn_flows
 from cbdp.release.export.moments import begins, first_day, has_times
 from cbdp.release.export.table import other_dimensions
 from cbdp.release.export.writing import text
@@ -48,9 +48,7 @@ class Kepler(Format):
 
         Where the release has no dates, the days start on 1 January 2001; the map's description says so.
         """
-        made = flows(release, level=level, origin=origin, destination=destination)
-        made = with_intervals(release, made, intervals)
-        lon, lat = coordinates(release, made, places)
+        made, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
         fields = _fields(made)
         head = {"id": DATA, "label": "Published trips", "color": [18, 147, 154]}
         with text(path) as out:
