@@ -178,7 +178,10 @@ def _least(misses: Floats, many: float) -> float:
 
 
 def _trips(kind: _Kind) -> float:
-    return max(float(kind.total[SINGLETON].sum()), 1.0)
+    """Trips of the mean day: every table tells their sum, and is weighed by its noise. Where types are many, their own sum is mostly noise."""
+    precise = {name: 1 / (len(kind.total[name]) * noise) for name, noise in kind.noise.items()}
+    told = sum(weight * float(kind.total[name].sum()) for name, weight in precise.items())
+    return max(told / sum(precise.values()), 1.0)
 
 
 def _blended(features: FeatureDag, seen: Floats, tables: float, types: float) -> Floats:
@@ -214,7 +217,7 @@ def _spreads(same: _Kind, rest: _Kind) -> tuple[float, float]:
     return tuple(  # type: ignore[return-value]
         k.spread
         if not math.isnan(k.spread)
-        else k.days * k.noise[SINGLETON] * len(k.total[SINGLETON]) + max(float(k.total[SINGLETON].sum()), 0.0)
+        else k.days * k.noise[SINGLETON] * len(k.total[SINGLETON]) + _trips(k)
         for k in (same, rest)
     )
 

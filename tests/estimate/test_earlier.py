@@ -135,3 +135,28 @@ def test_answers_that_do_not_tell_every_type_are_refused() -> None:
         learnt(DAG, [release.measurements])
     with pytest.raises(InputError, match="no earlier release"):
         learnt(DAG, [])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_trips_among_many_types_still_tell_the_tables(seed: int) -> None:
+    """The noisy counts of all types add up to mostly noise there; how many trips there were is told by the tables."""
+    ends = cbdp.Dimension([f"S{n}" for n in range(40)], zone=[f"Z{n // 10}" for n in range(40)])
+    universe = cbdp.Universe(origin=ends, destination=ends, time=cbdp.periods("06:00", "18:00", "1h"))
+    wide = cbdp.FeatureDag(
+        universe,
+        [cbdp.Feature("zone", by=["origin.zone", "destination.zone"]), cbdp.Feature("time", by="time")],
+    )
+    mechanism = cbdp.ConstraintBased(wide, 0.5)
+    zones = wide.partition("zone").of_every_type()
+    rate = np.random.default_rng(seed).gamma(0.5, 1.0, 16)[zones]
+    rate *= 600 / rate.sum()
+    days = [
+        mechanism.measure(
+            cbdp.count(np.random.default_rng([seed, n]).poisson(rate), universe),
+            InsecureSeededEntropy(100 * seed + n),
+        )
+        for n in range(6)
+    ]
+    leaves = [next(m for m in day if m.feature == "singleton") for day in days]
+    assert max(np.sqrt(m.variance.mean() * universe.size) for m in leaves) > 600  # noise above the trips
+    assert learnt(wide, days).tables > 0.8
