@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
     quarter = in_quarters(_say)
     with watched(lambda stage, done: quarter(stage, done) if stage == "runs" else None):
         answer = load(options.release).ask(
-            _names(options.by), options.where, options.confidence, _wholes(options.share_of), options.quick
+            _names(options.by), options.where, options.confidence, _wholes(options.share_of), options.sharp
         )
     if path is None:
         print("\n".join(_lines(answer)))
@@ -59,7 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--confidence", type=float, default=0.9, help="of the intervals (default: 0.9)")
     parser.add_argument(
-        "--quick", action="store_true", help="wider intervals at once, from the noisy counts alone"
+        "--sharp",
+        action="store_true",
+        help="narrower intervals where no table gives the answer; takes seconds to minutes",
     )
     parser.add_argument("--csv", metavar="FILE", help="write the table to a new file")
     return parser

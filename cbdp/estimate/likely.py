@@ -13,6 +13,8 @@ mechanism is run on them, and its errors are seen. Intervals are made of these a
 4. *Every size.* Of counts with about the same estimate the intervals hold as many as they say. Of counts with the same truth they hold fewer where
    these are large, for the estimate is drawn to what is usual. Where they would miss more than half of the counts of some size in the runs,
    and where they are wider, the interval of the unbiased answer is taken: single trip types are of this kind.
+5. *No sharper than can be checked.* An interval is at least two fifths as wide as that of the unbiased answer. Where noise is much larger than the runs'
+   errors, it could not show that the model is wrong.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ MISSED = 5  # times the risk that counts of one size may be missed
 MANY = 100  # errors that the reach is read off
 EXCESS = np.concatenate([[0.0], np.logspace(-1, 1, 21)])  # of a mean square error, that are weighed
 MOST_OPTIMISM = 10.0
+LEAST = 0.4  # of the unbiased answer's interval: by noise that is so much wider, a model that errs would not be found out
 FURTHER = 2  # runs on trips that the answers of other runs leave possible
 BELIEF = np.concatenate([[1.0], EXCESS[1:] ** -1 / np.sum(EXCESS[1:] ** -1)]) / 2
 
@@ -128,7 +131,9 @@ def estimates(release: Estimated, grouping: Grouping) -> Floats:
 def half_widths(estimate: Floats, best: Combination, runs: LikelyRuns, risk: float) -> Floats | None:
     """How far the truth may be from each estimate; None: counts of some size would be missed too often."""
     excess = optimism(runs) * (1 + doubt(estimate, best, runs)) - 1
-    return reaching(estimate, runs.error, runs.truth, excess, risk)
+    half = reaching(estimate, runs.error, runs.truth, excess, risk)
+    noise = best.half_width(risk)
+    return None if half is None else np.maximum(half, np.where(np.isfinite(noise), LEAST * noise, 0.0))
 
 
 def reaching(estimate: Floats, error: Floats, truth: Floats, excess: float, risk: float) -> Floats | None:

@@ -1,7 +1,8 @@
 """Answers to any question about a release: counts by any attributes, of any trip types, with intervals. No privacy is spent.
 
-Intervals are made from the measurements that add up to a count (`cbdp.estimate.intervals`), or about the estimate where this is
-narrower (`cbdp.estimate.likely`). The latter takes runs of the mechanism that made the release: once, whatever is asked.
+Intervals are made from the measurements that add up to a count (`cbdp.estimate.intervals`): the same in an answer, in the report and in
+exports. Sharp ones are about the estimate where this is narrower (`cbdp.estimate.likely`). These take runs of the mechanism that made the
+release: once, whatever is asked.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from cbdp.estimate import ESTIMATORS
 from cbdp.estimate.combined import Combination, combined
 from cbdp.estimate.intervals import Interval, checked_risk, told_intervals
 from cbdp.estimate.likely import (
+    LEAST,
     LikelyRuns,
     can_draw,
     doubt,
@@ -50,7 +52,7 @@ def ask(
     where: Where | None = None,
     confidence: float = 0.9,
     share_of: str | Sequence[str] | None = None,
-    quick: bool = False,
+    sharp: bool = False,
 ) -> Columns:
     """The columns of `by`, then count (published), estimate, low, high; with `share_of`, which share of these groups each is."""
     risk = checked_risk(confidence)
@@ -63,21 +65,12 @@ def ask(
         if share_of is None
         else Grouping(grouping.universe, _wholes(grouping, share_of), grouping.conditions)
     )
-    runs = None if quick else _runs(release, grouping, wholes)
+    runs = _runs(release, grouping, wholes) if sharp else None
     interval = interval_of(release, grouping, confidence)
-    low, high = interval.low.astype(float), interval.high.astype(float)
+    low, high = interval.low, interval.high
     if runs is not None:
-        low, high = _nearer(low, high, estimate, combined(release, grouping), runs.parts, risk)
-    known = interval.low == interval.high
-    low = np.where(known, interval.low, np.minimum(low, np.floor(estimate + NEARLY)))
-    high = np.where(known, interval.high, np.maximum(high, np.ceil(estimate - NEARLY)))
-    made: Columns = {
-        **grouping.keys(),
-        "count": counts,
-        "estimate": estimate,
-        "low": np.minimum(low, counts).astype(np.int64),
-        "high": np.maximum(high, counts).astype(np.int64),
-    }
+        low, high = _nearer(interval, counts, estimate, combined(release, grouping), runs.parts, risk)
+    made: Columns = {**grouping.keys(), "count": counts, "estimate": estimate, "low": low, "high": high}
     return made if wholes is None else {**made, **_shares(release, grouping, wholes, counts, risk, runs)}
 
 
@@ -117,17 +110,17 @@ def _expects(release: Release) -> bool:
 
 
 def _nearer(
-    low: Floats, high: Floats, estimate: Floats, best: Combination, runs: LikelyRuns, risk: float
-) -> tuple[Floats, Floats]:
-    """The ends of intervals about the estimate, where they are narrower."""
+    interval: Interval, counts: Ints, estimate: Floats, best: Combination, runs: LikelyRuns, risk: float
+) -> tuple[Ints, Ints]:
+    """The ends of intervals about the estimate, where they are narrower; they hold the published count."""
     half = half_widths(estimate, best, runs, risk)
     if half is None:
-        return low, high
-    use = half < best.half_width(risk)
-    return (
-        np.where(use, np.maximum(np.ceil(estimate - half - NEARLY), 0.0), low),
-        np.where(use, np.floor(estimate + half + NEARLY), high),
-    )
+        return interval.low, interval.high
+    use = (half < best.half_width(risk)) & (interval.low < interval.high)
+    low = np.maximum(np.ceil(estimate - half - NEARLY), 0.0)
+    high = np.maximum(np.floor(estimate + half + NEARLY), np.ceil(estimate - NEARLY))
+    low, high = np.minimum(low, counts).astype(np.int64), np.maximum(high, counts).astype(np.int64)
+    return np.where(use, low, interval.low), np.where(use, high, interval.high)
 
 
 def grouping_of(
@@ -212,6 +205,7 @@ def _nearer_share(
     low, high = told
     if half is None:
         return told
+    half = np.maximum(half, LEAST * (high - low) / 2)
     use = 2 * half < high - low
     return np.where(use, np.maximum(own - half, 0.0), low), np.where(use, np.minimum(own + half, 1.0), high)
 

@@ -149,7 +149,7 @@ class Release:
         where: Where | None = None,
         confidence: float = 0.9,
         share_of: str | Sequence[str] | None = None,
-        quick: bool = False,
+        sharp: bool = False,
     ) -> Columns:
         """Counts by any attributes, of any trip types, with confidence intervals: columns for any data frame; no privacy is spent.
 
@@ -157,12 +157,12 @@ class Release:
         With `share_of`, some of the attributes in `by` (() for all trips that meet the conditions), the answer also tells each group's
         share of the trips with the same values of those attributes.
 
-        The first question that no table answers takes some seconds, for the mechanism is run some ten times. With `quick` intervals are made
-        from the measurements alone: they hold as often, and are wider.
+        Intervals are made from the noisy answers, as in the report and in exports. With `sharp` those about the estimate are taken where they are
+        narrower; the first such question takes a while, for the mechanism is run some ten times.
         """
         from cbdp.release.ask import ask
 
-        return ask(self, by, where, confidence, share_of, quick)
+        return ask(self, by, where, confidence, share_of, sharp)
 
     @property
     def total(self) -> int:

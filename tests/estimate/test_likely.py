@@ -103,7 +103,7 @@ def test_intervals_about_the_estimate_are_narrower_and_hold() -> None:
         truth = _truth(10 + seed)
         release = cbdp.ConstraintBased(DAG, 1, budget="leaves").simulate(truth, seed)
         true = Grouping(UNIVERSE, ("origin",)).added(np.arange(UNIVERSE.size), truth)
-        sharp, quick = release.ask("origin"), release.ask("origin", quick=True)
+        sharp, quick = release.ask("origin", sharp=True), release.ask("origin")
         assert np.array_equal(sharp["count"], quick["count"])
         held.append((sharp["low"] <= true) & (true <= sharp["high"]))
         narrow.append(sharp["high"] - sharp["low"])
@@ -120,7 +120,7 @@ def test_shares_about_the_estimate_are_narrower_and_hold() -> None:
         release = cbdp.ConstraintBased(DAG, 1, budget="balanced").simulate(truth, seed)
         true = Grouping(UNIVERSE, ("origin",)).added(np.arange(UNIVERSE.size), truth)
         share = true / true.sum()
-        near, far = (release.ask("origin", share_of=(), quick=quick) for quick in (False, True))
+        near, far = (release.ask("origin", share_of=(), sharp=sharp) for sharp in (True, False))
         for told in (near, far):
             assert (told["share_low"] <= told["share"]).all()
             assert (told["share"] <= told["share_high"]).all()
@@ -140,16 +140,17 @@ def test_single_types_and_measured_tables_take_no_runs() -> None:
         return SimpleNamespace()
 
     object.__setattr__(release, "again", again)
-    release.ask(["origin", "destination", "time"])
-    release.ask("time")
+    release.ask(["origin", "destination", "time"], sharp=True)
+    release.ask("time", sharp=True)
+    release.ask("origin")
     assert asked == []
     with pytest.raises(AttributeError):  # a stop's trips would take them
-        release.ask("origin")
+        release.ask("origin", sharp=True)
 
 
 def test_the_same_release_gives_the_same_intervals() -> None:
     truth = _truth(3)
-    one, two = (cbdp.ConstraintBased(DAG, 1).simulate(truth, 3).ask("origin") for _ in range(2))
+    one, two = (cbdp.ConstraintBased(DAG, 1).simulate(truth, 3).ask("origin", sharp=True) for _ in range(2))
     assert np.array_equal(one["low"], two["low"])
     assert np.array_equal(one["high"], two["high"])
 
@@ -213,3 +214,13 @@ def test_what_cannot_be_drawn_from_is_answered_from_the_measurements() -> None:
     assert not likely.can_draw(release)
     assert combined(release, Grouping(UNIVERSE, ("time",))).told.all()
     assert release.ask("time")["count"].sum() == release.total
+
+
+def test_no_interval_is_much_narrower_than_noise_can_check() -> None:
+    """Whatever the runs say, two fifths of the unbiased interval remain."""
+    truth = np.full((40, 30), 100.0)
+    estimate = truth + np.random.default_rng(1).normal(0, 1.0, truth.shape)
+    runs = likely.LikelyRuns(truth, estimate, truth, np.zeros((2, 30)))
+    noisy = _told(np.full(30, 100.0), 50.0)
+    half = likely.half_widths(truth[0], noisy, runs, 0.1)
+    assert half == pytest.approx(0.4 * noisy.half_width(0.1))

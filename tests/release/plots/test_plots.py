@@ -98,7 +98,7 @@ def test_lines_by_an_attribute_are_its_counts(city: Release) -> None:
 def test_flows_are_the_largest_counts_in_order(city: Release) -> None:
     """Of zones with their intervals, which are those that `ask` gives; of stops by their names."""
     ax = city.plot.flows(3)
-    rows = city.ask(by=["origin.zone", "destination.zone"], quick=True)
+    rows = city.ask(by=["origin.zone", "destination.zone"])
     order = np.argsort(-np.asarray(rows["count"]), kind="stable")[:3]
     assert [b.get_width() for b in ax.patches] == np.asarray(rows["count"])[order].tolist()
     names = [f"{rows['origin.zone'][i]} → {rows['destination.zone'][i]}" for i in order]
@@ -177,7 +177,7 @@ def test_a_map_of_one_zone(city: Release) -> None:
 def test_arrows_are_as_wide_as_their_trips(city: Release) -> None:
     """In proportion to the published counts, the widest for the largest flow between two zones."""
     ax = city.plot.map()
-    rows = city.ask(by=["origin.zone", "destination.zone"], quick=True)
+    rows = city.ask(by=["origin.zone", "destination.zone"])
     pairs = zip(rows["origin.zone"], rows["destination.zone"], rows["count"], strict=True)
     between = sorted(int(n) for a, b, n in pairs if a != b)
     wide = sorted(p.get_linewidth() for p in ax.patches)
