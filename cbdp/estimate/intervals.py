@@ -12,7 +12,9 @@ rounding. Each run shows by how much its answers miss the counts it was run on. 
 2. *The better answer.* Noisy measurements are published too: of the counts themselves, or of finer ones, which can be added up.
    The error of their best unbiased combination (`cbdp.estimate.combined`) has the same law whatever the truth, so the stand-in
    cannot mislead. Where the runs find the published counts further from the truth (clipping and rounding may spoil sums), the
-   interval is made from the combination, and widened to the published count.
+   interval is made from the combination, and widened to the published count. Its upper end is at least a quarter of the reach of the noise, however
+   far below zero the noisy answer is (as Feldman and Cousins have it two deviations below zero; bibliography): nobody
+   shall read from "0 to 0" that there was no trip.
 3. *Pooling.* A few runs are enough, because errors are shared by elements of similar counts and of similarly many trip
    types: clipped noise of the types adds up with their number.
 
@@ -56,6 +58,7 @@ RUNS = 39  # two runs in each tail of 5 %, for a feature of one element
 POOL = 400  # errors that a range is read off: its ends are then off by about 1 % of probability
 STRATUM = 3  # so many pools are wanted of elements with similarly many trip types
 NODES = 400  # true counts at which the range is worked out; between them it is interpolated
+NEGATIVE = 0.25  # of the reach of noise: the least upper end. Noise far below zero does not make it sure that there was no trip
 NEARLY = 1e-6  # of a trip: what interpolation and sums of measurements may be off
 MOST = 40_000  # errors looked at for one range: more say nothing new
 
@@ -210,7 +213,7 @@ def _interval(published: Ints, best: Combination, runs: _Runs | None, risk: floa
     Expected values were not made again unless there is no combination.
     """
     half, use = best.half_width(risk), best.told
-    low, high = best.value - half, best.value + half
+    low, high = best.value - half, np.maximum(best.value + half, NEGATIVE * half)
     if runs is not None and not (expects and use.all()):
         known = best.variance == 0
         if not expects and use.any() and _mean_square(runs.errors[:, use]) < np.mean(best.variance[use]):

@@ -334,3 +334,17 @@ def test_unequal_elements_of_an_unmeasured_feature(preset: str) -> None:
     told = np.mean(width, axis=0) / (2 * 1.64 * np.sqrt(noise * np.array(UNEQUAL)))
     assert (told > 0.7).all(), told
     assert (told < 1.3).all(), told
+
+
+def test_noise_below_zero_makes_nothing_certain() -> None:
+    """However far below zero a noisy count is, the interval has an upper end above zero, and grows with the noise."""
+    widths = []
+    for epsilon in (1, 0.25):
+        release = ConstraintBased(DAG, epsilon).simulate(np.zeros(UNIVERSE.size, np.int64), 3)
+        zone = release.with_intervals().intervals["zone"]
+        noisy = next(m for m in release.measurements if m.feature == "zone")
+        below = noisy.values < -2 * np.sqrt(np.mean(noisy.variance))
+        assert below.any()
+        assert (zone.high[below] > 0).all()
+        widths.append(zone.high[below].min())
+    assert widths[1] > 2 * widths[0]
