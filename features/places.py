@@ -21,6 +21,7 @@ from cbdp.features import Dimension
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Row = Mapping[str, Any]
+Columns = Mapping[str, str]
 
 EARTH_KM = 6371.0088  # mean radius
 FIELDS = ("id", "name", "lat", "lon", "zone")
@@ -73,14 +74,11 @@ class Stops:
         return Dimension(self.ids) if self.zone is None else Dimension(self.ids, zone=self.zone)
 
 
-def stops(
-    path: str | Path, *, columns: Mapping[str, str] | None = None, ids: Callable[[str], Hashable] = str
-) -> Stops:
+def stops(path: str | Path, *, columns: Columns | None = None, ids: Callable[[str], Hashable] = str) -> Stops:
     """Read stops from CSV, GTFS (`stops.txt`, or a folder or zip that holds it), GBFS station information or GeoJSON points.
 
-    `columns` maps id, name, lat, lon and zone to the names in the file; name, zone and coordinates may be absent. Of
-    GTFS only stops and platforms are read, not stations or entrances. `ids=int` makes numbers of the ids, where the
-    trips have numbers.
+    `columns` maps id, name, lat, lon and zone to the names in the file; name, zone and coordinates may be absent. Of GTFS only stops and
+    platforms are read, and zones with gaps are none. `ids=int` makes numbers of the ids, where the trips have numbers.
     """
     path = Path(path)
     for name in columns or {}:
@@ -101,10 +99,10 @@ def stops(
     for name in {"id", *(columns or {})}:
         if all(names[name] not in row for row in rows):
             raise InputError(f"{str(path)!r} has no column {names[name]!r}: there are {', '.join(rows[0])}")
-    return _stops(rows, names, ids)
+    return _stops(rows, names, ids, strict=not gtfs or "zone" in (columns or {}))
 
 
-def _stops(rows: Sequence[Row], names: Mapping[str, str], ids: Callable[[str], Hashable]) -> Stops:
+def _stops(rows: Sequence[Row], names: Columns, ids: Callable[[str], Hashable], *, strict: bool) -> Stops:
     found = []
     for place, row in enumerate(rows):
         given = str(row.get(names["id"], "") if row.get(names["id"]) is not None else "").strip()
@@ -120,9 +118,9 @@ def _stops(rows: Sequence[Row], names: Mapping[str, str], ids: Callable[[str], H
     lon = np.array([_degrees(row.get(names["lon"]), stop) for row, stop in zip(rows, found, strict=True)])
     zones = [str(row.get(names["zone"]) or "").strip() for row in rows]
     named = tuple(str(row.get(names["name"]) or stop).strip() for row, stop in zip(rows, found, strict=True))
-    if any(zones) and not all(zones):
+    if strict and any(zones) and not all(zones):
         raise InputError(f"the stop {found[zones.index('')]!r} has no zone, others have: give it one")
-    return Stops(tuple(found), named, lat, lon, tuple(zones) if any(zones) else None)
+    return Stops(tuple(found), named, lat, lon, tuple(zones) if all(zones) else None)
 
 
 def _degrees(given: Any, stop: Hashable) -> float:
@@ -153,11 +151,12 @@ def text_of(path: Path) -> str:
     except FileNotFoundError:
         raise InputError(f"there is no file {str(path)!r}") from None
     except (OSError, UnicodeDecodeError, zipfile.BadZipFile):
-        raise InputError(f"{str(path)!r} cannot be read: it is damaged, or not UTF-8") from None
+        raise InputError(f"{str(path)!r} cannot be read: it is damaged, or not saved as UTF-8") from None
 
 
 def table_rows(text: str, path: Path) -> list[Row]:
-    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    mark = max(",;\t", key=text.partition("\n")[0].count)  # between cells
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=mark)
     try:
         header, *rows = [[cell.strip() for cell in line] for line in lines if line]
     except (csv.Error, ValueError):
@@ -270,6 +269,36 @@ def _inside(x: Floats, y: Floats, rings: Sequence[Floats]) -> NDArray[np.bool_]:
     return odd
 
 
+def zones_by_halving(stops: Stops, zones: int) -> Stops:
+    """Return the stops in `zones` zones "Z01", "Z02", … with equally many stops in each, or one more.
+
+    The stops are cut in two by a line across their longer side, and each part again: zones are small where stops are close together.
+
+    >>> row = Stops(("a", "b", "c", "d"), ("a", "b", "c", "d"), np.zeros(4), np.array([0.0, 0.1, 0.2, 9.0]))
+    >>> zones_by_halving(row, 2).zone
+    ('Z01', 'Z01', 'Z02', 'Z02')
+    """
+    order, points = _settled(stops)
+    _check_zones(zones, len(stops), f"{len(stops)} stops")
+    parts = [(np.arange(len(stops)), zones)]
+    while any(number > 1 for _, number in parts):
+        parts = [half for part, number in parts for half in _halves(points, part, number)]
+    width = max(2, len(str(zones)))
+    labels = {order[i]: f"Z{n:0{width}d}" for n, (part, _) in enumerate(parts, 1) for i in part.tolist()}
+    return replace(stops, zone=tuple(labels[stop] for stop in range(len(stops))))
+
+
+def _halves(points: Floats, part: Ints, zones: int) -> list[tuple[Ints, int]]:
+    """A part cut across its longer side, from west to east or from north to south, with the zones that each side becomes."""
+    if zones == 1:
+        return [(part, 1)]
+    east, north = np.ptp(points[part], axis=0)
+    place = points[part, 0] if east >= north else -points[part, 1]
+    ordered, left = part[np.argsort(place, kind="stable")], zones // 2
+    cut = left * (len(part) // zones) + min(left, len(part) % zones)
+    return [(ordered[:cut], left), (ordered[cut:], zones - left)]
+
+
 def zones_by_clustering(stops: Stops, zones: int) -> tuple[Stops, tuple[Hashable, ...]]:
     """Return the stops in `zones` compact zones "Z01", "Z02", … from north to south, and the stop in the middle of each.
 
@@ -278,14 +307,9 @@ def zones_by_clustering(stops: Stops, zones: int) -> tuple[Stops, tuple[Hashable
     """
     from scipy.cluster.vq import vq
 
-    _check_located(stops)
-    order = sorted(range(len(stops)), key=lambda i: (stops.lat[i], stops.lon[i], str(stops.ids[i])))
-    points = _metres(stops.lat[order], stops.lon[order])
+    order, points = _settled(stops)
     different = len(np.unique(points, axis=0))
-    if isinstance(zones, bool) or not isinstance(zones, int) or not 1 <= zones <= different:
-        raise InputError(
-            f"cannot make {zones!r} zones of stops at {different} places: choose a number from 1 to {different}"
-        )
+    _check_zones(zones, different, f"stops at {different} places")
     centres = points[_far_apart(points, zones)]
     member, _ = vq(points, centres)
     for _ in range(500):
@@ -301,6 +325,18 @@ def zones_by_clustering(stops: Stops, zones: int) -> tuple[Stops, tuple[Hashable
     zone[order] = [label[m] for m in member]
     nearest = [order[int(np.argmin(((points - centres[c]) ** 2).sum(axis=1)))] for c in np.argsort(rank)]
     return replace(stops, zone=tuple(zone)), tuple(stops.ids[i] for i in nearest)
+
+
+def _settled(stops: Stops) -> tuple[list[int], Floats]:
+    """The stops in an order of their own, however they are listed, and where they are in metres."""
+    _check_located(stops)
+    order = sorted(range(len(stops)), key=lambda i: (stops.lat[i], stops.lon[i], str(stops.ids[i])))
+    return order, _metres(stops.lat[order], stops.lon[order])
+
+
+def _check_zones(zones: int, most: int, what: str) -> None:
+    if isinstance(zones, bool) or not isinstance(zones, int) or not 1 <= zones <= most:
+        raise InputError(f"cannot make {zones!r} zones of {what}: choose a number from 1 to {most}")
 
 
 def _far_apart(points: Floats, k: int) -> list[int]:

@@ -11,13 +11,17 @@ import io
 import os
 import select
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 
 from cbdp import __version__
 from cbdp.errors import CbdpError
 
 REFUSED, INTERRUPTED = 2, 130  # 130 is what shells expect after Ctrl-C
+WAIT, AGAIN = 5.0, 60.0  # seconds until a silent command says that it works, and until it says so again
+TELLING = ("demo", "release", "series")  # commands that tell all along what they do
 UNHEARD = 141  # and this where the reader of a pipe has gone
 
 # command → where it is, and a line about it; nothing of it is loaded until it is asked for
@@ -51,11 +55,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.command is None:
         parser.print_help()
         return REFUSED
+    done = threading.Event()
+    if argv is None and not _tells(options.command):
+        threading.Thread(target=_patience, args=(options.command, done), daemon=True).start()
     try:
         return _run(options)
     finally:
+        done.set()
         if argv is not None:
             _hear_again()
+
+
+def _tells(command: str) -> bool:
+    """Whether a command says by itself what it does."""
+    return command in TELLING or (command == "ask" and sys.stderr.isatty())
+
+
+def _patience(command: str, done: threading.Event, wait: float = WAIT, again: float = AGAIN) -> None:
+    """Say that a command is still at work, where it takes long and says nothing of it: to whoever waits, or reads a log."""
+    passed = wait
+    while not done.wait(passed if passed == wait else again):
+        with suppress(OSError, ValueError):
+            print(f"cbdp {command}: still working, {passed:.0f} seconds so far", file=sys.stderr, flush=True)
+        passed += again
 
 
 def _hear_again() -> None:

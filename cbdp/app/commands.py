@@ -70,12 +70,22 @@ def init(argv: Sequence[str]) -> int:
         default=[],
         help='how times are written, for example "%%d/%%m/%%Y %%H:%%M" or epoch_s; may be given several times',
     )
+    parser.add_argument(
+        "--count-taps",
+        action="store_true",
+        help="of taps of cards: count them by stop, where riders do not tap off; otherwise a tap-on and the next tap-off are a trip",
+    )
     parser.add_argument("--out", default="cbdp.toml", help="where to write it (default: cbdp.toml)")
     options = parser.parse_args(argv)
     from cbdp.app.init import told, write
 
     path = write(
-        options.out, options.trips, options.stops, preset=options.preset, time_format=options.time_format
+        options.out,
+        options.trips,
+        options.stops,
+        preset=options.preset,
+        time_format=options.time_format,
+        count_taps=options.count_taps,
     )
     print("\n".join(told(path)))
     return 0

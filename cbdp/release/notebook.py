@@ -7,6 +7,7 @@ from typing import Any
 
 from cbdp.features.showing import as_html
 from cbdp.privacy.unit import Person
+from cbdp.release.counted import counted
 from cbdp.release.release import Release
 from cbdp.release.roles import listed
 from cbdp.release.words import bounded, guarantee, title_of, what, where_and_when
@@ -19,7 +20,9 @@ def release_html(release: Release) -> str:
         where_and_when(release),
         f"{what(release)}.",
         f"{_capital(guarantee(release))}.",
-        f"{_capital(bounded(unit))}: the true numbers may be higher." if isinstance(unit, Person) else None,
+        f"{_capital(bounded(unit, counted(release.features.universe)))}: the true numbers may be higher."
+        if isinstance(unit, Person)
+        else None,
     ]
     said = "".join(f"<div>{escape(line)}</div>" for line in lines if line)
     return f'<div><div style="font-size:1.2em;font-weight:600">{escape(title_of(release))}</div>{said}{_tables(release)}</div>'

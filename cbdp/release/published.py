@@ -24,6 +24,7 @@ Ints = NDArray[np.int64]
 
 CONFIDENCE = 0.9
 LISTED = 4_000_000  # elements up to which a table is grouped again
+TOLD = 250_000  # counts of no table up to which intervals are worked out
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,10 @@ class Published:
         shape = tuple(self.many(name) for name in by)
         feature = self._source(by)
         if feature is None:
-            return Grouped(by, _added(shape, self._places(by), self.release.value))
+            counts = _added(shape, self._places(by), self.release.value)
+            ends = self._told(by) if counts.size <= TOLD else None
+            low, high = ends or (None, None)
+            return Grouped(by, counts, low, high, exact=ends is not None)
         partition = self.dag.partition(feature.name)
         codes = dict(zip(feature.by, partition.label_codes(), strict=True))
         places = tuple(codes[name] for name in by)

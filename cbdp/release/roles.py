@@ -33,7 +33,7 @@ def roles(dag: FeatureDag) -> Roles:
     Roles(time='time', ends=None, zones=None, shares=('tap', 'location'))
     """
     universe = dag.universe
-    time, ends = _time(universe), _ends(universe)
+    time, ends = _time(universe), ends_of(universe)
     zones = _zones(dag, ends)
     taken = {time, *(ends or ()), *(zones or ())}
     named = [name for feature in dag.features.values() for name in feature.by]
@@ -51,7 +51,8 @@ def _time(universe: Universe) -> str | None:
     return next(iter(binned + named), None)
 
 
-def _ends(universe: Universe) -> tuple[str, str] | None:
+def ends_of(universe: Universe) -> tuple[str, str] | None:
+    """The dimensions that a trip leads from and to: by their names, or because both have the same values."""
     for pair in ENDS:
         if all(end in universe.dimensions for end in pair):
             return pair

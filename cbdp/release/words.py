@@ -8,6 +8,7 @@ from fractions import Fraction
 from cbdp.privacy.accounting import in_words
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.unit import RELEASE, Person, Unit
+from cbdp.release.counted import PLACES, TAP, TRIPS, Noun, counted
 from cbdp.release.published import Published
 from cbdp.release.release import Release
 from cbdp.release.roles import Roles, listed, period_names, roles
@@ -83,16 +84,36 @@ def what(release: Release, parts: Roles | None = None) -> str:
     """
     parts, total = parts or roles(release.features), total_of(release)
     universe = release.features.universe
+    noun = counted(universe)
     if parts.ends is not None:
         ends = [len(universe.dimension(end)) for end in parts.ends]
         between = (
             f"between {ends[0]:,} stops" if ends[0] == ends[1] else f"from {ends[0]:,} to {ends[1]:,} stops"
         )
     else:
-        sizes = [f"{len(d):,} values of {n}" for n, d in universe.dimensions.items() if n != parts.time]
-        between = f"by {listed(sizes)}" if sizes else ""
+        between = _of_one_place(release, parts.time)
     when = f", {_span(release, parts.time)}" if parts.time is not None else ""
-    return f"{total:,} {'trip' if total == 1 else 'trips'} {between}{when}"
+    return f"{noun.number(total)} {between}".strip() + when
+
+
+def _of_one_place(release: Release, time: str | None) -> str:
+    """Where, and by what else, where nothing leads from one place to another."""
+    universe = release.features.universe
+    many = {n: len(d) for n, d in universe.dimensions.items() if n != time}
+    places = [n for n in many if is_place(release, n)][:1]
+    kinds = universe.dimensions[TAP].values if TAP in many else ()
+    taps = f"({listed([str(v) for v in kinds])}) " if len(kinds) > 1 else ""
+    where = [f"at {many[n]:,} stop{'s' if many[n] > 1 else ''}" for n in places]
+    others = [f"{n} ({size:,} values)" for n, size in many.items() if n not in (*places, TAP)]
+    return taps + " ".join([*where, *([f"by {listed(others)}"] if others else [])])
+
+
+def is_place(release: Release, dimension: str) -> bool:
+    """Whether a dimension's values are stops: by its name, or because the places know them."""
+    if dimension in PLACES:
+        return True
+    known = set() if release.places is None else {str(stop) for stop in release.places.ids}
+    return bool(known) and known.issuperset(map(str, release.features.universe.dimension(dimension).values))
 
 
 def _span(release: Release, time: str) -> str:
@@ -105,14 +126,14 @@ def _span(release: Release, time: str) -> str:
     return f"{first}–{last} in {len(names)} periods" if len(names) > 1 else f"{first}–{last}"
 
 
-def protected(unit: Unit) -> str:
+def protected(unit: Unit, noun: Noun = TRIPS) -> str:
     """What one ε is for.
 
     >>> protected(Person("card", 4, per="day"))
     'day of a person'
     """
     if not isinstance(unit, Person):
-        return "trip"
+        return noun.one
     return "person" if unit.per == RELEASE else f"{unit.per} of a person"
 
 
@@ -145,10 +166,10 @@ def guarantee(release: Release) -> str:
             if not release.secure
             else "no differential privacy is promised"
         )
-    return f"differentially private, {strength(claim)}{besides(claim)} for each {protected(claim.unit)}"
+    return f"differentially private, {strength(claim)}{besides(claim)} for each {protected(claim.unit, counted(release.features.universe))}"
 
 
-def bounded(unit: Unit) -> str:
+def bounded(unit: Unit, noun: Noun = TRIPS) -> str:
     """Which trips count, where not all trips of a person do; empty otherwise.
 
     >>> bounded(Person("card", 4, per="day"))
@@ -156,6 +177,5 @@ def bounded(unit: Unit) -> str:
     """
     if not isinstance(unit, Person):
         return ""
-    trips = "trip" if unit.max_trips == 1 else "trips"
     be = "is" if unit.max_trips == 1 else "are"
-    return f"at most {unit.max_trips} {trips} of each person{unit.period} {be} counted"
+    return f"at most {noun.number(unit.max_trips)} of each person{unit.period} {be} counted"

@@ -8,6 +8,7 @@ from typing import Any
 
 from cbdp.features.places import Stops
 from cbdp.privacy.composition import amount_of
+from cbdp.release.counted import counted
 from cbdp.release.published import Published, publish
 from cbdp.release.release import Release
 from cbdp.release.roles import Roles, roles
@@ -61,7 +62,7 @@ def _sections(published: Published, parts: Roles, data: Chart) -> list[Section |
         ("budget", "Where the privacy budget went", _budget(published)),
         ("tables", "How the tables fit together", fitting_together(published)),
         _manifest(published),
-        ("glossary", "Glossary", glossary()),
+        ("glossary", "Glossary", glossary(counted(published.dag.universe))),
     ]
 
 

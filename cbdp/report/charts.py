@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import SINGLETON
+from cbdp.release.counted import counted
 from cbdp.release.framing import Frame, frame
-from cbdp.release.published import Grouped, Published
+from cbdp.release.published import TOLD, Grouped, Published
 from cbdp.release.roles import Roles, period_names, roles
 from cbdp.release.stops import placed
 from cbdp.release.when import calendar_order, of_one_day
+from cbdp.report.dots import dots
 from cbdp.report.nodes import Nodes
 from cbdp.report.support import supported
+from cbdp.report.text import named
 from cbdp.report.trust import judge
 
 Ints = NDArray[np.int64]
@@ -35,18 +38,20 @@ TYPES = 200  # trip types listed
 def charts(published: Published) -> Chart:
     """The data of all charts. `periods` names the choices: the first is all of them together."""
     parts = roles(published.dag)
-    dimensions = published.dag.universe.dimensions
+    dimensions, noun = published.dag.universe.dimensions, counted(published.dag.universe)
     sliced = parts.time is not None and 1 < len(dimensions[parts.time]) <= PERIODS
     names = period_names(dimensions[parts.time]) if parts.time is not None and sliced else []
     time = parts.time if sliced else None
     return {
         "confidence": round(100 * published.confidence, 4),
+        "noun": [noun.one, noun.many],
         "total": total(published),
         "periods": [_all(published, parts), *names],
         "demand": demand(published, parts),
         "matrix": matrix(published, parts, time),
         "shares": [shares(published, name, time) for name in parts.shares],
         "flows": flows(published, parts, time),
+        "dots": dots(published, parts, time),
         "types": None if parts.ends else types(published),
     }
 
@@ -115,8 +120,9 @@ def matrix(published: Published, parts: Roles, time: str | None) -> Chart | None
         "kind": kind,
         "row": pair[0],
         "column": pair[1],
-        "rows": [published.labels(pair[0])[r] for r in rows],
-        "columns": [published.labels(pair[1])[c] for c in columns],
+        "rows": [named(published, pair[0])[r] for r in rows],
+        "columns": [named(published, pair[1])[c] for c in columns],
+        "timed": parts.time in pair,
         "of": list(whole.counts.shape),
         "exact": whole.exact,
         "exact_each": False,
@@ -189,7 +195,7 @@ def shares(published: Published, attribute: str, time: str | None) -> Chart:
         "name": attribute,
         "order": ordered,  # of days as a calendar has them; None: the largest first
         "guess": not supported(published, (attribute,), most, int(whole.counts[most])),
-        "labels": labels,
+        "labels": named(published, attribute),
         "exact": whole.exact,
         "exact_each": False,
         "bars": [_ends(whole)],
@@ -225,10 +231,10 @@ def flows(published: Published, parts: Roles, time: str | None) -> Chart | None:
     chart: Chart = {
         "most": FLOWS,
         "most_each": each,
-        "verdict": _verdict(published, parts),
+        "unsure": _unsure(published, parts),
         "flows": triples,
+        **_flow_ends(published, parts.ends, time, [found[0] for found in listed]),
     }
-    _with_intervals(chart, published, parts, listed[0], len(second))
     nodes.fill(codes, parts, release.value)
     stops = placed(published)
     shown = frame(stops.lat, stops.lon, stops.trips)
@@ -244,10 +250,10 @@ def _framed(shown: Frame | None) -> Chart:
     return {"frame": corners, "outside": shown.outside, "outside_share": shown.share}
 
 
-def _verdict(published: Published, parts: Roles) -> str:
-    """How far flows between stops can be trusted: as far as a table of them, or of the trip types they are made of."""
-    named = [n for n, f in published.dag.features.items() if f.by and set(f.by) == set(parts.ends or ())]
-    return judge(published, next(iter(named), SINGLETON)).verdict
+def _unsure(published: Published, parts: Roles) -> bool:
+    """Whether single flows between stops say little: as a table of them does, or of the trip types they are made of."""
+    own = [n for n, f in published.dag.features.items() if f.by and set(f.by) == set(parts.ends or ())]
+    return judge(published, next(iter(own), SINGLETON)).sums_only
 
 
 def _largest_pairs(pair: Ints, value: Ints, most: int) -> tuple[Ints, Ints]:
@@ -264,19 +270,31 @@ def _split_pairs(found: tuple[Ints, Ints], wide: int) -> list[tuple[int, int, in
     ]
 
 
-def _with_intervals(
-    chart: Chart, published: Published, parts: Roles, found: tuple[Ints, Ints], wide: int
-) -> None:
-    """The intervals of the flows of all periods, if there is a table of just these."""
-    assert parts.ends is not None
-    for name, feature in published.dag.features.items():
-        if set(feature.by) == set(parts.ends) and name in published.intervals:
-            codes = [np.zeros(len(found[0]), dtype=np.int64) for _ in published.dag.universe.dimensions]
-            place = list(published.dag.universe.dimensions)
-            codes[place.index(parts.ends[0])], codes[place.index(parts.ends[1])] = np.divmod(found[0], wide)
-            element = published.dag.partition(name).element_of(codes)
-            interval = published.intervals[name]
-            chart |= {"low": _ints(interval.low[element]), "high": _ints(interval.high[element])}
+def _flow_ends(
+    published: Published, ends: tuple[str, str], time: str | None, pairs: list[Ints]
+) -> dict[str, list[list[int]]]:
+    """The ends of the flows' intervals, of all periods together and of each; nothing where they are not told."""
+    size = published.many(ends[0]) * published.many(ends[1])
+    if size > TOLD:
+        return {}
+    whole = published.grouped(*ends)
+    each = (
+        published.grouped(*ends, time) if time is not None and size * published.many(time) <= TOLD else None
+    )
+    low, high = [_told(whole, pairs[0])], [_told(whole, pairs[0], high=True)]
+    for period, found in enumerate(pairs[1:]):
+        low.append([] if each is None else _told(each, found, period))
+        high.append([] if each is None else _told(each, found, period, high=True))
+    return {"low": low, "high": high} if any(low) else {}
+
+
+def _told(grouped: Grouped, pairs: Ints, period: int | None = None, *, high: bool = False) -> list[int]:
+    """One end of the intervals of these pairs, numbered along both axes; none where they are but ranges."""
+    ends = grouped.high if high else grouped.low
+    if ends is None or not grouped.exact:
+        return []
+    shown = ends if period is None else ends[..., period]
+    return _ints(shown.reshape(-1)[pairs])
 
 
 def types(published: Published) -> Chart:
@@ -284,11 +302,16 @@ def types(published: Published) -> Chart:
     universe, release = published.dag.universe, published.release
     order = np.lexsort((release.index, -release.value))[:TYPES]
     codes = universe.unrank_codes(release.index[order])
-    columns = [
-        [str(d.values[c]) for c in code.tolist()]
-        for d, code in zip(universe.dimensions.values(), codes, strict=True)
-    ]
-    return {"columns": list(universe.dimensions), "values": columns, "count": _ints(release.value[order])}
+    many = [len(d) > 1 for d in universe.dimensions.values()]
+    kept = [n for n, several in zip(universe.dimensions, many, strict=True) if several or not any(many)]
+    place = dict(zip(universe.dimensions, codes, strict=True))
+    columns = [[named(published, n)[c] for c in place[n].tolist()] for n in kept]
+    chart: Chart = {"columns": kept, "values": columns, "count": _ints(release.value[order])}
+    if universe.size <= TOLD and not release.tables:
+        told = published.grouped(*universe.dimensions)
+        if told.exact and told.low is not None and told.high is not None:
+            chart |= {"low": _ints(told.low[tuple(codes)]), "high": _ints(told.high[tuple(codes)])}
+    return chart
 
 
 def _ends(grouped: Grouped, chosen: Any = ...) -> Chart:

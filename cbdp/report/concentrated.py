@@ -7,60 +7,59 @@ import math
 from cbdp.privacy.accounting import curve, in_words
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.unit import RELEASE, Person, Unit
+from cbdp.release.counted import TRIPS, Noun
 from cbdp.report.markup import Html, join, tag
 from cbdp.report.text import at_most, bounded
 
 
-def question_of(unit: Unit) -> str:
+def question_of(unit: Unit, noun: Noun = TRIPS) -> str:
     """What nobody can be sure of."""
     if isinstance(unit, Person):
         who = "one person" if unit.per == RELEASE else f"one {unit.per} of one person"
         return f"any {who} is in the data"
-    return (
-        "any one trip is in the data"
-        if unit.neighbours == "add-remove"
-        else "any one trip was this one or another"
-    )
+    if unit.neighbours == "add-remove":
+        return f"any one {noun.one} is in the data"
+    return f"any one {noun.one} was this one or another"
 
 
-def suspected(unit: Unit) -> str:
+def suspected(unit: Unit, noun: Noun = TRIPS) -> str:
     """What somebody may think has happened, as far as one unit goes: of a person whose days are protected, what they did on one day.
 
     >>> suspected(Person("card", 4, per="day")), suspected(Person("card", 4))
     ('a certain person travelled on a certain day', 'a certain person is in the data')
     """
     if not isinstance(unit, Person):
-        return "a certain trip was made"
+        return f"a certain {noun.one} was made"
     if unit.per == RELEASE:
         return "a certain person is in the data"
     return f"a certain person travelled {'on' if unit.per == 'day' else 'in'} a certain {unit.per}"
 
 
-def concentrated(claim: Claim) -> Html:
+def concentrated(claim: Claim, noun: Noun = TRIPS) -> Html:
     """The protection as a sentence, and as what a sceptic could learn at most."""
     epsilon, delta = claim.cost.epsilon, claim.cost.delta
     bound = join("e", tag("sup", in_words(epsilon)), f", which is {bounded(float(epsilon))}")
     said = tag(
-        "p", f"In general: whether {question_of(claim.unit)} changes the chance of any conclusion by at most a factor of ",
+        "p", f"In general: whether {question_of(claim.unit, noun)} changes the chance of any conclusion by at most a factor of ",
         tag("strong", bound, id="factor"), f", and δ = {_small(float(delta))} on top.",
     )  # fmt: skip
     means = (
         "What δ means: the chance of a conclusion may be larger than the factor allows, by this much and no more. It is not a chance that somebody’s "
-        "trips become visible: with this noise the protection becomes weaker little by little; it never fails all at once."
+        f"{noun.many} become visible: with this noise the protection becomes weaker little by little; it never fails all at once."
     )
     others = tag(
         "details", tag("summary", "For reviewers: the same promise with other δ"), tag("p", _levels(claim))
     )
-    return join(tag("p", _example(claim), class_="lead"), said, tag("p", means, id="delta"), others)
+    return join(tag("p", _example(claim, noun), class_="lead"), said, tag("p", means, id="delta"), others)
 
 
-def _example(claim: Claim) -> str:
+def _example(claim: Claim, noun: Noun) -> str:
     """By the tail of the privacy loss: it exceeds ε with a probability of at most exp(−(ε − ρ)²/4ρ) (Bun and Steinke 2016)."""
     epsilon, rho = float(claim.cost.epsilon), float(claim.cost.rho)
     sure = 1 / (1 + math.exp(-min(epsilon, 700.0)))
     rare = math.exp(-((epsilon - rho) ** 2) / (4 * rho)) if epsilon > rho else 1.0
     return (
-        f"Suppose somebody thinks there is a 50 % chance that {suspected(claim.unit)}. "
+        f"Suppose somebody thinks there is a 50 % chance that {suspected(claim.unit, noun)}. "
         f"This release can raise that to at most {at_most(sure)}, whatever else they know, except with a probability of at "
         f"most {_small(rare)}."
     )

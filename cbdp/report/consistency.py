@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from cbdp.features import SINGLETON, TOTAL
+from cbdp.release.counted import counted
 from cbdp.release.published import LISTED, Published
 from cbdp.release.roles import listed
 from cbdp.report.markup import Html, join, tag
 from cbdp.report.pictures import dag_picture
 from cbdp.report.support import expects
+from cbdp.report.text import spoken
 from cbdp.report.trust import gathers
 
 
 def fitting_together(published: Published) -> Html:
     dag = published.dag
-    ends = f"“{TOTAL}” is all trips together; “{SINGLETON}” lists every trip type on its own ({dag.universe.size:,} of them)."
+    noun = counted(dag.universe)
+    ends = f"“{TOTAL}” is all {noun.many} together; “{SINGLETON}” has a count for {_single(published)} ({dag.universe.size:,} of them)."
     picture = tag(
         "div", dag_picture(dag), class_="scroll", tabindex=0, role="region", aria_label="Picture of the tables",
     )  # fmt: skip
@@ -24,14 +27,19 @@ def fitting_together(published: Published) -> Html:
 
 
 def consistency(published: Published) -> Html:
-    whole = "Every published count is a whole number, zero or more. "
+    whole, noun = "Every published count is a whole number, zero or more. ", counted(published.dag.universe)
     if published.release.tables:
-        hidden = "Small counts were suppressed: a zero may stand for a few trips. "
+        hidden = noun.say("Small counts were left out: a zero may stand for a few trips. ")
         return tag("p", whole, hidden, _disagreement(published))
-    adds = (
-        "All tables are sums of the same published trips, so they add up to each other exactly, on this page and in the files. "
-    )  # fmt: skip
-    return join(tag("p", whole, adds, _rounding(published), _gathered(published)), _certificate(published))
+    adds = "All tables are sums of the same published trips, so they add up to each other exactly, on this page and in the files. "
+    said = noun.say(adds + _rounding(published) + _gathered(published))
+    return join(tag("p", whole, said), _certificate(published))
+
+
+def _single(published: Published) -> str:
+    """What “singleton” counts, in words."""
+    names = [spoken(name) for name in published.dag.universe.dimensions]
+    return f"every combination of {listed(names)}" if len(names) > 1 else f"every {names[0]}"
 
 
 def _disagreement(published: Published) -> str:
@@ -76,8 +84,8 @@ def _gathered(published: Published) -> str:
     if not gathers(published.release):
         return ""
     return (
-        " Where no table tells trip types apart, trips were assigned to the types that are most likely to be used. Every count in a "
-        "table is still its estimate, rounded down or up. For a single trip type, use the estimate in the files, not the count."
+        f" Where no table tells combinations apart, trips were put on those that are most likely to be used. Every count in a table is still its estimate, "
+        f"rounded down or up. To read a single number of “{SINGLETON}”, use the estimate in the files, not the count."
     )
 
 

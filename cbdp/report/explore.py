@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cbdp.release.counted import counted
 from cbdp.release.published import Published
 from cbdp.release.roles import Roles
 from cbdp.release.when import of_one_day
@@ -11,6 +12,10 @@ from cbdp.report.text import confident, percent, spoken
 
 Section = tuple[str, str, Html]  # key, heading, content
 
+ENDS = (
+    "The published count is the one to use if you need a single number; the interval says where the true count lies. The two are worked out in different "
+    "ways, so a count may stand at one end of its interval. That is no mistake."
+)
 NARROW = 10  # columns of a matrix that leaves room beside it
 
 
@@ -19,12 +24,31 @@ def demand(published: Published, data: Chart) -> Section | None:
     if chart is None or len(chart["labels"]) < 2:
         return None
     bars = len(chart["series"]) == 1
-    hint = " Select a bar to see its flows below." if bars and len(data["periods"]) > 1 else ""
+    hint = f" Select a bar to see {_below(data)} below." if bars and _by_period(data) else ""
     return "demand", _heading(published, chart["of_day"]), join(
-        tag("p", f"Trips in each period. {_intervals(published, chart, bars)}{hint}", class_="note"),
+        tag("p", f"{counted(published.dag.universe).say('Trips')} in each period. {_intervals(published, chart, bars)}{hint}", class_="note"),
         tag("div", class_="chart", id="chart-demand"),
         tag("details", tag("summary", "Numbers as a table"), tag("div", class_="scroll"), id="numbers-demand"),
     )  # fmt: skip
+
+
+def _by_period(data: Chart) -> bool:
+    """Whether anything below shows one period at a time."""
+    matrix, flows = data["matrix"], data["flows"]
+    held = [
+        *([] if matrix is None else [matrix["cells"]]),
+        *([] if flows is None else [flows["flows"]]),
+        *([] if data["dots"] is None else [data["dots"]["counts"]]),
+        *(share["bars"] for share in data["shares"]),
+    ]
+    return len(data["periods"]) > 1 and any(len(each) > 1 for each in held)
+
+
+def _below(data: Chart) -> str:
+    """What shows one period at a time."""
+    if data["flows"] is not None:
+        return "its flows"
+    return "its map" if data["dots"] is not None else "its shares" if data["shares"] else "its counts"
 
 
 def _heading(published: Published, of_day: bool) -> str:
@@ -44,21 +68,24 @@ def _intervals(published: Published, chart: Chart, bars: bool) -> str:
 
 
 def explore(parts: Roles, data: Chart) -> Section | None:
-    first = [*filter(None, [_matrix(data)]), *_shares(data)]
+    matrix, shares = [*filter(None, [_matrix(data)])], _shares(data)
     narrow = data["matrix"] is None or len(data["matrix"]["columns"]) <= NARROW
+    every = data["matrix"] is not None and data["matrix"]["timed"]  # it shows all periods at once
+    first = shares if every else [*matrix, *shares]
     pieces = [
         tag("div", first, class_="beside" if narrow else None) if first else None,
         _map(data),
+        _dots(data),
         _largest(data),
     ]
-    if not any(pieces):
+    if not any([*pieces, *matrix]):
         return None
     name = "Who travels where, and how" if parts.ends else "A closer look"
-    return "explore", name, join(_controls(data), pieces)
+    return "explore", name, join(matrix if every else None, _controls(data), pieces)
 
 
 def _controls(data: Chart) -> Html | None:
-    if len(data["periods"]) < 2:
+    if not _by_period(data):
         return None
     options = [tag("option", name, value=i) for i, name in enumerate(data["periods"])]
     return tag(
@@ -78,15 +105,19 @@ def _matrix(data: Chart) -> Html | None:
     cut = (
         ""
         if shown == every
-        else f" Of {every[0]:,} rows and {every[1]:,} columns, the {shown[0]} and {shown[1]} with the most trips are shown."
+        else f" Shown are {_largest_of(shown[0], every[0], 'rows')} and {_largest_of(shown[1], every[1], 'columns')}: those with the most {data['noun'][1]}."
     )
     row, column = (spoken(chart[k]) for k in ("row", "column"))
-    said = f"Rows: {row}. Columns: {column}. The stronger the colour, the more trips.{cut}"
+    said = f"Rows: {row}. Columns: {column}. The stronger the colour, the more {data['noun'][1]}.{cut}"
     return tag(
         "article", tag("h3", names.get(chart["kind"], f"By {row} and {column}")),
         tag("p", said, tag("span", class_="ranges", id="ranges-matrix"), class_="note"),
         tag("div", class_="chart scroll", id="chart-matrix"),
     )  # fmt: skip
+
+
+def _largest_of(shown: int, every: int, what: str) -> str:
+    return f"all {every:,} {what}" if shown == every else f"{shown:,} of {every:,} {what}"
 
 
 def _map(data: Chart) -> Html | None:
@@ -106,7 +137,7 @@ def _map(data: Chart) -> Html | None:
     hidden = f" The {flows['hidden']:,} stops with the fewest trips are not drawn." if flows["hidden"] else ""
     hidden += _outside(flows)
     said = (
-        "Dots are stops, coloured by zone. An arrow has the colour of the zone where it starts; the wider it is, the more trips "
+        f"Dots are stops, coloured by zone. An arrow has the colour of the zone where it starts; the wider it is, the more {data['noun'][1]} "
         f"it stands for. Arrows curve to the right of their direction of travel. North is at the top.{hidden} "
     )
     return tag(
@@ -114,6 +145,31 @@ def _map(data: Chart) -> Html | None:
         tag("p", said, tag("span", id="said-map"), class_="note"),
         tag("div", class_="chart", id="chart-map"),
     )  # fmt: skip
+
+
+def _dots(data: Chart) -> Html | None:
+    chart, many = data["dots"], data["noun"][1]
+    if chart is None:
+        return None
+    far = ""
+    if chart["outside"]:
+        stops = "1 stop lies" if chart["outside"] == 1 else f"{chart['outside']:,} stops lie"
+        far = f" {stops} far away, outside this map ({percent(chart['outside_share'])} of all {many})."
+    said = f"Dots are stops: the larger a dot, the more {many}. North is at the top.{far}"
+    return tag(
+        "article", tag("h3", f"{many[0].upper()}{many[1:]} on the map"), _dots_zoom(chart),
+        tag("p", said, tag("span", id="said-dots"), class_="note"),
+        tag("div", class_="chart", id="chart-dots"),
+    )  # fmt: skip
+
+
+def _dots_zoom(chart: Chart) -> Html | None:
+    held = {stop[3] for stop in chart["stops"]}
+    zones = [tag("option", zone, value=i) for i, zone in enumerate(chart["zones"]) if i in held]
+    if len(zones) < 2:
+        return None
+    options = [tag("option", "everything", value=-1), *zones]
+    return tag("div", tag("label", "Zoom to ", tag("select", options, id="dots-zoom")), class_="choices")
 
 
 def _outside(flows: Chart) -> str:
@@ -145,7 +201,7 @@ def _shares(data: Chart) -> list[Html]:
 def _guessed(share: Chart) -> Html | None:
     if not share["guess"]:
         return None
-    said = f"No table was measured that tells counts by {spoken(share['name'])}: these are a guess from single trip types, and may be far off."
+    said = f"No table was measured that tells counts by {spoken(share['name'])}: they are added up from single counts with much noise, and may be far off."
     return tag("p", said, class_="note warning")
 
 
@@ -154,11 +210,13 @@ def _largest(data: Chart) -> Html | None:
     if flows is None and not (types and types["count"]):
         return None
     what = "flows" if flows else "counts"
+    told = "low" in (flows or types) or (data["matrix"] is not None and "low" in data["matrix"]["cells"][0])
     both = flows and data["matrix"] is not None and data["matrix"]["kind"] == "zones"
     choice = tag("label", "Between ", tag("select", _levels(), id="table-level")) if both else None
     return tag(
         "article", tag("h3", f"The largest {what}"),
         tag("div", choice, tag("label", "Find ", tag("input", type="search", id="find", autocomplete="off")), class_="choices"),
         tag("p", "Select a column heading to sort by it. ", tag("span", id="said-table"), class_="note"),
+        tag("p", ENDS, class_="note", id="said-ends") if told else None,
         tag("div", tag("table", id="largest", class_="sortable"), class_="scroll tall", tabindex=0, role="region", aria_label=f"The largest {what}"),
     )  # fmt: skip

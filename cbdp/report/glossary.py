@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cbdp.release.counted import TRIPS, Noun
 from cbdp.report.markup import Html, tag
 
 GLOSSARY = {
@@ -19,13 +20,15 @@ GLOSSARY = {
     "Measurement": "A true count with noise added. It may be below zero.",
     "Estimate": "What the measurements together say about a count, made consistent and not negative, before it is rounded to whole trips.",
     "Published count": "The number in a table: the estimate as a whole number of trips.",
-    "Interval": "From a lower to an upper end: it contains the true count with the stated confidence. It accounts for the noise and for "
-    "everything done afterwards. It is computed from the release alone, so it costs no privacy.",
+    "Interval": "From a lower to an upper end (low and high): it contains the true count with the stated confidence. It accounts for the noise and for "
+    "everything done afterwards. A count may stand at one end of its interval, because the two are worked out in different ways. Intervals are computed "
+    "from the release alone, so they cost no privacy.",
     "Confidence": "How often such intervals are right: of many intervals, this share contains the true count, and the others miss it.",
     "Range": "Some sums have no interval. Then the lower ends of their parts are added up, and so are the upper ends. A range is usually much "
     "wider than an interval would be, and no confidence is stated for it.",
     "Table (feature)": "A way to group trips, for example by origin zone, destination zone and time, and the count of each group.",
-    "Trip type": "One combination of everything that describes a trip, for example one origin, one destination and one period.",
+    "Singleton": "The table with the most detail: a count for every combination of everything that describes a trip, for example one origin, one "
+    "destination and one period. Such a combination is also called a trip type.",
     "Consistent": "The tables agree: adding up a more detailed one gives the coarser one exactly.",
     "Structural zero": "A combination that cannot occur, declared publicly beforehand: no noise is added there.",
     "Post-processing": "What is computed from the noisy counts alone, such as making them consistent, not negative and whole. It "
@@ -33,5 +36,5 @@ GLOSSARY = {
 }
 
 
-def glossary() -> Html:
-    return tag("dl", [[tag("dt", term), tag("dd", meaning)] for term, meaning in GLOSSARY.items()])
+def glossary(noun: Noun = TRIPS) -> Html:
+    return tag("dl", [[tag("dt", term), tag("dd", noun.say(meaning))] for term, meaning in GLOSSARY.items()])

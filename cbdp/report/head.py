@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cbdp.release.counted import counted
 from cbdp.release.published import Published
 from cbdp.release.release import Release
 from cbdp.release.roles import Roles
@@ -11,7 +12,7 @@ from cbdp.release.words import besides, bounded, protected, strength, title_of, 
 from cbdp.report.charts import Chart
 from cbdp.report.markup import Html, tag
 from cbdp.report.support import supported
-from cbdp.report.text import confident, percent, spoken, tables
+from cbdp.report.text import confident, named, percent, spoken, tables
 
 Tile = tuple[str, str, str]  # a heading, a number, and what it is
 
@@ -70,7 +71,7 @@ def _strength(release: Release) -> Html:
     about = "see below" if release.secure else "this is a simulation"
     if claim.holds:
         sure = besides(claim) if claim.cost.delta else f", without exception{besides(claim)}"
-        about = f"for each {protected(claim.unit)}{sure}"
+        about = f"for each {protected(claim.unit, counted(release.features.universe))}{sure}"
     return tag(
         "div", tag("span", "Protection", class_="head"), tag("span", strength(claim), class_="value", id="epsilon"),
         tag("span", about, class_="about"), class_="tile",
@@ -95,9 +96,10 @@ def _trips(published: Published, data: Chart) -> Tile:
         said = "a guess: no measurement tells how many"
     elif whole.low is not None and whole.high is not None and whole.exact:
         said = f"{confident(published)} interval {int(whole.low):,}–{int(whole.high):,}"
-    only = bounded(published.release.claim.unit)
+    noun = counted(published.dag.universe)
+    only = bounded(published.release.claim.unit, noun)
     return (
-        "Trips",
+        noun.say("Trips"),
         f"{data['total']:,}",
         f"{said}; {only}, so the true number may be higher" if only else said,
     )
@@ -122,7 +124,7 @@ def _largest_pair(published: Published, data: Chart) -> Tile | None:
     row, column = divmod(best, len(matrix["columns"]))
     kind = "zone" if matrix["kind"] == "zones" else "stop"
     pair = [
-        published.labels(matrix[k]).index(matrix[f"{k}s"][at]) for k, at in (("row", row), ("column", column))
+        named(published, matrix[k]).index(matrix[f"{k}s"][at]) for k, at in (("row", row), ("column", column))
     ]
     place = pair[0] * published.many(matrix["column"]) + pair[1]
     if not supported(published, (matrix["row"], matrix["column"]), place, matrix["cells"][0]["count"][best]):
@@ -138,12 +140,16 @@ def _most_common(published: Published, share: Chart) -> Tile | None:
     best = int(np.argmax(counts))
     if not supported(published, (share["name"],), best, counts[best]):
         return None
-    said = f"{percent(counts[best] / sum(counts))} of trips: {_ranged(bars, best, share['exact'], published)}"
-    return f"Most common {spoken(share['name'])}", share["labels"][best], said
+    said = f"{percent(counts[best] / sum(counts))} of {counted(published.dag.universe).many}: {_ranged(bars, best, share['exact'], published)}"
+    return (
+        f"Most {counted(published.dag.universe).many}, by {spoken(share['name'])}",
+        share["labels"][best],
+        said,
+    )
 
 
 def _ranged(bars: Chart, place: int, exact: bool, published: Published) -> str:
-    count = f"{bars['count'][place]:,} trips"
+    count = counted(published.dag.universe).number(bars["count"][place])
     if "low" not in bars:
         return count
     sure = f"{confident(published)} interval" if exact else "range"

@@ -18,6 +18,7 @@ INTERNAL = (
 INSIDE = re.compile(
     r"^  /\* (\w+\.js) \*/\n", re.MULTILINE
 )  # where a script has another: its package's own, or the report's
+TIED = "\u00a0%"  # no line ends before the sign
 VOID = frozenset({"br", "input"})
 SHAPES = frozenset({"line", "rect", "circle", "path"})
 UNSAFE: dict[str, str | int | None] = {
@@ -65,7 +66,7 @@ def join(*children: Any) -> Html:
         elif isinstance(child, list | tuple):
             pieces.append(join(*child))
         elif child is not None:
-            pieces.append(escape(str(child)))
+            pieces.append(escape(str(child)).replace(" %", TIED))
     return Html("".join(pieces))
 
 

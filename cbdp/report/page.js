@@ -3,12 +3,15 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const SVG = "http://www.w3.org/2000/svg";
-  const state = { period: 0, level: null, listed: null, many: 20, zoom: -1, sort: null, down: true, find: "" };
+  const state = { period: 0, level: null, listed: null, many: 20, zoom: -1, dots: -1, sort: null, down: true, find: "" };
   const LINES = 40, CROWD = 300;
   const at = (id) => document.getElementById(id);
   const whole = new Intl.NumberFormat("en-GB");
   const say = (n) => whole.format(n);
-  const trips = (n) => say(n) + (n === 1 ? " trip" : " trips");
+  const [ONE, MANY] = (data || {}).noun || ["trip", "trips"];
+  const short = new Intl.NumberFormat("en-GB", { notation: "compact", maximumSignificantDigits: 3 });
+  const trips = (n) => `${say(n)} ${n === 1 ? ONE : MANY}`;
+  const upper = (words) => words[0].toUpperCase() + words.slice(1);
   const percent = (x) => (x > 0 && x < 0.0005 ? "< 0.1" : x >= 0.0995 || x === 0 ? Math.round(100 * x) : (100 * x).toFixed(1)) + " %";
   const sure = (data || {}).confidence + " %";
 
@@ -101,7 +104,7 @@
     const ticks = steps(most, 5), top = ticks[ticks.length - 1];
     const left = Math.ceil(Math.max(...ticks.map((t) => long(say(t), 12)))) + 14, right = 10, base = H - 34;
     const slot = (W - left - right) / n, x = (i) => left + slot * (i + 0.5), y = (v) => base - (v / top) * (base - 24);
-    const parts = [text("trips", 0, 12, { class: "muted" })];
+    const parts = [text(MANY, 0, 12, { class: "muted" })];
     for (const t of ticks) {
       parts.push(svg("line", { x1: left, x2: W - right, y1: y(t), y2: y(t), class: t ? "grid" : "axis" }));
       parts.push(text(say(t), left - 8, y(t) + 4, { "text-anchor": "end", class: "muted" }));
@@ -136,7 +139,7 @@
         parts.push(dot);
       }));
     }
-    place.replaceChildren(draw(W, H, "Trips by period", ...parts));
+    place.replaceChildren(draw(W, H, `${upper(MANY)} by period`, ...parts));
     if (chart.series.length > 1) place.append(legend(chart.series.map((s) => s.label)));
     rove(marks, n);
   }
@@ -148,7 +151,7 @@
     if (!box) return;
     box.addEventListener("toggle", () => {
       const rows = chart.series.flatMap((s) => s.count.map((n, i) => [chart.names[i], s.label, say(n), s.low ? say(s.low[i]) : null, s.low ? say(s.high[i]) : null]));
-      const names = ["Period", chart.by, "Trips", "From", "To"];
+      const names = ["Period", chart.by, upper(MANY), "Low", "High"];
       const kept = names.map((name, c) => c).filter((c) => (c !== 1 || chart.series.length > 1) && (c < 3 || chart.series[0].low));
       const body = rows.map((row) => html("tr", null, ...kept.map((c) => html("td", { class: c > 1 ? "right" : null }, row[c]))));
       box.querySelector("div").replaceChildren(html("table", null,
@@ -166,12 +169,17 @@
     const R = chart.rows.length, C = chart.columns.length, W = wide(place);
     const peers = single ? chart.cells.slice(1) : [chart.cells[0]];
     const most = Math.max(1, ...peers.map((c) => c.count.reduce((a, b) => Math.max(a, b), 0)));
-    const left = Math.min(W < 500 ? 110 : 190, Math.ceil(Math.max(...chart.rows.map((l) => long(l)))) + 14);
+    const left = Math.min(W < 500 ? 110 : C > 12 ? 150 : 190, Math.ceil(Math.max(...chart.rows.map((l) => long(l)))) + 14);
     const cell = Math.max(C > LINES ? 9 : 20, Math.min(110, Math.floor((W - left - 8) / C)));
-    const tall = Math.max(18, Math.min(cell, 52)), every = Math.ceil(16 / cell), numbers = long(say(most)) <= cell - 4, upright = chart.columns.every((l) => long(l) <= cell - 4);
+    const tall = Math.max(18, Math.min(cell, 52)), every = Math.ceil(16 / cell), upright = chart.columns.every((l) => long(l) <= cell - 4);
+    const fits = ([tell, size]) => Math.max(...cells.count.map((n) => long(tell(n), size))) <= cell - 4, brief = (n) => short.format(n);
+    const [tell, letter] = [[say, 13], [say, 11], [brief, 13], [brief, 11]].find(fits) || [];
     const room = upright ? 28 : Math.min(130, Math.ceil(Math.max(...chart.columns.map((l) => long(l))))) + 14;
     const full = Math.max(left + cell * C + 8, Math.min(W, left + 300)), base = room + tall * R;
     const parts = [], marks = [], strength = (n) => Math.sqrt(n / most);
+    const doubtful = (i) => Boolean(cells.low) && cells.low[i] <= 0 && cells.high[i] > 0;
+    const legendAt = W < 500 ? 0 : left;
+    let pale = false;
     chart.columns.forEach((label, c) => {
       const x = left + cell * (c + 0.5);
       if (c % every) return;
@@ -191,17 +199,21 @@
         const box = svg("rect", { x: x + 1, y: y + 1, width: cell - 2, height: tall - 2, class: "heat", "fill-opacity": strength(n).toFixed(3), "data-count": n });
         marks.push(mark(box, `${arrow}\n${trips(n)}` + (cells.low ? between(cells.low[i], cells.high[i], exact) : "")));
         parts.push(box);
-        if (numbers) parts.push(text(say(n), x + cell / 2, y + tall / 2 + 4, { "text-anchor": "middle", "pointer-events": "none", class: strength(n) > 0.58 ? "on-heat" : null }));
+        if (!tell) return;
+        pale = pale || doubtful(i);
+        parts.push(text(tell(n), x + cell / 2, y + tall / 2 + 4, { "text-anchor": "middle", "font-size": letter, "pointer-events": "none", class: doubtful(i) ? "pale" : strength(n) > 0.58 ? "on-heat" : null }));
       });
     });
     const shades = Array.from({ length: 20 }, (_, i) => svg("rect", { x: left + i * 8, y: base + 16, width: 8, height: 10, class: "heat", "fill-opacity": ((i + 1) / 20).toFixed(2) }));
     parts.push(svg("g", { "aria-hidden": "true" }, ...shades,
       text("0", left, base + 42, { class: "muted" }), text(trips(most), left + 160, base + 42, { class: "muted", "text-anchor": "middle" })));
-    const picture = draw(full, base + 50, "Trips by row and column", ...parts);
+    if (pale) parts.push(text("12", legendAt, base + 66, { class: "pale" }), text("pale: may be zero (the interval reaches 0)", legendAt + 22, base + 66, { class: "muted" }));
+    const picture = draw(pale ? Math.max(full, legendAt + 290) : full, base + (pale ? 74 : 50), `${upper(MANY)} by row and column`, ...parts);
     picture.classList.add("picture");
     place.replaceChildren(picture);
     rove(marks, C);
-    at("ranges-matrix").textContent = ` Shown: ${data.periods[single]}.` + (!cells.low ? " No intervals were published for these numbers." : exact ? ` Point at a number to see its ${sure} interval.` : " Point at a number to see its range.");
+    at("ranges-matrix").textContent = (chart.timed ? "" : ` Shown: ${data.periods[single]}.`) + (!cells.low ? " No intervals were published for these numbers." : exact ? ` Point at a field to see its ${sure} interval.` : " Point at a field to see its range.")
+      + (tell === brief && cells.count.some((n) => n >= 1000) ? " k: thousands, m: millions." : "");
   }
 
   // Flows, from zone to zone out of the matrix or from stop to stop.
@@ -211,9 +223,9 @@
       return cells.count.map((n, i) => ({ from: chart.rows[Math.floor(i / C)], to: chart.columns[i % C], n, low: cells.low && cells.low[i], high: cells.high && cells.high[i], exact }))
         .filter((f) => f.n > 0).sort((a, b) => b.n - a.n);
     }
-    const found = data.flows, some = found.flows[found.flows.length > 1 ? state.period : 0];
-    const first = state.period === 0 && found.low;
-    return some.map(([from, to, n], i) => ({ from, to, n, low: first ? found.low[i] : undefined, high: first ? found.high[i] : undefined, exact: true }));
+    const found = data.flows, period = found.flows.length > 1 ? state.period : 0;
+    const ends = (which, i) => (found[which] && found[which][period].length ? found[which][period][i] : undefined);
+    return found.flows[period].map(([from, to, n], i) => ({ from, to, n, low: ends("low", i), high: ends("high", i), exact: true }));
   }
   const stopName = ([id, name]) => (name === id ? id : `${name} (${id})`);
   const spread = (points) => {
@@ -266,10 +278,10 @@
     if (bar) parts.push(svg("path", { d: `M12,${H - 14}v5H${12 + bar / km}v-5`, class: "axis" }), text(`${bar} km`, 18 + bar / km, H - 8, { class: "muted" }));
     place.replaceChildren(draw(W, H, "Flows on the map", svg("rect", { width: W, height: H, rx: 10, class: "ground" }), ...parts));
     if (zones.length > 1 && zones.length <= 40) place.append(legend(zones.map((z) => z[0])));
-    const inner = marks.some((m) => m.classList.contains("inner")) ? " Circles are trips that start and end in the same place; their size is not to the scale of the arrows." : "";
-    const pale = marks.some((m) => m.classList.contains("unsure")) ? " Pale arrows: the interval reaches zero, so noise alone could have made them." : "";
+    const inner = marks.some((m) => m.classList.contains("inner")) ? ` Circles are ${MANY} that start and end in the same place; their size is not to the scale of the arrows.` : "";
+    const pale = marks.some((m) => m.classList.contains("unsure")) ? " Pale: may be zero (the interval reaches 0)." : "";
     at("said-map").textContent = `Shown: ${data.periods[state.period]}, ${flows.length} flows; the largest has ${trips(flows.length ? most : 0)}.${inner}${pale}` +
-      (level === "stops" && data.flows.verdict === "noise" ? " Most flows between single stops are noise: compare zones instead." : "");
+      (level === "stops" && data.flows.unsure && !data.flows.low ? " Single flows between stops say little: compare zones instead." : "");
     rove(marks, 1);
   }
   // An arrow of this width that bends to the right of its way, as one closed shape.
@@ -285,6 +297,7 @@
     return "M" + [...along.map((t) => side(t, size / 2)), side(neck, flank), tipAt, side(neck, -flank), ...along.reverse().map((t) => side(t, -size / 2))].join("L") + "Z";
   }
 
+  /* dots.js */
   function drawShares() {
     data.shares.forEach((chart, k) => {
       const place = at(`chart-share-${k}`);
@@ -314,12 +327,15 @@
   function tableRows() {
     if (!data.flows) {
       const t = data.types;
-      return { names: [...t.columns, "Trips"], numeric: t.columns.length, rows: t.count.map((n, i) => [...t.values.map((v) => v[i]), n]), exact: true };
+      return {
+        names: [...t.columns.map((name) => upper(name.replace(".", " "))), upper(MANY), ...(t.low ? ["Low", "High"] : [])], numeric: t.columns.length, some: Boolean(t.low), exact: true,
+        rows: t.count.map((n, i) => [...t.values.map((v) => v[i]), n, ...(t.low ? [t.low[i], t.high[i]] : [])]),
+      };
     }
     const level = state.listed, flows = flowsAt(level), call = (k) => (level === "zones" ? k : stopName(data.flows.stops[k]));
     const some = flows.some((f) => f.low !== undefined && f.low !== null), exact = !flows.length || flows[0].exact;
     const rows = flows.map((f) => [call(f.from), call(f.to), f.n, ...(some ? [f.low, f.high] : [])]);
-    return { names: ["From", "To", "Trips", ...(some ? ["Low", "High"] : [])], numeric: 2, rows, some, exact };
+    return { names: ["From", "To", upper(MANY), ...(some ? ["Low", "High"] : [])], numeric: 2, rows, some, exact };
   }
   function drawTable() {
     const place = at("largest");
@@ -330,7 +346,8 @@
     const kept = rows.filter((row) => !wanted || row.slice(0, numeric).some((v) => v.toLowerCase().includes(wanted)));
     const compare = (a, b) => (by < numeric ? a[by].localeCompare(b[by], "en", { numeric: true }) : a[by] - b[by]);
     kept.sort((a, b) => (state.down ? -1 : 1) * compare(a, b));
-    const head = names.map((name, c) => {
+    const narrow = some && place.parentElement.clientWidth < 500, shown = narrow ? names.slice(0, numeric + 1) : names;
+    const head = shown.map((name, c) => {
       const press = html("button", { type: "button" }, name + (c === by ? (state.down ? " ▾" : " ▴") : ""));
       press.addEventListener("click", () => {
         state.down = by === c ? !state.down : c >= numeric;
@@ -340,12 +357,16 @@
       });
       return html("th", { scope: "col", class: c >= numeric ? "right" : null, "aria-sort": c === by ? (state.down ? "descending" : "ascending") : "none" }, press);
     });
-    const body = kept.slice(0, 300).map((row) => html("tr", null, ...row.map((v, c) => html("td", { class: c >= numeric ? "right" : null }, c >= numeric ? say(v) : v))));
+    const field = (row, v, c) => html("td", { class: c >= numeric ? "right" : null }, c >= numeric ? say(v) : v,
+      narrow && c === numeric ? html("span", { class: "between" }, `${say(row[c + 1])}–${say(row[c + 2])}`) : null);
+    const body = kept.slice(0, 300).map((row) => html("tr", null, ...row.slice(0, shown.length).map((v, c) => field(row, v, c))));
     place.replaceChildren(html("thead", null, html("tr", null, ...head)), html("tbody", null, ...body));
     const what = data.flows ? `Shown: ${data.periods[data.flows.flows.length > 1 ? state.period : 0]}, ` : "";
     const cut = data.flows && state.listed === "stops" ? ` At most the ${state.period ? data.flows.most_each : data.flows.most} largest are listed.` : "";
-    const said = some ? ` Low and high are ${exact ? `the ends of ${sure} intervals` : "ranges: the intervals of a more detailed table, added up"}.` : "";
+    const said = !some ? " No intervals were published for these numbers."
+      : ` ${narrow ? "Below each count" : "Low and high"} are ${exact ? `the ends of the ${sure} interval of the true count` : "ranges: the intervals of a more detailed table, added up"}.`;
     at("said-table").textContent = `${what}${say(kept.length)} rows.${cut}${said}`;
+    if (at("said-ends")) at("said-ends").hidden = !some || !exact;
   }
 
   function choose(period) {
@@ -361,7 +382,7 @@
     if (focused) { const again = at("chart-demand").querySelectorAll(".mark")[Math.max(0, period - 1)]; if (again) again.focus(); }
     drawPeriod();
   }
-  function drawPeriod() { drawMatrix(); drawMap(); drawShares(); drawTable(); }
+  function drawPeriod() { drawMatrix(); drawMap(); drawDots(); drawShares(); drawTable(); }
   const listen = (id, event, act) => { if (at(id)) at(id).addEventListener(event, act); };
 
   if (data) {
@@ -373,6 +394,7 @@
     listen("later", "click", () => choose(Math.min(data.periods.length - 1, state.period + 1)));
     listen("level", "change", (e) => { state.level = e.target.value; drawMap(); });
     listen("many", "change", (e) => { state.many = Number(e.target.value); drawMap(); });
+    listen("dots-zoom", "change", (e) => { state.dots = Number(e.target.value); drawDots(); });
     listen("zoom", "change", (e) => { state.zoom = Number(e.target.value); drawMap(); });
     listen("table-level", "change", (e) => { state.listed = e.target.value; drawTable(); });
     listen("find", "input", (e) => { state.find = e.target.value; drawTable(); });

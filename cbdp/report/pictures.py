@@ -16,7 +16,7 @@ from cbdp.report.markup import Html, tag
 
 Ints = NDArray[np.int64]
 
-LETTER, LINE, GAP, RISE, TOP = 7.1, 18, 26, 54, 26
+LETTER, LINE, GAP, RISE, TOP, LANE = 7.1, 18, 26, 54, 26, 14
 
 
 def dag_picture(dag: FeatureDag) -> Html:
@@ -29,7 +29,7 @@ def dag_picture(dag: FeatureDag) -> Html:
     wide = {n: max(24 + LETTER * max(map(len, lines)), 90) for n, lines in texts.items()}
     tall = {n: 14 + LINE * len(lines) for n, lines in texts.items()}
     rows = [sorted(layer, key=list(dag.features).index) for layer in layers]
-    full = max(sum(wide[n] for n in row) + GAP * (len(row) - 1) for row in rows) + 8
+    full = max(sum(wide[n] for n in row) + GAP * (len(row) - 1) for row in rows) + 8 + 2 * _lanes(dag, rows)
     place, top = {}, 4.0
     for row in rows:
         left = (full - sum(wide[n] for n in row) - GAP * (len(row) - 1)) / 2
@@ -38,7 +38,7 @@ def dag_picture(dag: FeatureDag) -> Html:
             left += wide[name] + GAP
         top += max(tall[n] for n in row) + RISE
     height = top - RISE + 4
-    arrows = [_arrow(place, wide, tall, fine, coarse) for fine, coarse in dag.edges]
+    arrows = [_arrow(place, wide, tall, fine, coarse, rows) for fine, coarse in dag.edges]
     boxes = [_box(*place[n], wide[n], tall[n], lines) for n, lines in texts.items()]
     head = tag(
         "marker", tag("path", d="M0,0 L10,5 L0,10 z", class_="ink"), id="head", viewBox="0 0 10 10", refX=9, refY=5,
@@ -68,12 +68,29 @@ def _arrow(
     tall: Mapping[str, float],
     fine: str,
     coarse: str,
+    rows: Sequence[Sequence[str]],
 ) -> Html:
+    """Straight up, or around the tables that lie between: on the side that is nearer."""
     x0, y0 = place[fine][0] + wide[fine] / 2, place[fine][1]
     x1, y1 = place[coarse][0] + wide[coarse] / 2, place[coarse][1] + tall[coarse] + 3
     bend = (y0 - y1) / 2
     path = f"M{x0:.1f},{y0:.1f} C{x0:.1f},{y0 - bend:.1f} {x1:.1f},{y1 + bend:.1f} {x1:.1f},{y1:.1f}"
+    between = [n for row in rows for n in row if y1 < place[n][1] < y0 - 1 and n != coarse]
+    if between:
+        left, right = min(place[n][0] for n in between), max(place[n][0] + wide[n] for n in between)
+        x = left - LANE if (x0 + x1) / 2 < (left + right) / 2 else right + LANE
+        top, bottom = min(place[n][1] for n in between), max(place[n][1] + tall[n] for n in between)
+        path = (
+            f"M{x0:.1f},{y0:.1f} C{x0:.1f},{y0 - RISE / 2:.1f} {x:.1f},{bottom + RISE / 2:.1f} {x:.1f},{bottom:.1f} "
+            f"L{x:.1f},{top:.1f} C{x:.1f},{top - RISE / 2:.1f} {x1:.1f},{y1 + RISE / 2:.1f} {x1:.1f},{y1:.1f}"
+        )
     return tag("path", d=path, class_="arrow", marker_end="url(#head)")
+
+
+def _lanes(dag: FeatureDag, rows: Sequence[Sequence[str]]) -> float:
+    """Room beside the tables for arrows that go around some of them."""
+    layer = {n: i for i, row in enumerate(rows) for n in row}
+    return LANE + 4 if any(abs(layer[a] - layer[b]) > 1 for a, b in dag.edges) else 0
 
 
 def _box(x: float, y: float, wide: float, tall: float, lines: Sequence[str]) -> Html:

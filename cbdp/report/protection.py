@@ -9,12 +9,13 @@ from cbdp.privacy.accounting import epsilon_of
 from cbdp.privacy.laws.gaussian import Gaussian
 from cbdp.privacy.laws.geometric import Geometric
 from cbdp.privacy.unit import RELEASE, Person
+from cbdp.release.counted import Noun, counted
 from cbdp.release.published import Published
 from cbdp.release.roles import listed
 from cbdp.release.words import factor, price
 from cbdp.report.concentrated import concentrated, question_of, suspected
 from cbdp.report.markup import Html, join, tag
-from cbdp.report.text import at_most, bounded, percent
+from cbdp.report.text import at_most, bounded, percent, spoken
 
 NOISE = {
     Geometric.name: "two-sided geometric (discrete Laplace) on whole numbers: P(z) ∝ exp(−|z|/scale)",
@@ -23,13 +24,13 @@ NOISE = {
 
 
 def protection(published: Published) -> Html:
-    holds = published.release.promise.holds
+    holds, noun = published.release.promise.holds, counted(published.dag.universe)
     summary = tag("summary", "For reviewers: the exact statement")
     return join(
         *((_odds(published), _unit(published)) if holds else (_nothing(published),)),
-        tag("details", summary, tag("dl", _precisely(published), class_="facts"), open=True),
+        tag("details", summary, tag("dl", _precisely(published), class_="facts")),
         tag("h3", "What was not protected"),
-        tag("p", "These facts are public. They were fixed before any trip was counted, and would be the same whatever trips were made:"),
+        tag("p", noun.say("These facts are public. They were fixed before any trip was counted, and would be the same whatever trips were made:")),
         tag("ul", _public_inputs(published)),
         _public_counts(published),
     )  # fmt: skip
@@ -45,19 +46,19 @@ def _nothing(published: Published) -> Html:
 
 def _odds(published: Published) -> Html:
     """The protection as a sentence, and as what a sceptic could learn at most."""
-    claim = published.release.promise
+    claim, noun = published.release.promise, counted(published.dag.universe)
     if claim.cost.currency == "rho":
-        return concentrated(claim)
+        return concentrated(claim, noun)
     epsilon, delta = float(claim.cost.epsilon), claim.cost.delta
     sure = math.exp(min(epsilon, 700.0)) / (1 + math.exp(min(epsilon, 700.0)))
     failing = f" This may fail with a probability of at most δ = {float(delta):.2g}." if delta else ""
     example = tag(
-        "p", f"Suppose somebody thinks there is a 50 % chance that {suspected(claim.unit)}. This release can "
+        "p", f"Suppose somebody thinks there is a 50 % chance that {suspected(claim.unit, noun)}. This release can "
         f"raise that to at most {at_most(sure)}, whatever else they know.{failing}", class_="lead",
     )  # fmt: skip
     bound = join("e", tag("sup", price(claim.cost.epsilon)), f", which is {bounded(epsilon)}")
     said = tag(
-        "p", f"In general: whether {question_of(claim.unit)} changes the odds of any conclusion by at most a factor of ",
+        "p", f"In general: whether {question_of(claim.unit, noun)} changes the odds of any conclusion by at most a factor of ",
         tag("strong", bound, id="factor"), ".",
     )  # fmt: skip
     return join(example, said)
@@ -67,26 +68,28 @@ def _unit(published: Published) -> Html:
     """Who or what is protected, and what that means for people with many trips."""
     protects, epsilon = published.release.claim.unit, published.release.claim.cost.epsilon
     if isinstance(protects, Person):
-        return join(*_person(protects), _missing(published))
+        return join(*_person(protects, counted(published.dag.universe)), _missing(published))
     words = "added or removed" if protects.neighbours == "add-remove" else "replaced by another"
-    cost = published.release.claim.cost
-    several = [f"{factor(float(k * epsilon))} for {k} trips" for k in (2, 5)]
+    cost, noun = published.release.claim.cost, counted(published.dag.universe)
+    several = [f"{factor(float(k * epsilon))} for {k} {noun.many}" for k in (2, 5)]
     if cost.currency == "rho":  # k trips cost k² times ρ
-        several = [f"{factor(float(epsilon_of(k * k * cost.rho, cost.delta)))} for {k} trips" for k in (2, 5)]
+        several = [
+            f"{factor(float(epsilon_of(k * k * cost.rho, cost.delta)))} for {k} {noun.many}" for k in (2, 5)
+        ]
     return tag(
-        "p", tag("strong", "The unit of protection is one trip"),
-        f" ({words}): each single trip is protected, but not all trips of a person together. For a person who made several trips the factor is larger: "
-        f"{listed(several)}.",
+        "p", tag("strong", f"The unit of protection is one {noun.one}"),
+        f" ({words}): each single {noun.one} is protected, but not all {noun.many} of a person together. For a person who made several {noun.many} the "
+        f"factor is larger: {listed(several)}.",
     )  # fmt: skip
 
 
-def _person(unit: Person) -> tuple[Html, Html]:
+def _person(unit: Person, noun: Noun) -> tuple[Html, Html]:
     whole = unit.per == RELEASE
     what = "one person" if whole else f"one {unit.per} of one person"
     together = (
-        "All trips of a person"
+        f"All {noun.many} of a person"
         if whole
-        else f"All trips of a person {'on' if unit.per == 'day' else 'in'} one {unit.per}"
+        else f"All {noun.many} of a person {'on' if unit.per == 'day' else 'in'} one {unit.per}"
     )
     habit = (
         ""
@@ -98,9 +101,9 @@ def _person(unit: Person) -> tuple[Html, Html]:
         "p", tag("strong", f"The unit of protection is {what}. "),
         f"{together} are protected together.{habit}",
     ), tag(
-        "p", tag("strong", "Not every trip is counted. "),
-        f"At most {unit.max_trips} trips of each person{unit.period} were counted, chosen at random{apart}; the others were left out before anything was "
-        f"measured (the column “{unit.column}” says who made a trip). So the true numbers of trips may be higher than all numbers on this page, and "
+        "p", tag("strong", f"Not every {noun.one} is counted. "),
+        f"At most {noun.number(unit.max_trips)} of each person{unit.period} were counted, chosen at random{apart}; the others were left out before anything was "
+        f"measured (the column “{unit.column}” says who made a {noun.one}). So the true numbers of {noun.many} may be higher than all numbers on this page, and "
         "the intervals do not include that.", id="not-counted",
     )  # fmt: skip
 
@@ -109,20 +112,20 @@ def _missing(published: Published) -> Html | None:
     """How many trips bounding may have left out, where a public figure tells: what the publisher expected before anything was counted."""
     release = published.release
     expected = release.recipe.settings.get("expected_trips")
-    total = int(published.grouped().counts.sum())
+    total, noun = int(published.grouped().counts.sum()), counted(published.dag.universe)
     if not isinstance(expected, int | float) or release.recipe.public or not 0 < total < expected:
         return None
     return tag(
-        "p", f"Before anything was counted, about {expected:,.0f} trips were expected; {total:,} are published. If that was right, the "
-        f"trips that were left out may be up to {percent(1 - total / expected)} of all.",
+        "p", f"Before anything was counted, about {expected:,.0f} {noun.many} were expected; {total:,} are published. If that was right, the "
+        f"{noun.many} that were left out may be up to {percent(1 - total / expected)} of all.",
     )  # fmt: skip
 
 
 def _precisely(published: Published) -> Html:
-    claim = published.release.promise
+    claim, noun = published.release.promise, counted(published.dag.universe)
     return join(
-        tag("dt", "Guarantee"), tag("dd", str(claim)),
-        tag("dt", "Neighbouring data sets"), tag("dd", f"differ by {claim.unit}"),
+        tag("dt", "Guarantee"), tag("dd", noun.say(str(claim))),
+        tag("dt", "Neighbouring data sets"), tag("dd", noun.say(f"differ by {claim.unit}")),
         tag("dt", "Sensitivity of a table"), tag("dd", f"{claim.unit.sensitivity} (the most by which all its counts together can change)"),
         tag("dt", "Mechanism"), tag("dd", published.release.mechanism),
         _noise_law(published),
@@ -150,22 +153,28 @@ def _public_counts(published: Published) -> Html | None:
     return tag("p", tag("strong", "Public counts: "), f"{listed(shown)}. {MEANING}", id="public-counts")
 
 
+def _values(many: int) -> str:
+    return "1 value" if many == 1 else f"{many:,} values"
+
+
 def _public_inputs(published: Published) -> list[Html]:
     """What was given, not learnt from trips."""
     universe = published.dag.universe
-    dimensions = [f"{name} ({len(d):,} values)" for name, d in universe.dimensions.items()]
+    dimensions = [f"{spoken(name)} ({_values(len(d))})" for name, d in universe.dimensions.items()]
     extra = [
-        f"{n} ({len(a.labels):,} values)"
+        f"{spoken(n)} ({_values(len(a.labels))})"
         for n, a in universe.attributes.items()
         if n not in universe.dimensions
     ]
-    lines = [tag("li", tag("strong", "What describes a trip: "), listed(dimensions), ".")]
+    lines = [tag("li", tag("strong", f"What describes a {counted(universe).one}: "), listed(dimensions), ".")]
     if extra:
         lines.append(tag("li", tag("strong", "What follows from that: "), listed(extra), "."))
     if universe.zeros:
         tied = [" and ".join(of) for of, _ in universe.zeros]
-        impossible = f"combinations of {listed(tied)} that were declared impossible."
-        lines.append(tag("li", tag("strong", "Impossible trips (structural zeros): "), impossible))
+        impossible = (
+            f"some combinations of {listed(tied)} were declared impossible. They have no noise and no count."
+        )
+        lines.append(tag("li", tag("strong", "What cannot happen: "), impossible))
     if published.places is not None:
         lines.append(tag("li", tag("strong", "Coordinates and names "), "of the stops."))
     settings = "which tables are counted, the budget, the noise, the method and its software."

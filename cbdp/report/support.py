@@ -20,7 +20,7 @@ from cbdp.features.coverage import tells
 from cbdp.privacy.measurement import CERTAIN, Measurement
 from cbdp.release.published import LISTED, Published
 from cbdp.release.release import Release
-from cbdp.report.trust import GOOD
+from cbdp.report.uses import GOOD
 from cbdp.solvers.problem import bincount
 
 Floats = NDArray[np.float64]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from cbdp.release.counted import PLACES
 from cbdp.release.published import Published
+from cbdp.release.roles import roles
 from cbdp.release.words import HUGE, factor
 
 
@@ -43,6 +45,24 @@ def tables(published: Published) -> Sequence[str]:
     """The features that are published, coarse ones first."""
     named = published.release.tables
     return [n for n in published.dag.features if n in named or not named]
+
+
+def named(published: Published, attribute: str) -> list[str]:
+    """The labels of an attribute; stops by their names, and by their ids where these differ."""
+    labels, places = published.labels(attribute), published.places
+    if places is None or not _stops(published, attribute):
+        return labels
+    names = {str(stop): name for stop, name in zip(places.ids, places.names, strict=True)}
+    return [label if names.get(label, label) == label else f"{names[label]} ({label})" for label in labels]
+
+
+def _stops(published: Published, attribute: str) -> bool:
+    """Whether labels are ids of stops. Times may look like some, too."""
+    dimension = published.dag.universe.dimensions.get(attribute)
+    parts = roles(published.dag)
+    if dimension is None or attribute == parts.time:
+        return False
+    return attribute in (*PLACES, *(parts.ends or ()))
 
 
 def spoken(name: str) -> str:

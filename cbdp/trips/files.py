@@ -95,7 +95,9 @@ def _check_kinds(paths: Sequence[Path]) -> None:
     texts = [p for p in paths if p.name.lower().endswith(TEXT)]
     for path in paths:
         if path not in parquet and path not in texts:
-            raise InputError(f"{str(path)!r}: trips are read from .parquet, .csv, .csv.gz or .txt")
+            raise InputError(
+                f"{str(path)!r}: trips are read from .parquet, .csv, .csv.gz or .txt; save a table as CSV"
+            )
     if parquet and texts:
         raise InputError(f"{str(paths[0])!r} and others are Parquet and CSV together: give one kind")
 

@@ -54,7 +54,9 @@ def header(path: Path) -> tuple[str, tuple[str, ...]]:
         with _opened(path) as lines:  # no byte beyond the first line is looked at: those are private
             line = lines.readline(LIMIT).decode("utf-8-sig")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error):
-        raise InputError(f"{str(path)!r} cannot be read as CSV: it is damaged, or not UTF-8") from None
+        raise InputError(
+            f"{str(path)!r} cannot be read as CSV: it is damaged, or not UTF-8; save it in UTF-8"
+        ) from None
     mark = max(",;\t|", key=line.count)
     try:
         names = tuple(next(csv.reader([line], delimiter=mark, strict=True), ()))

@@ -46,7 +46,7 @@ def test_tables_are_aligned(city: Path) -> None:
     head = next(n for n, line in enumerate(lines) if line.startswith("table "))
     ends = [
         lines[head].index(name) + len(name)
-        for name in ("counts", "noise", "error", "is published as", "within")
+        for name in ("counts", "noise", "is published as", "within", "±20 % from")
     ]
     for line in lines[head + 1 : head + 6]:
         for end in ends:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -42,7 +43,7 @@ def test_a_quick_demo_is_the_same_job_on_two_hours(
     monkeypatch.chdir(tmp_path)
     assert cli.main(["demo", "--quick"]) == 0
     shown = capsys.readouterr().out
-    assert "67,600 trip types" in " ".join(shown.split())
+    assert "67,600 combinations" in " ".join(shown.split())
     truth = next(line for line in shown.splitlines() if line.startswith("(the truth)"))
     assert truth.split() == ["(the", "truth)", "4,878"]
     assert [p.name for p in tmp_path.iterdir()] == ["cbdp-demo-quick"]
@@ -219,3 +220,19 @@ def test_the_wheel_holds_the_linked_folders(tmp_path: Path) -> None:
     for name in ("features/universe.py", "solvers/newton.py", "app/config/config.schema.json", "py.typed"):
         assert f"cbdp/{name}" in names
     assert {name.split("/")[0] for name in names} == {"cbdp", f"cbdp-{__version__}.dist-info"}
+
+
+def test_a_silent_command_says_that_it_works(capsys: Captured) -> None:
+    """Once after a while and again later, on the stream of errors; nothing is said of one that is done."""
+    done = threading.Event()
+    told = threading.Thread(target=cli._patience, args=("inspect", done, 0.01, 0.01))
+    told.start()
+    said = ""
+    while said.count("\n") < 3:
+        said += capsys.readouterr().err
+    done.set()
+    told.join()
+    assert said.startswith("cbdp inspect: still working, 0 seconds so far\ncbdp inspect: still working")
+    capsys.readouterr()
+    cli._patience("inspect", done, 0.01, 0.01)
+    assert capsys.readouterr().err == ""

@@ -11,11 +11,12 @@ from small_city import plan_of
 
 from cbdp.app.explain import expected, explain
 from cbdp.app.explain.expected import expected_of, margins, modelled
+from cbdp.app.explain.numbers import facts_of
 from cbdp.datasets import ann_arbor
 from cbdp.features.presets import odmts
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.budget import DemandFacts
-from cbdp.report.uses import USES, Use
+from cbdp.report.uses import USES, Use, use_of
 from cbdp.trips import count
 
 
@@ -41,6 +42,23 @@ def test_public_counts_have_no_error(city: Path) -> None:
     plan = plan_of(city, ("cap = 2.0", "cap = 2.0\npublic = { total = 50000 }"))
     total = next(e for e in expected(plan) if e.feature == "total")
     assert (total.error, total.half, total.count) == (0.0, 0, 60000.0)
+
+
+def test_every_table_is_judged_by_its_average_count(city: Path) -> None:
+    """Trips ÷ counts to two digits, at least 1; and the count from which on counts are good is the least that the margins allow."""
+    plan = plan_of(city)
+    assert isinstance(plan.mechanism, ConstraintBased)
+    of, precision = modelled(plan.mechanism, facts_of(plan))
+    noise = of.reconciled(precision)
+    for n, e in enumerate(expected(plan)):
+        mean = 60000 / plan.features.size(e.feature)
+        assert abs(e.count - mean) <= max(0.5, mean / 20)
+        assert e.use == use_of(e.half / e.count)
+        below, at = margins(of, n, float(noise[n]), np.array([e.good - 1.0, float(e.good)]), plan.confidence)
+        assert at <= 0.2 * e.good
+        assert below > 0.2 * (e.good - 1)
+    few = {e.feature: e for e in expected(plan_of(city, ("expected_trips = 60000", "expected_trips = 12")))}
+    assert few["singleton"].count == 1
 
 
 @pytest.mark.parametrize(("use", "factor"), [(USES[0], 1.2), (USES[1], 1.5), (USES[2], 2.0)])

@@ -34,8 +34,8 @@ def test_noise_by_table_is_that_of_its_law(city: Path) -> None:
     for n in told.noise:
         assert n.scale == 3 / n.epsilon == 15
         assert _tail(15, n.half_width) <= 0.1 < _tail(15, n.half_width - 1)
-        assert n.expected == Fraction(60000, n.elements)
-        assert n.relative == pytest.approx(n.half_width * n.elements / 60000)
+        assert abs(n.expected - Fraction(60000, n.elements)) <= n.expected / 20  # to two digits
+        assert n.relative == pytest.approx(n.half_width * n.elements / 60000, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,10 @@ def test_noisy_tables_are_warned_of(city: Path) -> None:
         told.warnings
     )  # of zones and modes too the own noise is above it, but trip types tell them better
     assert min(n.relative or 0 for n in told.noise if n.feature in ("zone", "mode")) > 2
-    assert warning.startswith("singleton: expected relative noise 72 % is above the bound of 50 %")
+    assert warning.startswith(
+        "singleton: its average count, 6, may be off by 67 %, more than the 50 % of output.noise_bound"
+    )
+    assert "67 %" in next(line for line in told.screen.split("\n") if line.startswith("singleton "))
     needed = explain.epsilon_for(plan_of(city, few), "singleton", 0.5)
     assert f"ε would have to be {float(needed):g}," in warning
     assert explain.explain(plan_of(city, few, ('"release"', '"release"\nnoise_bound = 0.8'))).warnings == ()
@@ -193,7 +196,7 @@ def test_what_no_table_tells_apart_is_named(city: Path) -> None:
         "mode",
     ]
     assert (
-        "no table tells day apart: counts by day are a guess from single trip types' noisy counts"
+        "no table tells day apart: counts by day are a guess from the noisy counts of single combinations"
         in " ".join(told.text.split())
     )
     (day,) = (warning for warning in told.warnings if warning.startswith("no table tells day apart"))

@@ -257,6 +257,24 @@ def test_init_knows_stops_of_all_kinds(city: Path) -> None:
     assert plan.stops.zone == ("Z01", "Z01")
 
 
+def test_stops_that_are_listed_twice_are_told_with_their_column(city: Path) -> None:
+    """The column that seems to hold the ids, and how many of them are different."""
+    (city / "twice.csv").write_text("stop_id,zone\nS0,a\nS1,a\nS1,a\n")
+    said = r"column 'stop_id' has 2 different values in 3 rows\): give each stop one row"
+    with pytest.raises(InputError, match=said):
+        starter.starter(city / "trips.parquet", city / "twice.csv")
+
+
+def test_a_list_of_stops_with_another_id_says_what_to_write(city: Path) -> None:
+    """Where init was given no stops, and the file is there under the name that it wrote."""
+    file = starter.write(city / "new.toml", city / "trips.parquet")
+    (city / "stops.csv").write_text("stop_id,name\nS0,Alpha\nS1,Beta\n")
+    with pytest.raises(
+        InputError, match=r"there are stop_id, name\. Say which one is the id: stop_columns = "
+    ):
+        planning.plan(config.read(file))
+
+
 @bike
 def test_init_then_check_on_real_bike_trips(tmp_path: Path) -> None:
     """On the bike-share data the configuration written is accepted as it stands, with the cities as zones."""

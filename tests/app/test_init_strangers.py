@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import duckdb
@@ -14,6 +15,7 @@ from cbdp.app.inspecting import look, reading_of
 DATA = Path(os.environ.get("CBDP_DATA", Path(__file__).parents[3] / "shared" / "data"))
 BIKE = DATA / "bayarea_bike_2014"
 WEEK = f"FROM '{BIKE}/trips.parquet' WHERE start_time >= '2014-09-01' AND start_time < '2014-09-08'"
+OPAL = DATA / "opal_tap_2016"
 KINDS = {
     "trips": f'SELECT bike_id AS bike, start_time AS "when", origin AS from_station, destination AS to_station {WEEK}',
     "counts": f'SELECT CAST(start_time AS DATE) AS date, hour(start_time) AS hour, origin AS "from", destination AS "to", '
@@ -35,3 +37,21 @@ def test_a_strangers_file_is_read_as_it_was_begun(kind: str, tmp_path: Path) -> 
     ((trips,),) = duckdb.sql(f"SELECT count(*) {WEEK}").fetchall()
     assert 0.98 * trips <= found.trips <= trips
     assert kind == "taps" or found.trips == trips
+
+
+@pytest.mark.skipif(not OPAL.is_dir(), reason=f"no tap-on data at {OPAL}: set CBDP_DATA to its folder")
+def test_zones_that_are_made_spread_the_riders_of_a_region(tmp_path: Path) -> None:
+    """By stops alone, which are public: no zone has half of the taps, where compact zones leave nearly all in one."""
+    file = OPAL / "time-loc_train_tapon_20160725-31.csv.gz"
+    path = init.write(tmp_path / "cbdp.toml", file, OPAL / "train_station_coords.csv")
+    text = path.read_text("utf-8")
+    most = {}
+    for way in ("balanced", "clusters"):
+        path.write_text(text.replace("balanced = 8", f"{way} = 8"), "utf-8")
+        reading = reading_of(config.read(path))
+        assert reading.stops is not None
+        taps = Counter[str]()
+        for stop, many in look(reading).by["location"]:
+            taps[str(reading.stops.attribute()[stop])] += many
+        most[way] = max(taps.values()) / taps.total()
+    assert most["balanced"] < 0.5 < 0.9 < most["clusters"]

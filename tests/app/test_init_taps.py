@@ -41,6 +41,26 @@ def town(tmp_path: Path) -> Path:
             {"person": "card_no", "time": "validation_time", "stop": "station", "action": "direction"},
         ),
         ("time,stop,trips", {"time": "time", "stop": "stop", "count": "trips"}),
+        (
+            "hashed_card,tap_off_time,tap_on_time,tap_on_station,tap_off_station",
+            {"person": "hashed_card", "time": "tap_on_time", "origin": "tap_on_station", "destination": "tap_off_station"},
+        ),
+        ("fare_media_id,ts,stop,kind", {"person": "fare_media_id", "time": "ts", "stop": "stop", "action": "kind"}),
+        ("timestamp,station_id,in_out,card_serial", {"person": "card_serial", "time": "timestamp", "stop": "station_id", "action": "in_out"}),
+        ("time,stop,on,off", {"time": "time", "stop": "stop"}),
+        ("datetime,stop_id,boardings", {"time": "datetime", "stop": "stop_id", "count": "boardings"}),
+        ("Datum,Zeit,Haltestelle,Einsteiger", {"time": "Zeit", "day": "Datum", "stop": "Haltestelle", "count": "Einsteiger"}),
+        (
+            "tripduration,starttime,stoptime,start station id,end station id,usertype",
+            {"origin": "start station id", "destination": "end station id", "time": "starttime"},
+        ),
+        ("mode,date,tap,loc,count", {"day": "date", "stop": "loc", "action": "tap", "count": "count"}),
+        (
+            "TransactionID,DeviceID,MediaID,TransactionDateTime,StationID,TransactionType",
+            {"person": "MediaID", "time": "TransactionDateTime", "stop": "StationID", "action": "TransactionType"},
+        ),
+        ("device_id,tap_time,stop_id,tap", {"time": "tap_time", "stop": "stop_id", "action": "tap"}),
+        ("device_id,start_time,from_stop,to_stop", {"person": "device_id", "time": "start_time", "origin": "from_stop", "destination": "to_stop"}),
         ("bike,when,from_station,to_station", {"origin": "from_station", "destination": "to_station", "time": "when"}),
         (
             "Datum;Uhrzeit;Von;Nach;Anzahl",
@@ -161,9 +181,11 @@ def test_counts_by_place_are_released_by_place(town: Path) -> None:
 
 def test_init_says_what_it_understood_and_what_is_left(town: Path) -> None:
     """Lines to edit are named with their number."""
-    first, columns, edit, then = init.told(_started(town, "trips.csv"))
+    first, columns, stops, zones, edit, then = init.told(_started(town, "trips.csv"))
     assert first.endswith("cbdp.toml for a file of trips")
     assert columns.startswith("  origin is 'from_stop', destination is 'to_stop', time is 'start_time'")
+    assert stops == "  of the 16 stops, id is 'stop_id', name is 'name', lat is 'lat', lon is 'lon'"
+    assert zones == "  zones: column 'zone' of the stops, 4 zones"
     assert edit == "nothing has to be edited; look it over"
     assert "cbdp inspect" in then
     path = init.write(town / "without.toml", town / "trips.csv")
@@ -176,3 +198,115 @@ def test_taps_without_a_header_are_refused(town: Path) -> None:
     (town / "bare.csv").write_text("C1,2026-03-02 08:00,S01,on\n")
     with pytest.raises(InputError, match="does not look like column names"):
         init.write(town / "bare.toml", town / "bare.csv", town / "stops.csv")
+
+
+def _feed(town: Path, zones: list[str]) -> Path:
+    """The stops as a GTFS file with these fare zones."""
+    lines = (town / "stops.csv").read_text("utf-8").splitlines()[1:]
+    rows = [",".join([*line.split(",")[:4], zone]) for line, zone in zip(lines, zones, strict=True)]
+    path = town / "stops.txt"
+    path.write_text("\n".join(["stop_id,stop_name,stop_lat,stop_lon,zone_id", *rows]) + "\n", "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("zones", "said"),
+    [
+        (["1", "2"] * 8, "  zones: column 'zone_id' of the stops, 2 zones"),
+        (["1"] * 16, "  zones: 4, made from the coordinates; no column of zones was found"),
+        ([str(n) for n in range(16)], "  zones: 4, made from the coordinates; no column of zones was found"),
+        (["1", ""] * 8, "  zones: 4, made from the coordinates; no column of zones was found"),
+    ],
+    ids=["two", "one", "as many as stops", "gaps"],
+)
+def test_fare_zones_are_taken_where_they_group_all_stops(zones: list[str], said: str, town: Path) -> None:
+    """What is written is read without complaint, and init says which zones it took."""
+    path = init.write(town / "gtfs.toml", town / "trips.csv", _feed(town, zones))
+    assert init.told(path)[2:4] == [
+        "  of the 16 stops, id is 'stop_id', name is 'stop_name', lat is 'stop_lat', lon is 'stop_lon'",
+        said,
+    ]
+    reading = reading_of(config.read(path))
+    assert len(set(reading.stops.zone)) == (2 if "zone_id" in said else 4)
+
+
+def test_taps_are_counted_where_that_is_asked_for(town: Path) -> None:
+    """Each tap at its stop, and a person's day is protected as before."""
+    path = init.write(town / "by-stop.toml", town / "taps.csv", town / "stops.csv", count_taps=True)
+    reading = reading_of(config.read(path))
+    assert set(reading.universe.dimensions) == {"location", "time", "tap"}
+    assert look(reading).trips == 2 * len(practice.trips())
+    assert (reading.unit.column, reading.unit.per) == ("card", "day")
+    assert "roughly how many taps there are;" in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "preset", "said"),
+    [("trips.csv", None, "no column of their stop"), ("taps.csv", "taps", "makes trips: leave one")],
+)
+def test_taps_are_counted_only_where_there_are_any(
+    file: str, preset: str | None, said: str, town: Path
+) -> None:
+    with pytest.raises(InputError, match=said):
+        init.write(town / "new.toml", town / file, town / "stops.csv", preset=preset, count_taps=True)
+
+
+def test_sums_with_dates_alone_are_counted_by_day(town: Path) -> None:
+    """Dates hold no time of day: the configuration asks for none, and all rows count."""
+    (town / "daily.csv").write_text("date,tap,loc,count\n2026-03-02,on,S01,5\n2026-03-07,off,S02,4\n")
+    reading = reading_of(config.read(_started(town, "daily.csv")))
+    assert set(reading.universe.dimensions) == {"location", "day", "tap"}
+    found = look(reading)
+    assert (found.counted, found.trips, dict(found.by["day"])["saturday"]) == (2, 9, 4)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("trips.csv", "roughly how many trips there are;"),
+        ("counts.csv", "roughly how many trips all counts add up to;"),
+        ("taps.csv", "roughly how many trips there are (a tap-on and its tap-off are one trip);"),
+    ],
+)
+def test_expected_trips_are_those_of_the_file(file: str, said: str, town: Path) -> None:
+    """What is a trip depends on what a row is."""
+    (line,) = (
+        line
+        for line in _started(town, file).read_text("utf-8").splitlines()
+        if line.startswith("# expected_trips")
+    )
+    assert said in line
+
+
+@pytest.mark.parametrize("file", ["trips.csv", "counts.csv", "taps.csv"])
+def test_the_first_part_has_no_word_of_the_trade(file: str, town: Path) -> None:
+    """What an officer decides comes first; how estimates are made stands below the line, and every commented setting can be used."""
+    text = _started(town, file).read_text("utf-8")
+    first, below = text.split("# You need not change anything below this line.")
+    assert len(first.splitlines()) <= 65
+    for word in ("posterior", "projection", "leaves", "prior", "solver", "mechanism"):
+        assert word not in first
+    for name in ("[data]", "[universe]", "[privacy]", "[about]"):
+        assert f"\n{name}\n" in first
+    assert "[mechanism]" in below
+    assert "is one combination" in first.partition("[universe]")[0]
+
+
+@pytest.mark.parametrize("stops", ["stops.csv", "bare.csv"])
+def test_a_table_in_a_comment_is_named_where_its_keys_are_not(stops: str, town: Path) -> None:
+    """Keys below a header that is still a comment belong to the table before, another feature or [about]: take away the #."""
+    (town / "bare.csv").write_text("id\nS01\nS02\n")
+    text = init.starter(town / "trips.csv", town / stops)
+    number = 1 + text.splitlines().index("# [[feature]]")
+    keys = text.replace('# name = "departures"\n# by =', 'name = "departures"\nby =')
+    with pytest.raises(InputError, match=rf"remove the # before \[\[feature\]\] in line {number}$"):
+        config.parse(keys)
+    config.parse(keys.replace("# [[feature]]", "[[feature]]"))
+
+
+def test_a_second_column_of_counts_is_named(town: Path) -> None:
+    """Entries are counted, and exits beside them are not forgotten in silence."""
+    (town / "both.csv").write_text("time,station,entries,exits\n08:00,S01,5,4\n")
+    text = _started(town, "both.csv").read_text("utf-8")
+    assert 'count = "entries"' in text
+    assert "# 'exits' looks like counts too: it is not counted." in text

@@ -370,7 +370,9 @@ def test_an_inspection_is_written_only_where_it_says_what_it_is(tmp_path: Path, 
     assert capsys.readouterr().out == text
     assert text.count(INTERNAL) == html.count(INTERNAL) == 2
     for line in text.splitlines():
-        assert line.strip().replace("'", "&#x27;") in html
+        assert line.strip().replace("'", "&#x27;") in html.replace(
+            "\u00a0", " "
+        )  # a page ties signs to numbers
 
 
 # Tables of counts

@@ -218,6 +218,60 @@ def test_clusters_hold_across_the_date_line_and_at_the_limits() -> None:
         places.zones_by_clustering(stops, 5)
 
 
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_cells_may_be_kept_apart_by_other_marks(mark: str, tmp_path: Path) -> None:
+    """As spreadsheets of some countries write them."""
+    path = _written(
+        tmp_path, "s.csv", "id,name,lat,lon\n7,Main,37.1,-122.5\n8,Oak,37.2,-122.4\n".replace(",", mark)
+    )
+    found = places.stops(path)
+    assert (found.ids, found.names, found.lat.tolist()) == (("7", "8"), ("Main", "Oak"), [37.1, 37.2])
+
+
+def test_fare_zones_with_gaps_are_none(tmp_path: Path) -> None:
+    """GTFS lets stops have no zone; whoever names the column wants all of them."""
+    path = _written(tmp_path, "stops.txt", "stop_id,stop_lat,stop_lon,zone_id\n1,42,-83,a\n2,42.1,-83,\n")
+    assert places.stops(path).zone is None
+    with pytest.raises(InputError, match="the stop '2' has no zone"):
+        places.stops(path, columns={"zone": "zone_id"})
+
+
+def test_balanced_zones_have_equally_many_stops_in_any_order() -> None:
+    """Sizes differ by one at most, also where most stops are in one place of the map; order does not matter."""
+    rng = np.random.default_rng(4)
+    far = rng.normal(0, 3, (20, 2))
+    points = np.concatenate([far, rng.normal(0, 0.05, (117, 2))])
+    stops = _at(*map(tuple, points.tolist()))
+    for many in (1, 2, 5, 8, 137):
+        zoned = places.zones_by_halving(stops, many)
+        sizes = [(zoned.zone or ()).count(label) for label in set(zoned.zone or ())]
+        assert len(sizes) == many
+        assert max(sizes) - min(sizes) <= 1
+    order = rng.permutation(len(stops))
+    mixed = places.Stops(tuple(stops.ids[i] for i in order), stops.names, stops.lat[order], stops.lon[order])
+    assert places.zones_by_halving(mixed, 8).attribute() == places.zones_by_halving(stops, 8).attribute()
+    with pytest.raises(InputError, match="cannot make 138 zones of 137 stops: choose a number from 1 to 137"):
+        places.zones_by_halving(stops, 138)
+
+
+def test_balanced_zones_do_not_overlap() -> None:
+    """Each zone has a rectangle of its own: of any two, one ends in some direction before the other begins."""
+    stops = _at(*map(tuple, np.random.default_rng(7).uniform(-1, 1, (60, 2)).tolist()))
+    zone = np.array(places.zones_by_halving(stops, 7).zone)
+    boxes = [
+        (
+            stops.lat[zone == z].min(),
+            stops.lat[zone == z].max(),
+            stops.lon[zone == z].min(),
+            stops.lon[zone == z].max(),
+        )
+        for z in sorted(set(zone.tolist()))
+    ]
+    for n, a in enumerate(boxes):
+        for b in boxes[:n]:
+            assert a[1] < b[0] or b[1] < a[0] or a[3] < b[2] or b[3] < a[2]
+
+
 def test_distance_bands_are_great_circles() -> None:
     """A degree along a meridian or the equator is 111.195 km; half-way round is half the circumference."""
     stops = _at((0, 0), (0, 1), (1, 0), (180, 0))

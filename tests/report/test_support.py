@@ -29,18 +29,18 @@ def head_of(features: list[Feature], **settings: object) -> tuple[cbdp.Release, 
 
 def test_days_that_no_table_tells_apart_are_not_headlined() -> None:
     """Without a table by day the busiest day is left out and its chart is marked, at any ε; with one it is there."""
-    assert "Most common day" not in head_of(ZONES, epsilon=4)[1]
+    assert "Most trips, by day" not in head_of(ZONES, epsilon=4)[1]
     release, head = head_of(ZONES, epsilon="1/10")
     true = TRUTH.reshape(24, 24, 3, 12).sum(axis=(0, 1, 3))
-    assert "Most common day" not in head
+    assert "Most trips, by day" not in head
     assert "Busiest period" in head
     text = Page(build(release)).text
     assert (
-        "No table was measured that tells counts by day: these are a guess from single trip types, and may be far off."
+        "No table was measured that tells counts by day: they are added up from single counts with much noise, and may be far off."
         in text
     )
     told, head = head_of([*ZONES, Feature("day", by="day")], epsilon="1/10")
-    assert "Most common dayweekday" in head
+    assert "Most trips, by dayweekday" in head
     assert "No measured table supports" not in Page(build(told)).text
     np.testing.assert_allclose(told.counts("day"), true, atol=400)
 

@@ -9,10 +9,13 @@ import pytest
 from reported import Page
 
 import cbdp
+from cbdp.app.explain.expected import expected_of
 from cbdp.estimate.intervals import Interval
+from cbdp.privacy.budget import DemandFacts
 from cbdp.release.published import publish
 from cbdp.report import build
-from cbdp.report.trust import CARE, EMPTY, NOISE, TRUST, advice, judge
+from cbdp.report.trust import Trust, advice, in_words, judge
+from cbdp.report.uses import USES, average_count
 
 
 def test_other_confidence_is_stated(rush):
@@ -24,23 +27,40 @@ def test_other_confidence_is_stated(rush):
 
 
 def test_verdicts_follow_their_rule(rush):
-    """A typical half width of at most 20 % of the count is trusted, up to 100 % used with care, and beyond it noise."""
+    """A table is judged by its average count: how far off it may be, half of a typical interval, as a part of it."""
     _, release, _ = rush
-    counts = release.counts("zone")
-    for wide, verdict in ((0.1, TRUST), (0.5, CARE), (1.5, NOISE)):
-        half = np.round(wide * counts).astype(np.int64)
+    counts = np.asarray(release.counts("zone"))
+    mean = average_count(float(counts.sum()), len(counts))
+    assert mean == pytest.approx(counts.mean(), rel=0.05)
+    for wide, use in ((0.08, USES[0]), (0.2, USES[1]), (0.4, USES[2]), (1.5, USES[3])):
+        half = round(wide * mean)
         made = {"zone": Interval(np.maximum(counts - half, 0), counts + half + np.maximum(half - counts, 0))}
         found = judge(publish(replace(release, intervals=made)), "zone")
-        assert found.verdict == verdict
+        assert found.use == use
+        assert found.relative == pytest.approx(half / mean)
         assert found.sure == np.mean(made["zone"].low > 0)
         assert found.sure_trips == pytest.approx(counts[made["zone"].low > 0].sum() / counts.sum())
     alone = judge(publish(replace(release, intervals={})), "zone")
     assert alone.measured
     law = next(m.noise for m in release.measurements if m.feature == "zone")
     assert (alone.scale, alone.noise) == (float(law.scale), law.half_width(0.9))
-    assert alone.relative == pytest.approx(np.median(alone.noise / counts[counts > 0]))
+    assert alone.relative == pytest.approx(alone.noise / mean)
     empty = replace(release, index=release.index[:0], value=release.value[:0], intervals={})
-    assert judge(publish(empty), "zone").verdict == EMPTY
+    assert judge(publish(empty), "zone").use is None
+
+
+def test_report_and_check_have_one_rule(rush):
+    """With as many trips as are published, `check` and the report judge every table by the same count, and give it the same use."""
+    city, release, _ = rush
+    mechanism = cbdp.ConstraintBased(city.features(), epsilon=1)
+    told = expected_of(mechanism, DemandFacts(1, release.total), 0.9)
+    assert [e.feature for e in told] == list(release.features.features)
+    for e in told:
+        found = judge(publish(release), e.feature)
+        assert found.count == e.count
+        assert found.use == e.use, e.feature
+        if found.quotable and not found.measured:
+            assert 0.5 < found.quotable / e.good < 2
 
 
 def test_noise_of_a_tree_is_not_said_to_be_that_of_a_feature():
@@ -49,7 +69,7 @@ def test_noise_of_a_tree_is_not_said_to_be_that_of_a_feature():
     published = publish(cbdp.Hierarchical(city.features(), 1).simulate(city.trips, 1))
     assert published.law("time") is not None
     assert published.law("mode") is None
-    assert judge(published, "mode").verdict == EMPTY
+    assert judge(published, "mode").use is None
 
 
 def test_what_one_may_do_with_a_table_is_said_of_each(rush):
@@ -82,6 +102,28 @@ def test_advice_follows_the_margin(rush):
         made = {"zone": Interval(np.maximum(counts - half, 0), counts + half + np.maximum(half - counts, 0))}
         assert said in advice(judge(publish(replace(release, intervals=made)), "zone"))
     assert (
-        advice(judge(publish(release), "singleton"))
-        == "Add up many counts first. Do not quote single counts."
+        advice(judge(publish(release), "singleton")) == "Use sums of many counts. Do not quote single counts."
     )
+
+
+def test_few_large_counts_are_told_apart_from_many_good_ones():
+    """An average that most counts do not reach is said to be that of large counts."""
+    uneven = Trust("zone", 600, count=540.0, margin=18.5, quotable=89, good=0.14, good_trips=0.995)
+    assert uneven.use == USES[0]
+    assert uneven.large_only
+    assert "Quote counts of 89 or more (14 % of the counts, 99.5 % of the trips)" in advice(uneven)
+    assert not replace(uneven, good=0.9).large_only
+    assert not replace(uneven, margin=800.0).large_only  # sums only
+    assert (
+        in_words(uneven, 0.9)
+        == "The average count, 540 trips, is within 3.4 % of the truth (with 90 % confidence)."
+    )
+
+
+def test_sums_are_not_praised(rush):
+    """The page names the sums that were measured, and who tells the error of others."""
+    _, release, _ = rush
+    text = Page(build(release)).text
+    assert "Sums that have a table of their own were measured as such (total, time, zone and mode)" in text
+    assert "Any other sum adds up the errors of its parts" in text
+    assert "cbdp ask --sharp narrower ones from the same data" in text

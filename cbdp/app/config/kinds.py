@@ -273,7 +273,7 @@ class Fields:
             raise where.expected(value, self.says)
         for key in value:
             if key not in self.options:
-                cure = did_you_mean(key, list(self.options))
+                cure = where.down(key).stray() or did_you_mean(key, list(self.options))
                 raise where.down(key).wrong(f"{where.inside} has no setting {key!r}: {cure}")
         for name in self.required:
             if name not in value:

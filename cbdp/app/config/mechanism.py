@@ -40,7 +40,8 @@ class MechanismFields:
         written = {key: item for key, item in value.items() if key != "name"}
         for key in written:
             if key not in known:
-                cure = did_you_mean(key, list(known)) if known else "it has none"
+                other = did_you_mean(key, list(known)) if known else "it has none"
+                cure = where.down(key).stray() or other
                 raise where.down(key).wrong(f"{name} has no setting {key!r}: {cure}")
         read = {key: known[key].kind.read(item, where.down(key)) for key, item in written.items()}
         return MechanismSection(name, read)

@@ -22,6 +22,7 @@ STRING = re.compile("|".join(STRINGS), re.DOTALL)
 BLANK = re.compile(r"(?:\s|#[^\n]*)*")
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 SCALAR = re.compile(r"[^,\]}#\n]+")
+HEADER = re.compile(r"\s*(#?)[#\s]*(\[\[?[A-Za-z0-9_.-]+\]\]?)\s*(#.*)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,7 @@ class TomlFile:
 
     path: Path
     lines: Mapping[Keys, int] = field(repr=False)
+    text: str = field(default="", repr=False)
 
     def line(self, *keys: str | int) -> int:
         """The line of a key; if the key is missing, that of the innermost table around it."""
@@ -64,6 +66,12 @@ class Where:
     def __str__(self) -> str:
         return ".".join(k for k in self.keys if isinstance(k, str))
 
+    def stray(self) -> str | None:
+        """What to do about a key of no use here that stands right below a table's name in a comment: the comment made it land here."""
+        line = self.source.line(*self.keys)
+        written = "".join(self.source.text.split("\n")[line - 1 : line]).lstrip(" \t\"'")
+        return commented_head(self.source.text, line) if written.startswith(str(self.keys[-1])) else None
+
     @property
     def inside(self) -> str:
         """What to call the table that stands here."""
@@ -82,6 +90,21 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict | list):
         return "a table" if isinstance(value, dict) else "a list" if value else "an empty list"
     return repr(value) if isinstance(value, str) else str(value)
+
+
+def commented_head(text: str, line: int) -> str | None:
+    r"""What to do where the last table's name above a line is a comment, so that the line belongs to the table before; else nothing.
+
+    >>> commented_head("[output]\npath = 'r'\n# [about]\ntitle = 'Trips'", 4)
+    'remove the # before [about] in line 3'
+    >>> commented_head("# [about]\n[output]\npath = 'r'", 3)
+    """
+    above = text.split("\n")[: line - 1]
+    for number in range(len(above), 0, -1):
+        found = HEADER.fullmatch(above[number - 1])
+        if found is not None:
+            return f"remove the # before {found[2]} in line {number}" if found[1] else None
+    return None
 
 
 def key_lines(text: str) -> dict[Keys, int]:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from cbdp.app.config.kinds import Fields
-from cbdp.app.config.positions import TomlFile, Where, key_lines
+from cbdp.app.config.positions import TomlFile, Where, commented_head, key_lines
 from cbdp.app.config.settings import Config
 from cbdp.errors import InputError
 
+TWICE = ("Cannot overwrite a value",)  # what tomllib says of a key that is written twice in a table
 SCHEMA = Path(__file__).with_name("config.schema.json")
 
 
@@ -37,7 +38,7 @@ def parse(text: str, path: str | Path = "cbdp.toml") -> Config:
     except tomllib.TOMLDecodeError as wrong:
         what, line = _syntax(str(wrong), text)
         raise InputError(f"{file}:{line}: this is not valid TOML: {what}") from None
-    source = TomlFile(file, key_lines(text))
+    source = TomlFile(file, key_lines(text), text)
     config: Config = Fields(Config).read(found, Where(source), source=source)
     return config
 
@@ -46,8 +47,12 @@ def _syntax(message: str, text: str) -> tuple[str, int]:
     """What tomllib complains of, and the line: it states one, or the end of the document."""
     what, _, place = message.rpartition(" (at ")
     number = re.match(r"line (\d+)", place)
+    line = int(number[1]) if number else text.rstrip("\n").count("\n") + 1
+    stray = commented_head(text, line) if what in TWICE else None
+    if stray is not None:
+        return f"this key stands in its table already: {stray}", line
     said = re.sub(r"\s+", " ", what or message)
-    return said[0].lower() + said[1:], int(number[1]) if number else text.rstrip("\n").count("\n") + 1
+    return said[0].lower() + said[1:], line
 
 
 def schema() -> dict[str, Any]:

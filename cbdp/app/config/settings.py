@@ -166,13 +166,19 @@ class ListingFile:
 class ZonesSection:
     """How stops are put into zones."""
 
-    ONE_OF: ClassVar[tuple[str, ...]] = ("column", "polygons", "clusters")
+    ONE_OF: ClassVar[tuple[str, ...]] = ("column", "polygons", "balanced", "clusters")
     NEEDS: ClassVar[Mapping[str, str]] = {"label": "polygons"}
 
     column: Annotated[str | None, Option(Text(), "by a column of the stops")] = None
     polygons: Annotated[str | None, Option(Text(), "by the GeoJSON polygons they lie in")] = None
     label: Annotated[str, Option(Text(), "the property that names a polygon's zone")] = "zone"
-    clusters: Annotated[int | None, Option(Whole(), "by coordinates, into so many compact zones")] = None
+    balanced: Annotated[
+        int | None, Option(Whole(), "by coordinates, into so many zones with equally many stops in each")
+    ] = None
+    clusters: Annotated[
+        int | None,
+        Option(Whole(), "by coordinates, into so many compact zones, with more stops in some than in others"),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -291,7 +297,7 @@ class OutputSection:
         ),
     ] = ()
     noise_bound: Annotated[
-        float, Option(Real(), "`check` warns of features whose expected relative noise is above this")
+        float, Option(Real(), "`check` warns of tables whose average count may be off by more than this part")
     ] = 0.5
 
 

@@ -1,4 +1,4 @@
-"""What somebody who reads a table will see: how far a typical count is off, as a range, and what that is good for.
+"""What somebody who reads a table will see: how far its average count is off, as a range, and what that is good for.
 
 The range of a count goes by the same model as expected errors (`cbdp.privacy.budget.errors`), on the safe side: the noise of a count once all tables
 agree, with no credit for shrinking, or what shrinking takes away from a count of this size, whichever is more. `python -m benchmarks planned`
@@ -19,12 +19,12 @@ from cbdp.app.plan import Plan
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.budget import DemandFacts
 from cbdp.privacy.budget.errors import Model, model
-from cbdp.report.uses import Use, use_of
+from cbdp.report.uses import GOOD, Use, average_count, use_of
 
 Floats = NDArray[np.float64]
 
 UNKNOWN = 100.0  # the count of an example, where nobody says how many trips there are
-STEPS = (1.0, 2.0, 5.0, 10.0)  # counts of examples are such a number times a power of ten
+TRIES = 100  # of a search that ends after a few
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,10 @@ class ExpectedTable:
 
     feature: str
     error: float  # of a count in trips, root mean square over all counts
-    count: float  # a typical one
+    count: float  # its average count
     half: int  # how far it may be off, at the plan's confidence
-    use: Use | None  # None: nobody says how many trips there are, so that no count is typical
+    use: Use | None  # None: nobody says how many trips there are, so that no average is known
+    good: int = 1  # the least count that is within 20 %
 
     @property
     def low(self) -> int:
@@ -67,10 +68,11 @@ def expected_of(
     made = []
     for n, name in enumerate(of.names):
         count, known = typical(of, n, facts), name in of.public
-        half = 0 if known else int(margins(of, n, float(noise[n]), np.array([count]), confidence)[0])
+        half = 0 if known else margin(of, n, float(noise[n]), count, confidence)
         error = 0.0 if known else float(errors[n])
         use = use_of(half / count) if known or of.signals[n] is not None else None
-        made.append(ExpectedTable(name, error, count, half, use))
+        good = 1 if known else least_good(of, n, float(noise[n]), confidence)
+        made.append(ExpectedTable(name, error, count, half, use, good))
     return tuple(made)
 
 
@@ -93,25 +95,27 @@ def margins(of: Model, feature: int, noise: float, counts: Floats, confidence: f
     return made
 
 
+def margin(of: Model, feature: int, noise: float, count: float, confidence: float) -> int:
+    """How far one count may be off."""
+    return int(margins(of, feature, noise, np.array([count]), confidence)[0])
+
+
+def least_good(of: Model, feature: int, noise: float, confidence: float) -> int:
+    """The least count that is within 20 %: from there on noise hardly grows with the count."""
+    count = 1
+    for _ in range(TRIES):
+        half = margin(of, feature, noise, float(count), confidence)
+        if half <= GOOD * count:
+            break
+        count = math.ceil(half / GOOD)
+    return count
+
+
 def typical(of: Model, feature: int, facts: DemandFacts) -> float:
-    """A round number near the average count of elements that hold any trips; of the total, all trips."""
-    signal = of.signals[feature]
-    if signal is None or facts.trips is None:
+    """The average count, to two digits; of the total, all trips."""
+    if of.signals[feature] is None or facts.trips is None:
         return UNKNOWN
-    mean = float(facts.trips) / float(of.strata.sizes[feature]) / signal.filled
-    return round_count(mean) if of.strata.sizes[feature] > 1 else max(1.0, float(round(mean)))
-
-
-def round_count(value: float) -> float:
-    """The nearest of 1, 2, 5, 10, 20, 50, … by ratio.
-
-    >>> [round_count(v) for v in (0.3, 3.5, 76, 1219)]
-    [1.0, 5.0, 100.0, 1000.0]
-    """
-    if value <= 1:
-        return 1.0
-    ten = 10.0 ** math.floor(math.log10(value))
-    return min((step * ten for step in STEPS), key=lambda near: abs(math.log(near / value)))
+    return average_count(float(facts.trips), int(of.strata.sizes[feature]))
 
 
 def reach(confidence: float) -> float:

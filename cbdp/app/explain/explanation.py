@@ -55,7 +55,7 @@ def explain(plan: Plan) -> Explanation:
     """Everything worth knowing before a release. Spends nothing, reads no row."""
     cost = plan.mechanism.claim().cost
     measured, told, laws = noise(plan), expected(plan), law_choice(plan)
-    warned = tuple(warnings(plan, measured))
+    warned = tuple(warnings(plan, measured, told))
     return Explanation(
         dataset=plan.dataset,
         mechanism=plan.mechanism.name,

@@ -28,7 +28,7 @@ class Gap:
             if self.half_width is None
             else f", whose noise adds up to about ±{self.half_width:,} trips in each"
         )
-        guess = f"a guess from single trip types' noisy counts{noise}"
+        guess = f"a guess from the noisy counts of single combinations{noise}"
         add = f'add a table by {self.name}: [[feature]] with name = "{self.name}" and by = ["{self.name}"]'
         if self.instead:
             return f"{self.name}: tables know its {', '.join(self.instead)} only; counts by {self.name} itself are {guess}. If you need them, {add}"

@@ -12,6 +12,7 @@ from cbdp.errors import InputError
 from cbdp.parts import did_you_mean
 from cbdp.privacy.budget import DemandFacts
 from cbdp.privacy.numbers import Number, positive
+from cbdp.report.uses import average_count
 
 DIGITS = 3  # of an ε that is worked out: it is rounded up to so many
 LARGEST = 2**40  # an ε beyond which none is looked for
@@ -27,7 +28,9 @@ class ExpectedNoise:
     delta: Fraction
     scale: Fraction
     half_width: int  # in trips, at the plan's confidence
-    expected: Fraction | None  # trips in an element of average size, from the public order of magnitude
+    expected: (
+        Fraction | None
+    )  # the average count, by which the table is judged, from the public order of magnitude
 
     @property
     def relative(self) -> float | None:
@@ -41,7 +44,8 @@ def noise(plan: Plan) -> tuple[ExpectedNoise, ...]:
     found = []
     for a in plan.mechanism.answers():
         size = dag.size(a.feature)
-        half, expected = a.law.half_width(plan.confidence), None if trips is None else Fraction(trips, size)
+        half = a.law.half_width(plan.confidence)
+        expected = None if trips is None else Fraction(average_count(trips, size))
         found.append(ExpectedNoise(a.feature, size, a.share, a.delta, Fraction(a.law.scale), half, expected))
     return tuple(found)
 

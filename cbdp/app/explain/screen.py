@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from cbdp.app.explain.examples import range_text
-from cbdp.app.explain.expected import ExpectedTable, amount_text
+from cbdp.app.explain.expected import ExpectedTable
 from cbdp.app.explain.laws import LawChoice
 from cbdp.app.explain.meaning import believed, level_of
 from cbdp.app.explain.numbers import ExpectedNoise, number, percent, sign_of, unmeasured
@@ -15,12 +15,14 @@ from cbdp.app.printing import aligned
 from cbdp.features.calendar import day_dimension
 from cbdp.privacy.accounting import in_words
 from cbdp.privacy.unit import Person
+from cbdp.release.counted import counted
 from cbdp.report.text import at_most
 
 WIDTH = 100
 TIED = "\u00a0%"  # what no line ends before
+FROM = "±20 % from"
 NAME = 12  # of the column that names each part
-TYPICAL = ("a count of", "is published as", "within", "good for")
+TYPICAL = ("a count of", "is published as", "within")
 COMMUTER = {"trip": 40, "day": 20, "week": 4}  # of a commuter in a month
 
 
@@ -65,17 +67,17 @@ def wrapped(lines: Iterable[str], first: str = "", rest: str = "") -> Iterator[s
 
 
 def _what(plan: Plan) -> Iterator[str]:
-    universe = plan.universe
+    universe, noun = plan.universe, counted(plan.universe)
     sizes = " × ".join(f"{len(d):,} {name}" for name, d in universe.dimensions.items())
-    yield f"{plan.dataset}: {sizes} = {universe.size:,} trip types" + (
-        "" if plan.expected_trips is None else f", about {plan.expected_trips:,} trips"
+    yield f"{plan.dataset}: {sizes} = {universe.size:,} combinations" + (
+        "" if plan.expected_trips is None else f", about {noun.number(plan.expected_trips)}"
     )
     if plan.slot is None and day_dimension(universe.dimensions) is None:
-        yield "All days in the trips are added up; to tell days apart, state universe.days."
+        yield noun.say("All days in the trips are added up; to tell days apart, state universe.days.")
 
 
 def _protection(plan: Plan) -> Iterator[str]:
-    claim, unit = plan.mechanism.claim(), plan.unit
+    claim, unit, noun = plan.mechanism.claim(), plan.unit, counted(plan.universe)
     if not claim.holds:
         yield f"none: {claim}"
         return
@@ -83,14 +85,14 @@ def _protection(plan: Plan) -> Iterator[str]:
     epsilon = float(cost.epsilon)
     paid = f"ρ = {float(cost.rho):.4g}, so " if cost.currency == "rho" else ""
     delta = f" at δ = {float(cost.delta):.3g}" if cost.delta else ""
-    yield f"{paid}ε = {in_words(cost.epsilon)}{delta} for {unit}. {level_of(epsilon).said}"
+    yield f"{paid}ε = {in_words(cost.epsilon)}{delta} for {noun.say(str(unit))}. {level_of(epsilon).said}"
     yield (
         f"Somebody who thinks it 50 % likely that {_question(plan)} can become at most {at_most(believed(0.5, epsilon))} sure"
         + (" (except with a small probability)." if cost.delta else ".")
     )
     many = COMMUTER.get("trip" if not isinstance(unit, Person) else unit.per)
     if many is not None and cost.currency == "epsilon" and not cost.delta:
-        what = f"{'trip' if not isinstance(unit, Person) else unit.per}s"
+        what = noun.many if not isinstance(unit, Person) else f"{unit.per}s"
         yield (
             f"{what.capitalize()} of one person add up: for a commuter with {many} {what} in the data, ε = {in_words(many * cost.epsilon)}."
         )
@@ -99,7 +101,7 @@ def _protection(plan: Plan) -> Iterator[str]:
 def _question(plan: Plan) -> str:
     unit = plan.unit
     if not isinstance(unit, Person):
-        return "a certain trip was made"
+        return f"a certain {counted(plan.universe).one} was made"
     return (
         "a certain person took part"
         if unit.per == "release"
@@ -113,41 +115,44 @@ def _tables(
     """By table: its share, its noise, and what would be published."""
     noise, told = {n.feature: n for n in measured}, {e.feature: e for e in expected}
     typical = any(e.use is not None for e in expected)  # somebody says how many trips there are
-    rows = [
-        [
-            "table",
-            "counts",
-            sign_of(plan),
-            "noise",
-            *(["error"] if told else []),
-            *(TYPICAL if typical else []),
-        ]
-    ]
+    rows = [["table", "counts", sign_of(plan), "noise"]]
+    rows[0] += [*(TYPICAL if typical else ()), *([FROM] if told else ()), *(["good for"] if typical else ())]
     for name in told or noise:
         n, e = noise.get(name), told.get(name)
         size = plan.mechanism.measured_features.size(name)
         row = [name, f"{size:,}", *(("–", "–") if n is None else (number(n.epsilon), f"±{n.half_width:,}"))]
-        row += [] if e is None else [amount_text(e.error)]
-        if typical and e is not None:
-            use = "" if e.use is None else e.use.name
-            row += [f"{e.count:,.0f}", range_text(e), percent(e.relative), use]
-        rows.append(row)
+        rows.append([*row, *([] if e is None else _expected(e, typical))])
     last = len(rows[0]) - 1
     yield from aligned(rows, right=[n for n in range(1, len(rows[0])) if n != last or not typical])
-    yield from wrapped([_legend(plan, bool(told), typical)])
+    yield from wrapped(map(counted(plan.universe).say, _legend(plan, bool(told), typical)))
     left = unmeasured(plan)
     if left and not plan.public:
         yield from wrapped([f"Not measured, but added up from the others: {', '.join(left)}."])
 
 
-def _legend(plan: Plan, told: bool, typical: bool) -> str:
+def _expected(e: ExpectedTable, typical: bool) -> list[str]:
+    """The average count, how it would be published and what that is good for; and from which count on counts are good."""
+    good = "all" if e.good == 1 else f"{e.good:,}"
+    if not typical:
+        return [good]
+    use = "" if e.use is None else e.use.name
+    return [f"{e.count:,.0f}", range_text(e), percent(e.relative), good, use]
+
+
+def _legend(plan: Plan, told: bool, typical: bool) -> Iterator[str]:
     sure = percent(plan.confidence)
     if not told:
-        return f"In trips. Noise holds with {sure} confidence, before tables are made to agree."
-    error = "error is how far published counts are off on average (root mean square)"
-    if not typical:
-        return f"In trips. Noise holds with {sure} confidence; {error}. State data.expected_trips, a round number, to see what that means."
-    return f"In trips. Noise and ranges hold with {sure} confidence; {error}; counts are typical ones."
+        yield f"In trips. Noise holds with {sure} confidence, before tables are made to agree."
+        return
+    least = f"“{FROM}”: counts of so many trips or more are within 20 %"
+    yield f"In trips, with {sure} confidence. “noise”: how far noise alone moves a count. {least}."
+    if typical:
+        yield (
+            "“a count of”: the average count, trips ÷ counts; by it a table is judged (“good for”). “within”: how far off it may be. Where trips are "
+            "spread unevenly, many counts are smaller. “singleton”: every combination on its own."
+        )
+    else:
+        yield "State data.expected_trips, a round number, to see what each table is good for."
 
 
 def _noise(plan: Plan, either: LawChoice | None) -> Iterator[str]:
@@ -173,7 +178,7 @@ def _account(plan: Plan) -> Iterator[str]:
 
 
 def _more(plan: Plan, modelled: bool) -> str:
-    said = "Nothing was spent, and no row of the trips was read. More: --all, --picture, --json"
+    said = f"Nothing was spent, and no row of the {counted(plan.universe).many} was read. More: --all, --picture, --json"
     if not modelled:  # there is no page without a model of errors
         return f"{said}."
     return f"{said}; try other settings: cbdp plan {plan.config.source.path} --page plan.html"

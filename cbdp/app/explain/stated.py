@@ -61,6 +61,7 @@ def _tables(plan: Plan, told: Explanation) -> list[dict[str, Any]]:
                 "low": None if e is None else e.low,
                 "high": None if e is None else e.high,
                 "within": None if e is None else e.relative,
+                "good_from": None if e is None else e.good,
                 "good_for": None if e is None or e.use is None else e.use.can,
                 "example": None if e is None else example(features.features[name].by, e),
             }

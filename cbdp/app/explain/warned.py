@@ -7,8 +7,17 @@ from fractions import Fraction
 
 from cbdp.app.explain import gaps as told
 from cbdp.app.explain.advice import meaningful
+from cbdp.app.explain.expected import ExpectedTable
 from cbdp.app.explain.meaning import CAREFUL, TOO_MUCH, reason
-from cbdp.app.explain.numbers import ExpectedNoise, epsilon_for, number, percent, sign_of, told_by_others
+from cbdp.app.explain.numbers import (
+    ExpectedNoise,
+    epsilon_for,
+    number,
+    percent,
+    sign_of,
+    told_by_others,
+    trips_text,
+)
 from cbdp.app.inspecting.tables import read_as_trips, unused_counts
 from cbdp.app.plan import Plan
 from cbdp.app.plan.bought import GUESS, unbought
@@ -17,10 +26,12 @@ from cbdp.privacy.accounting import in_words
 from cbdp.privacy.unit import Person
 
 
-def warnings(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
+def warnings(
+    plan: Plan, measured: Sequence[ExpectedNoise], expected: Sequence[ExpectedTable]
+) -> Iterator[str]:
     """One line each, the gravest first."""
     yield from _protection(plan)
-    yield from _noise(plan, measured)
+    yield from _noise(plan, measured, expected)
     yield from _tables(plan)
     yield from _account(plan)
 
@@ -38,13 +49,17 @@ def _protection(plan: Plan) -> Iterator[str]:
         )
 
 
-def _noise(plan: Plan, measured: Sequence[ExpectedNoise]) -> Iterator[str]:
-    bound = plan.config.output.noise_bound
+def _noise(plan: Plan, measured: Sequence[ExpectedNoise], expected: Sequence[ExpectedTable]) -> Iterator[str]:
+    """Tables whose average count may be off by more than is wanted: as the screen says, or by the noise alone where nothing else is known."""
+    bound, told = plan.config.output.noise_bound, {e.feature: e.relative for e in expected}
     for n in measured:
-        if n.relative is not None and n.relative > bound and not told_by_others(plan, n, bound):
+        if n.relative is None or n.relative <= bound or told_by_others(plan, n, bound):
+            continue
+        off = told.get(n.feature, n.relative)
+        if off > bound:
             yield (
-                f"{n.feature}: expected relative noise {percent(n.relative)} is above the bound of {percent(bound)} "
-                f"(output.noise_bound); {_cure(plan, n.feature, bound)}"
+                f"{n.feature}: its average count, {trips_text(n.expected)}, may be off by {percent(off)}, more than the {percent(bound)} of "
+                f"output.noise_bound; {_cure(plan, n.feature, bound)}"
             )
 
 

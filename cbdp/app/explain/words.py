@@ -106,7 +106,7 @@ def _what(plan: Plan) -> list[str]:
     tables = f", and tables by {', '.join(between)}" if between else ""
     lines = [
         f"The trips of data set {plan.dataset!r}, counted by {', '.join(universe.dimensions)}{tables}.",
-        f"Universe: {sizes}{zeros}: {universe.size:,} trip types. Trips outside it are left out.",
+        f"Universe (every combination that can be counted): {sizes}{zeros}: {universe.size:,} trip types. Trips outside it are left out.",
     ]
     if plan.stops is not None:
         zones = f" in {len(set(plan.stops.zone))} zones" if plan.stops.zone else ""
@@ -205,7 +205,8 @@ def _told(plan: Plan, expected: Sequence[ExpectedTable]) -> Iterator[str]:
             if e.use.within < math.inf
             else f" But {e.use.why}."
         )
-        yield f"{e.feature}: {example(plan.features.features[e.feature].by, e)}{use}"
+        least = f" Counts of {e.good:,} trips or more are within 20 %." if e.good > 1 else ""
+        yield f"{e.feature}: {example(plan.features.features[e.feature].by, e)}{use}{least}"
 
 
 def _choice_table(plan: Plan) -> list[str]:
@@ -219,7 +220,7 @@ def _choice_table(plan: Plan) -> list[str]:
 
 def _choice_remarks(plan: Plan) -> Iterator[str]:
     yield (
-        "How far published counts are off on average (root mean square). A model of the noise and of what is done afterwards says so, from public facts "
+        "How far published counts are off on average (the root of the mean square: large errors weigh more). A model of the noise and of what is done afterwards says so, from public facts "
         'only; "uniform" is the paper\'s.'
     )
     if plan.expected_trips is None:

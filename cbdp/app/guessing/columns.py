@@ -26,22 +26,36 @@ END = dict.fromkeys(
      "nach", "destino", "ziel"),
     4,
 )  # fmt: skip
+# where a card was tapped on and off: with a word for a place only, for alone they are often numbers of riders
+TAPPED = {"origin": dict.fromkeys(("on", "in"), 4), "destination": dict.fromkeys(("off", "out"), 4)}
+SPOT = {"stop", "station", "stn", "location", "loc", "terminal", "zone", "place"}
 PLACE = {"id": 2, "code": 2, "terminal": 2, "stop": 1, "station": 1, "location": 1, "zone": 1, "name": -1}
 EPOCH = dict.fromkeys(("epoch", "unix", "unixtime", "posix"), 4)
-OF_DAY = {"time", "uhrzeit"}  # a time without its date, where no date is named
-MOMENT = dict.fromkeys(("datetime", "timestamp", "at", "ts", "when", "moment", "period", *OF_DAY), 4) | EPOCH
+OF_DAY = {"time", "uhrzeit", "zeit"}  # a time without its date, where no date is named
+MOMENT = EPOCH | dict.fromkeys(
+    ("datetime", "timestamp", "at", "ts", "when", "moment", "period", "starttime", *OF_DAY), 4
+)
 HOUR = dict.fromkeys(("hour", "hr", "hours", "stunde", "hora", "heure"), 4)
 DATE = dict.fromkeys(("date", "day", "dates", "datum", "fecha"), 4)
+ONLY_DATE = set(DATE) | {
+    "service",
+    "calendar",
+    "travel",
+    "operating",
+}  # "Start Date" may hold a time, "date" of sums does not
 THOUSANDTHS = {"ms", "millis", "milliseconds", "msec"}
 NEVER = dict.fromkeys(
     ("duration", "created", "updated", "type", "kind", "count", "zone", "of", "week", "weekday"), -20
 )
 COORDINATE = dict.fromkeys(("lat", "lon", "lng", "long", "latitude", "longitude", "x", "y"), -20)
 PERSON = dict.fromkeys(
-    ("person", "user", "rider", "card", "customer", "member", "passenger", "account", "device", "traveller", "token",
-     "smartcard", "cardholder", "subscriber", "client"),
+    ("person", "user", "rider", "card", "customer", "member", "passenger", "account", "traveller", "token", "media",
+     "smartcard", "cardholder", "subscriber", "client", "pan"),
     4,
-)  # fmt: skip
+) | {"device": 2}  # fmt: skip
+ID = {"id", "hash", "hashed", "key", "number", "num", "nr", "no", "uuid", "serial", "fare", "masked", "encrypted", "pseudonym",
+      "anonymous", "anonymised", "anonymized"}  # fmt: skip
+READER = {"device"}  # beside taps it is what reads the cards: to protect it would protect nobody
 
 
 @dataclass(frozen=True)
@@ -54,11 +68,18 @@ class Guess:
     text_times: bool = False  # times or dates are text, so that their format may have to be stated
     zoned_times: bool = False  # times know their zone
     others: tuple[str, ...] = ()
+    alone: bool = False  # taps are to be counted, each on its own
 
     @property
     def linked(self) -> bool:
         """Whether rows seem to be taps of cards, which are trips once a tap-on is linked with a tap-off."""
-        return {STOP, ACTION, "person"} <= set(self.columns) and "count" not in self.columns
+        taps = {STOP, ACTION, "person"} <= set(self.columns) and "count" not in self.columns
+        return taps and not self.alone
+
+    @property
+    def daily(self) -> bool:
+        """Whether rows seem to have a date and no time of day."""
+        return "day" in self.columns and "time" not in self.columns
 
     @property
     def places(self) -> bool:
@@ -92,7 +113,13 @@ def guess_columns(source: Schema) -> dict[str, str]:
     columns |= _times(source)
     if "person" not in columns:
         columns |= _count(source, columns)
-    return columns if {"origin", "destination"} & set(columns) else columns | tap_columns(source, columns)
+    if "count" in columns and "day" not in columns and set(words_of(columns.get("time", "x"))) <= ONLY_DATE:
+        columns = {"day": columns.pop("time"), **columns}
+    if {"origin", "destination"} & set(columns):
+        return columns
+    if READER & set(words_of(columns.get("person", ""))):
+        del columns["person"]
+    return columns | tap_columns(source, columns)
 
 
 def _others(source: Schema, columns: Mapping[str, str]) -> tuple[str, ...]:
@@ -105,28 +132,35 @@ def _others(source: Schema, columns: Mapping[str, str]) -> tuple[str, ...]:
 # The roles
 
 
-def _place(side: Mapping[str, int], other: Mapping[str, int]) -> Callable[[str, Any], int]:
+def _place(role: str, other: str) -> Callable[[str, Any], int]:
     def fits(name: str, kind: Any) -> int:
         import pyarrow as pa
 
+        side, opposite = _sided(role, name), _sided(other, name)
         if pa.types.is_temporal(kind) or not score(name, side) or score(name, MOMENT, DATE, HOUR):
             return 0
         fraction = 2 if pa.types.is_floating(kind) else 0
         zone = 20 if "zone" in words_of(name) else 0  # a place may be one
-        return score(name, side, PLACE, NEVER, COORDINATE) + zone - score(name, other) - fraction
+        return score(name, side, PLACE, NEVER, COORDINATE) + zone - score(name, opposite) - fraction
 
     return fits
 
 
+def _sided(role: str, name: str) -> Mapping[str, int]:
+    """What makes a name mean this end of a trip."""
+    tapped = TAPPED[role] if SPOT & set(words_of(name)) else {}
+    return {**(START if role == "origin" else END), **tapped}
+
+
 def _person(name: str, kind: Any) -> int:  # noqa: ARG001
     """A person's id is called so and nothing else: `member_casual` or `user_type` are kinds of persons."""
-    kinds = set(words_of(name)) - set(PERSON) - {"id", "hash", "key", "number", "no", "uuid"}
+    kinds = set(words_of(name)) - set(PERSON) - ID
     return 0 if kinds else score(name, PERSON) + ("id" in words_of(name))
 
 
 _ROLES: Mapping[str, Callable[[str, Any], int]] = {
-    "origin": _place(START, END),
-    "destination": _place(END, START),
+    "origin": _place("origin", "destination"),
+    "destination": _place("destination", "origin"),
     "person": _person,
 }
 
@@ -162,7 +196,7 @@ def _ranked(source: Schema, fits: Callable[[str, Any], int]) -> list[str]:
     """The columns that fit, the best first; of those that begin or end a trip, the ones that begin it."""
 
     def of(name: str) -> int:
-        side = score(name, START) // 2 - score(name, END)
+        side = score(name, START) // 2 - score(name, END, TAPPED["destination"])
         return fits(name, source.kinds[name]) + side if fits(name, source.kinds[name]) > 0 else 0
 
     return sorted((n for n in source.kinds if of(n) > 0), key=of, reverse=True)

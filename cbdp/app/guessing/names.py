@@ -8,11 +8,12 @@ from typing import Any
 
 # words that make a name mean a number of trips, words that may stand beside them, and words that add nothing
 MANY = {"count", "counts", "trips", "journeys", "rides", "ridership", "flow", "volume", "demand"}
-MANY |= {"anzahl", "fahrten", "viajes", "trajets"}
+MANY |= {"boardings", "alightings", "ons", "offs", "entries", "exits", "taps", "validations"}
+MANY |= {"anzahl", "fahrten", "viajes", "trajets", "einsteiger", "aussteiger"}
 ONE = {"trip", "journey", "ride", "od"}
 FILLER = {"n", "num", "no", "number", "of", "total", "sum", "all"}
 # words that mean it only where rows are sums: a taxi ride has passengers, too
-SUMS = {"passengers", "passenger", "pax", "riders", "rider", "travellers", "persons", "entries"}
+SUMS = {"passengers", "passenger", "pax", "riders", "rider", "travellers", "persons"}
 
 
 def words_of(name: str) -> list[str]:

@@ -24,7 +24,11 @@ class StopsGuess:
 
     number: int = 0
     columns: Mapping[str, str] = field(default_factory=dict)  # id, name, lat, lon if called otherwise
+    roles: Mapping[str, str] = field(
+        default_factory=dict
+    )  # all of these that the file has, whatever they are called
     zone: str | None = None
+    zones: int = 0  # that this column tells apart
     located: bool = False  # they have coordinates
     timezone: str | None = None  # of a GTFS feed's agency
     known: frozenset[str] = frozenset()  # ids and names
@@ -33,10 +37,7 @@ class StopsGuess:
 def guess_stops(path: Path, columns: Mapping[str, str] | None = None, zone: str | None = None) -> StopsGuess:
     """GTFS, GBFS and GeoJSON have names of their own; of CSV the columns are guessed, unless they are known and there."""
     if path.is_dir() or path.suffix.lower() in (".txt", ".zip", ".geojson", ".json"):
-        read = places.stops(path)
-        known = frozenset(map(str, (*read.ids, *read.names)))
-        located = "nan" not in map(str, read.lat)
-        return StopsGuess(len(read), located=located, timezone=_agency_zone(path), known=known)
+        return _of_format(path)
     rows = places.table_rows(places.text_of(path), path)
     if not rows:
         raise InputError(f"{str(path)!r} holds no stops: give a file with a row for each stop")
@@ -50,12 +51,33 @@ def guess_stops(path: Path, columns: Mapping[str, str] | None = None, zone: str 
     ]
     if zone in zones:
         zones = [n for n in zones if n == zone]
+    best = max(zones, key=lambda n: score(n, ZONE)) if zones else None
     return StopsGuess(
         len(rows),
         {role: name for role, name in found.items() if role != name},
-        max(zones, key=lambda n: score(n, ZONE)) if zones else None,
+        found,
+        best,
+        0 if best is None else len(distinct[best]),
         all(role in found and "" not in distinct[found[role]] for role in ("lat", "lon")),
         known=frozenset().union(*(distinct[found[r]] for r in ("id", "name") if r in found)) - {""},
+    )
+
+
+def _of_format(path: Path) -> StopsGuess:
+    """GTFS, GBFS and GeoJSON. The fare zones of GTFS are zones where every stop has one and they group the stops."""
+    read = places.stops(path)
+    gtfs = path.suffix.lower() not in (".geojson", ".json")
+    many = len(set(read.zone or ()))
+    zoned = gtfs and 2 <= many <= len(read) // 2
+    there = places.table_rows(places.text_of(path), path)[0] if gtfs else {}
+    return StopsGuess(
+        len(read),
+        roles={role: name for role, name in places.GTFS.items() if role != "zone" and name in there},
+        zone=places.GTFS["zone"] if zoned else None,
+        zones=many if zoned else 0,
+        located="nan" not in map(str, read.lat),
+        timezone=_agency_zone(path),
+        known=frozenset(map(str, (*read.ids, *read.names))),
     )
 
 
@@ -63,7 +85,11 @@ def _columns(path: Path, distinct: Mapping[str, set[str]], rows: int) -> dict[st
     """The columns of id, name and coordinates, from the distinct values of each column."""
     keys = [n for n in distinct if len(distinct[n]) == rows and "" not in distinct[n]]
     if not keys:
-        raise InputError(f"no column of {str(path)!r} tells the stops apart: add one with an id for each")
+        meant = max(distinct, key=lambda n: score(n, STOP_ID, NOT_STOP_ID))
+        twice = f" (column {meant!r} has {len(distinct[meant]):,} different values in {rows:,} rows)"
+        raise InputError(
+            f"no column of {str(path)!r} tells the stops apart{twice}: give each stop one row and an id of its own"
+        )
     found = {"id": max(keys, key=lambda n: score(n, STOP_ID, NOT_STOP_ID))}
     roles = {"name": {"name"}, "lat": {"lat", "latitude"}, "lon": {"lon", "lng", "long", "longitude"}}
     for role, words in roles.items():

@@ -9,18 +9,16 @@ from cbdp.app.guessing.names import score, words_of
 from cbdp.trips import Schema
 
 STOP, ACTION = "stop", "action"
-PLACE = dict.fromkeys(("stop", "station", "location", "loc", "place", "site", "gate", "terminal"), 4) | {
-    "id": 2,
-    "code": 2,
-    "name": -1,
-}
+PLACE = dict.fromkeys(
+    ("stop", "station", "location", "loc", "place", "site", "gate", "terminal", "haltestelle", "parada", "gare", "bahnhof"), 4
+) | {"id": 2, "code": 2, "name": -1}  # fmt: skip
 NO_PLACE = dict.fromkeys(
     ("lat", "lon", "lng", "latitude", "longitude", "x", "y", "type", "kind", "count"), -20
 )
 DONE = dict.fromkeys(("tap", "action", "onoff", "inout"), 4)
 BOTH = ({"on", "off"}, {"in", "out"}, {"entry", "exit"}, {"enter", "exit"}, {"board", "alight"})
 WITH_CARDS = dict.fromkeys(("direction", "io"), 4) | dict.fromkeys(
-    ("event", "transaction", "type", "validation"), 2
+    ("event", "transaction", "type", "kind", "validation"), 2
 )
 NO_DEED = dict.fromkeys(("time", "id", "date", "count", "stop", "station", "location", "loc", "number"), -20)
 
@@ -28,9 +26,9 @@ NO_DEED = dict.fromkeys(("time", "id", "date", "count", "stop", "station", "loca
 def tap_columns(source: Schema, taken: Mapping[str, str]) -> dict[str, str]:
     """The column of the one place, and of what was done there if there is one; nothing where no place is named.
 
-    `taken` are the roles that are found already. Without a time among them, the first line of a file may as well be a private row.
+    `taken` are the roles that are found already. Without a time or a date among them, the first line of a file may as well be a private row.
     """
-    place = _best(source, taken, _place) if "time" in taken else None
+    place = _best(source, taken, _place) if {"time", "day"} & set(taken) else None
     if place is None:
         return {}
     action = _best(source, {**taken, STOP: place}, _deed)

@@ -15,21 +15,27 @@ def place_roles(found: Guess) -> dict[str, str]:
 
 def place_dimensions(found: Guess) -> str:
     """The dimension of places, and that of tap-ons and tap-offs where a column tells them."""
-    taps = ', tap = ["on", "off"]' if ACTION in found.columns else ""
-    said = f"{EDIT} tap lists all that its column may hold" if taps else "each row has one place, not two"
-    return f'dimensions = {{ location = "stops"{taps} }}  # {said}'
+    action = found.columns.get(ACTION)
+    if action is None:
+        return 'dimensions = { location = "stops" }  # each row has one place, not two'
+    said = f'all that column {action!r} may hold; if your file has tap-ons only, write tap = ["on"]'
+    return f'dimensions = {{ location = "stops", tap = ["on", "off"] }}  # {EDIT} {said}'
 
 
 def place_tables(found: Guess) -> str:
-    """Tables by time, by place, and where there are zones by zone and time."""
+    """Tables by time (or day), by place, and where there are zones by zone and time."""
     tap = ["tap"] if ACTION in found.columns else []
-    tables = {"time": [*tap, "time"], "location": [*tap, "location"]}
+    when = "day" if found.daily else "time"
+    tables = {when: [*tap, when], "location": [*tap, "location"]}
     if found.stops.zone is not None or found.stops.located:
-        tables["zone"] = [*tap, "location.zone", "time"]
+        tables["zone"] = [*tap, "location.zone", when]
     made = [
         f"[[feature]]\nname = {quoted(name)}\nby = [{', '.join(map(quoted, by))}]"
         for name, by in tables.items()
     ]
     return "\n\n".join(
-        ["# The tables to publish, in addition to the total and the single counts by place and time.", *made]
+        [
+            f"# The tables to publish, in addition to the total and the single counts by place and {when}.",
+            *made,
+        ]
     )

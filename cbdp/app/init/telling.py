@@ -3,30 +3,62 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from cbdp.app.config.choices import UNKNOWN
+from cbdp.app.guessing.stops import guess_stops
 from cbdp.app.init.texts import EDIT
 
 
 def told(file: Path) -> list[str]:
     """What was understood, what is left to edit, and what comes next: for whoever ran `cbdp init`."""
     text = file.read_text("utf-8")
-    data = tomllib.loads(text)["data"]
-    columns = data.get("columns", {})
-    rows = "taps" if {"location", "action"} & set(columns) else "trips"
-    kind = f"counts of {rows}" if "count" in columns else rows
-    named = ", ".join(f"{role} is {column!r}" for role, column in columns.items() if column != UNKNOWN)
+    written = tomllib.loads(text)
+    columns = written["data"].get("columns", {})
     edit = [
         f"{line.strip('# ').partition(' ')[0]} in line {n}"
         for n, line in enumerate(text.splitlines(), 1)
         if EDIT in line.partition("#")[2]
     ]
     return [
-        f"wrote {file} for a file of {kind}",
-        *([f"  {named}"] if named else []),
+        f"wrote {file} for a file of {_kind(columns)}",
+        *([f"  {_named(columns)}"] if _named(columns) else []),
+        *(f"  {line}" for line in ([] if _asked(edit, "stops") else _stops(written, file.absolute().parent))),
         f"you have to edit, marked {EDIT} {', '.join(edit)}"
         if edit
         else "nothing has to be edited; look it over",
         f"next: cbdp inspect {file} (how the rows are read), then cbdp check {file}",
     ]
+
+
+def _asked(edit: list[str], key: str) -> bool:
+    """Whether a setting is left to edit."""
+    return any(line.startswith(f"{key} ") for line in edit)
+
+
+def _kind(columns: Mapping[str, str]) -> str:
+    if "action" in columns:
+        return "taps, which are linked to trips"
+    rows = "taps, which are counted by stop" if "location" in columns else "trips"
+    return f"counts of {rows.partition(',')[0]}" if "count" in columns else rows
+
+
+def _named(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{role} is {column!r}" for role, column in columns.items() if column != UNKNOWN)
+
+
+def _stops(written: Mapping[str, Any], folder: Path) -> list[str]:
+    """What is read of the stops, and where their zones come from: a column that was taken by its name may be the wrong one."""
+    data, zones = written["data"], written["universe"].get("zones", {})
+    path = folder / data["stops"]
+    found = guess_stops(path, data.get("stop_columns"), zones.get("column"))
+    columns = _named(found.roles) or "ids, names and coordinates as the format has them"
+    if "column" in zones:
+        said = f"zones: column {zones['column']!r} of the stops, {found.zones} zones"
+    elif "balanced" in zones:
+        said = f"zones: {zones['balanced']}, made from the coordinates; no column of zones was found"
+    else:
+        said = "zones: none; no column of zones and no coordinates were found"
+    return [f"of the {found.number:,} stops, {columns}", said]

@@ -8,19 +8,47 @@ from collections.abc import Mapping, Sequence
 EDIT = "EDIT:"  # marks what could not be guessed
 
 HEAD = """\
-# A configuration of cbdp. Read it, edit it, then run:
-#   cbdp check THIS_FILE      explains what would be released; spends nothing and reads no trip
-#   cbdp inspect THIS_FILE    shows you, and nobody else, how your trips are read: what counts, what does not, and why
+# A configuration of cbdp. What stands behind a # is a note; to use a setting that stands in one, take away its #.
+#   cbdp inspect THIS_FILE    shows you, and nobody else, how your rows are read: what counts, what does not, and why
+#   cbdp check THIS_FILE      tells what would be released; spends nothing and reads no trip
 #   cbdp release THIS_FILE    counts, spends and publishes
 # Lines marked EDIT could not be guessed; correct them first. Paths are relative to this file."""
 
 PRESET = """\
-# Tables by time, and as far as the universe has them: by zones and time, by mode and time, by day, by day and time, by each further
-# dimension; by stop where there are no zones. `check` names what no table tells apart.
+# The usual tables of trips: by time, by zones and time (without zones by stop), by day and by mode if you add these below.
 preset = "odmts\""""
 
+DATA = "# 1. Your files\n[data]"
+
+UNIVERSE = """\
+# 2. What is counted: trips from every stop to every stop, in every period. "From A to B at 8" is one combination, or trip type;
+# all of them together are the universe.
+[universe]"""
+
+UNIVERSE_OF_TAPS = """\
+# 2. What is counted: taps at every stop, in every period. "At A at 8" is one combination; all of them together
+# are the universe.
+[universe]"""
+
+PRIVACY = "# 3. How it is protected\n[privacy]"
+
+ABOUT = """\
+# 4. What the release says about itself, in its report and in every file. Public, and all of it optional
+[about]
+# title = "Bus trips in Ann Arbor"
+# place = "Ann Arbor, Michigan"
+# period = "March 2026"
+# publisher = "Transportation Authority"
+# licence = "CC BY 4.0"
+# contact = "opendata@example.org\""""
+
+ENOUGH = f"""\
+# {"-" * 70}
+# You need not change anything below this line.
+# {"-" * 70}"""
+
 STOP_TABLES = """\
-# Boardings and alightings at every stop. If nobody reads counts by stop, delete both: the other tables then get more of epsilon.
+# Two more tables: boardings and alightings at every stop. If nobody reads them, delete both: the other tables then get more of epsilon.
 [[feature]]
 name = "origin"
 by = ["origin"]
@@ -34,26 +62,16 @@ FEATURES = """\
 # Further tables, each with a name and what it groups by. Each takes a share of epsilon from the others:
 # [[feature]]
 # name = "departures"
-# by = ["origin", "time"]"""
+# by = [{by}]"""
 
 MECHANISM = """\
+# How the published counts are worked out from the noisy ones.
 [mechanism]
 name = "constraint-based"
-preset = "best"            # or "paper": as it was published, with ε shared evenly and least squares alone
-# estimator = "posterior"  # or "projection", which weighs features by weights = "size"
-# rounding = "nearest"     # whole trips near the estimates; "few": on few trip types, for simulations of riders
-# prior = "boardings.csv"  # public weights (columns stop and weight) that say where trips are expected
-solver = "newton\""""
-
-ABOUT = """\
-# What the release says about itself: in its report and in every file. Public, and all of it optional:
-# [about]
-# title = "Bus trips in Ann Arbor"
-# place = "Ann Arbor, Michigan"
-# period = "March 2026"
-# publisher = "Transportation Authority"
-# licence = "CC BY 4.0"
-# contact = "opendata@example.org\""""
+preset = "best"            # or "paper": as it was first published, with equal shares of epsilon
+# rounding = "nearest"     # or "few": on few trip types, for simulations of single riders
+# prior = "boardings.csv"  # if there are public numbers of how busy stops are (columns stop and weight): they help small counts
+solver = "newton"          # the program that does it"""
 
 # how times are often written, with how each looks
 TIME_FORMATS = {

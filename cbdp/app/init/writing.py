@@ -7,19 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cbdp.app.config.choices import UNKNOWN, budgets, formats
-from cbdp.app.guessing import Guess, StopsGuess, check_header, guess
+from cbdp.app.config.choices import UNKNOWN, formats
+from cbdp.app.guessing import Guess, StopsGuess, check_header, count_like, guess
 from cbdp.app.guessing.stops import guess_stops
 from cbdp.app.init.places import place_dimensions, place_roles, place_tables
 from cbdp.app.init.texts import (
     ABOUT,
+    DATA,
     DATE_FORMATS,
+    ENOUGH,
     FEATURES,
     HEAD,
     MECHANISM,
     PRESET,
+    PRIVACY,
     STOP_TABLES,
     TIME_FORMATS,
+    UNIVERSE,
+    UNIVERSE_OF_TAPS,
     inline,
     listed,
     quoted,
@@ -30,6 +35,14 @@ from cbdp.errors import InputError
 from cbdp.measuring import DENSE
 from cbdp.trips import Clock, schema_of
 
+TIMES = (
+    'time = { start = "00:00", end = "24:00", every = "1h" }  # rows at other times are left out',
+    '# days = ["weekday", "saturday", "sunday"]  # without it all days are added up; or { first = "2026-03-02", last = "2026-03-08" }',
+)
+DAYS = (
+    'days = ["weekday", "saturday", "sunday"]  # there are dates and no times; or { first = "2026-03-02", last = "2026-03-08" }',
+)
+OWN_ROWS = "it is not counted. To count both, give each its own rows, and a column that tells which it is"
 PERIODS = 24  # of the day, as it is begun with
 GENERIC = {
     "trips",
@@ -65,10 +78,12 @@ def write(
     *,
     preset: str | None = None,
     time_format: Sequence[str] = (),
+    count_taps: bool = False,
 ) -> Path:
     """Write a configuration for these files; one that is there is left alone."""
     file = Path(path)
-    text = starter(trips, stops, file.absolute().parent, preset=preset, time_format=time_format)
+    folder = file.absolute().parent
+    text = starter(trips, stops, folder, preset=preset, time_format=time_format, count_taps=count_taps)
     write_new(file, text)
     return file
 
@@ -80,8 +95,9 @@ def starter(
     *,
     preset: str | None = None,
     time_format: Sequence[str] = (),
+    count_taps: bool = False,
 ) -> str:
-    """The text of a configuration in this folder."""
+    """The text of a configuration in this folder; with `count_taps`, taps of cards are counted by stop and not linked."""
     listed = [trips] if isinstance(trips, str | Path) else list(trips)
     if not listed:
         raise InputError("there are no trips: name at least one file")
@@ -89,6 +105,8 @@ def starter(
     known = None if preset is None else PRESETS.get(preset)
     given = [str(t) for t in listed]
     found = guess(given, stops) if known is None else _of_preset(known, given, stops)
+    if count_taps:
+        found = _alone(found, preset)
     return _render(
         Start(
             tuple(_relative(t, folder) for t in listed),
@@ -97,6 +115,19 @@ def starter(
             PRESETS.get("taps") if known is None and found.linked else known,
         )
     )
+
+
+def _alone(found: Guess, preset: str | None) -> Guess:
+    """Taps, each counted on its own."""
+    if preset is not None:
+        raise InputError(
+            f"--count-taps counts taps, and the preset {preset!r} makes trips: leave one of them out"
+        )
+    if not found.linked and not found.places:
+        raise InputError(
+            "--count-taps counts taps by stop, and no column of their stop and time was found: leave it out"
+        )
+    return replace(found, alone=True)
 
 
 def _of_preset(preset: Preset, trips: Sequence[str], stops: str | Path | None) -> Guess:
@@ -132,12 +163,17 @@ def _render(start: Start) -> str:
         *([] if found.places else [PRESET]),
         "\n".join(_data(start)),
         "\n".join(_universe(found)),
-        *([place_tables(found)] if found.places else [STOP_TABLES.rstrip()] if _tells_stops(found) else []),
-        FEATURES,
         _privacy(start),
+        ABOUT,
+        ENOUGH,
+        *([place_tables(found)] if found.places else [STOP_TABLES.rstrip()] if _tells_stops(found) else []),
+        FEATURES.format(
+            by=quoted("location" if found.places else "origin")
+            + ', "day"' * found.daily
+            + ', "time"' * (not found.daily)
+        ),
         MECHANISM,
         _output(),
-        ABOUT,
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -145,9 +181,9 @@ def _render(start: Start) -> str:
 def _data(start: Start) -> list[str]:
     found, preset = start.found, start.preset
     lines = [
-        "[data]",
+        DATA,
         f'trips = {listed(start.trips)}  # a file, a list of files, a pattern, or a table: "duckdb:///city.db::trips"',
-        f"id = {quoted(_name(start.trips))}  # the data set's name in the ledger: keep it as long as the trips are the same",
+        f"id = {quoted(_name(start.trips))}  # a public name for these rows, in the account and in the release: keep it as long as they are the same",
     ]
     if preset is not None:
         lines.append(f"preset = {quoted(preset.name)}  # {preset.follows}: {preset.about}")
@@ -159,17 +195,34 @@ def _data(start: Start) -> list[str]:
         lines.append(_columns(place_roles(found) if found.places else found.columns, found.places))
     if found.others:
         lines.append(f"# other columns of the trips: {', '.join(' '.join(n.split()) for n in found.others)}")
+    lines += [f"# {name!r} looks like counts too: {OWN_ROWS}" for name in _more_counts(found)]
     lines += _stops(start)
     lines += _time_lines(start)
     return [
         *lines,
-        "# expected_trips = 100000  # a public order of magnitude, so that `check` can tell the errors to expect",
-        "# expected_filled = 0.05   # a public guess of the share of trip types that have any trips, likewise",
+        f"# expected_trips = 100000  # {_expected(found)}; a number that anybody may know. `check` then says what the noise means",
     ]
 
 
+def _more_counts(found: Guess) -> list[str]:
+    """Further columns that seem to be counts, as of those who board and those who alight: a row has one count."""
+    import pyarrow as pa
+
+    return [n for n in found.others if "count" in found.columns and count_like(n, pa.int64())]
+
+
+def _expected(found: Guess) -> str:
+    """What `expected_trips` is in a file of this kind."""
+    what = "taps" if found.places else "trips"
+    if "count" in found.columns:
+        return f"roughly how many {what} all counts add up to"
+    linked = " (a tap-on and its tap-off are one trip)" if found.linked else ""
+    return f"roughly how many {what} there are{linked}"
+
+
 def _columns(guessed: Mapping[str, str], places: bool) -> str:
-    needed = ("location", "time") if places else ("origin", "destination", "time")
+    when = "day" if "day" in guessed and "time" not in guessed else "time"
+    needed = ("location", when) if places else ("origin", "destination", when)
     roles = {role: guessed.get(role, UNKNOWN) for role in needed}
     roles |= {role: guessed[role] for role in ("tap", "day", "person", "count") if role in guessed}
     missing = [role for role, column in roles.items() if column == UNKNOWN]
@@ -221,22 +274,24 @@ def _time_lines(start: Start) -> list[str]:
 def _universe(found: Guess) -> list[str]:
     stops = found.stops
     if stops.zone is not None:
-        zones = f'zones = {{ column = {quoted(stops.zone)} }}  # or {{ clusters = 8 }}, or {{ polygons = "zones.geojson" }}'
+        zones = f'zones = {{ column = {quoted(stops.zone)} }}  # of the stops; or {{ balanced = 8 }}, or {{ polygons = "zones.geojson" }}'
     elif stops.located:
-        clusters = max(1, min(8, stops.number // 4))
-        zones = f"zones = {{ clusters = {clusters} }}  # compact zones made from the coordinates"
+        many = max(1, min(8, stops.number // 4))
+        zones = f"zones = {{ balanced = {many} }}  # made from the coordinates, with equally many stops in each zone"
     else:
-        zones = '# zones = { column = "zone" }  # or { clusters = 8 }, or { polygons = "zones.geojson" }'
+        zones = '# zones = { column = "zone" }  # of the stops; with coordinates also { balanced = 8 }'
     trips = [
         "origin_is_destination = true  # false: no trip ends where it began; such trips are left out",
         zones,
-        '# modes = { distance_km = [1, 2, 4] }  # or { table = "pairs.csv" }, or { column = "mode", values = ["bus"] }',
-        '# dimensions = { fare = ["adult", "child"] }  # further columns to count by, with all their values',
+        '# modes = { distance_km = [1, 2, 4] }  # to tell trips apart by distance; or { column = "mode", values = ["bus", "tram"] }',
+        '# dimensions = { fare = ["adult", "child"] }  # to count by a further column, with all that it may hold',
     ]
+    every = UNIVERSE_OF_TAPS if found.places else UNIVERSE
+    if found.daily:
+        every = every.replace("in every period", "on every kind of day").replace(" at 8", " on Sundays")
     return [
-        "[universe]",
-        'time = { start = "00:00", end = "24:00", every = "1h" }  # trips at other times are left out',
-        '# days = ["weekday", "saturday", "sunday"]  # or { first = "2026-03-02", last = "2026-03-08" }: a dimension `day`',
+        every,
+        *(DAYS if found.daily else TIMES),
         *([zones, place_dimensions(found)] if found.places else trips),
     ]
 
@@ -248,9 +303,10 @@ def _tells_stops(found: Guess) -> bool:
 
 
 def _privacy(start: Start) -> str:
-    others = ", ".join(quoted(name) for name in budgets().table if name not in ("balanced", "optimal"))
     person = quoted(start.found.columns.get("person", "card_id"))
-    unit = f'unit = "trip"           # or {{ person = {person}, max_trips = 4 }}: hides whether a person travelled at all'
+    unit = f'unit = "trip"           # hides each trip; or {{ person = {person}, max_trips = 4 }}: hides whether a person travelled at all'
+    if "person" not in start.found.columns:
+        unit = 'unit = "trip"           # hides each trip; no column of cards or persons was found'
     if start.found.places and ("count" in start.found.columns or "person" not in start.found.columns):
         unit = 'unit = "trip"           # each tap is protected on its own: for a trip with two taps epsilon counts twice'
     elif "count" in start.found.columns:
@@ -261,15 +317,14 @@ def _privacy(start: Start) -> str:
         unit = f'unit = {{ person = {person}, max_trips = 4 }}  # hides whether a person travelled at all; or "trip"'
     return "\n".join(
         [
-            "[privacy]",
+            PRIVACY,
             "epsilon = 1.0           # of the whole release; smaller is more private and noisier",
             unit,
-            f'budget = "balanced"     # what epsilon is spent on; also {others},',
-            "                        # or { total = 0.1, … } with a share for every table; `check` shows what each would do",
-            "# target = { singleton = 1, zone = 2 }  # instead of budget: how much the error of each table matters",
-            "# public = { total = 37714 }  # counts that are public already (or a file): met exactly, and nothing is spent on them",
-            'ledger = "ledger.sqlite"',
-            "cap = 1.0               # the most this data set may ever spend: fixed when the ledger is created",
+            'ledger = "ledger.sqlite"  # the account of what was spent on these rows',
+            "cap = 1.0               # the most that may ever be spent on them: fixed when the ledger is created",
+            'budget = "balanced"     # all tables get a useful share of epsilon; `check` shows each one\'s',
+            "# target = { zone = 2, singleton = 1 }  # instead of budget: how much the error of each table matters to you",
+            "# public = { total = 37714 }  # numbers that are public already: published as they are, at no cost",
         ]
     )
 
@@ -281,4 +336,4 @@ def _output() -> str:
 path = "release"        # a folder that does not exist yet
 confidence = 0.9        # of the intervals
 # export = ["csv"]      # also: {others}
-# noise_bound = 0.5     # `check` warns of tables whose expected relative noise is above this"""
+# noise_bound = 0.5     # `check` warns of tables whose average count may be off by more than this part"""

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 class Cause:
     """A likely cause of rows that do not count, or count for something else.
 
-    `what` and `cure` quote no cell of any row, so that a release that stops may say them on a terminal; `shown` does. Private, all of it.
+    `what` and `cure` quote no cell of any row, so that a release that stops may say them on a terminal; `shown` and `line`, what to
+    write, do. Private, all of it.
     """
 
     rows: int  # that it may explain
     what: str
     cure: str
     shown: tuple[str, ...] = ()
+    line: str = ""
 
 
 def quoted(examples: Sequence[tuple[str, int]], most: int = 5) -> tuple[str, ...]:

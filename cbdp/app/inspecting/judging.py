@@ -16,14 +16,17 @@ from cbdp.app.inspecting.reading import dropped_as, look, reading_of_plan
 from cbdp.app.inspecting.tables import read_as_trips, unused_counts
 from cbdp.errors import InputError
 from cbdp.privacy.unit import Person
+from cbdp.release.counted import counted as noun
 from cbdp.trips import Counts, planning
 from cbdp.trips.engines.base import UNREAD
+from cbdp.trips.preparing import Linked, Prepared
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
     from cbdp.app.publish.run import Judge
 
 LEAST = 0.5  # share of the rows, and of the trips they stand for, that must count
+TAPS = "trips and taps left alone"  # what rows are once taps are linked
 UNREADABLE = 0.1  # share of the rows whose time may be written in no form that is understood
 
 
@@ -38,6 +41,11 @@ class Share:
     read: int
     counted: int
     what: str = "row"
+
+    @property
+    def all(self) -> str:
+        """How many there are of what."""
+        return f"{self.read:,} {TAPS}" if self.what == TAPS else counted(self.read, self.what)
 
     @property
     def short(self) -> bool:
@@ -83,16 +91,17 @@ def shares_of(plan: Plan, counts: Counts) -> tuple[Share, ...]:
     """Rows, and where rows stand for many trips, those as well."""
     if counts.rows is None:
         return ()
-    seen = Share(counts.rows.read, counts.rows.inside)
+    prepared = plan.trips.by if isinstance(plan.trips, Prepared) else None
+    seen = Share(counts.rows.read, counts.rows.inside, TAPS if isinstance(prepared, Linked) else "row")
     if planning.weight_column(plan.columns, plan.universe) is None:
         return (seen,)
     found = look(reading_of_plan(plan))
-    return Share(found.read, found.counted), Share(seen.read, seen.counted, "trip")
+    return Share(found.read, found.counted), Share(seen.read, seen.counted, noun(plan.universe).one)
 
 
 def summary(plan: Plan, counts: Counts, shares: tuple[Share, ...]) -> str:
     """One line for the curator."""
-    said = [f"{t.counted:,} of {counted(t.read, t.what)}" for t in shares]
+    said = [f"{t.counted:,} of {t.all}" for t in shares]
     line = f"counted {', '.join(said)}"
     if isinstance(plan.unit, Person):
         line += f", of which {int(counts.value.sum()):,} are kept with at most {plan.unit.max_trips} of each person{plan.unit.period}"
@@ -102,7 +111,7 @@ def summary(plan: Plan, counts: Counts, shares: tuple[Share, ...]) -> str:
 def _few(share: Share) -> str:
     if not share.read:
         return "there is nothing to count: "
-    return f"only {share.counted:,} of {counted(share.read, share.what)} would count, fewer than half: "
+    return f"only {share.counted:,} of {share.all} would count, fewer than half: "
 
 
 def _refusal(plan: Plan, few: str, cause: Cause | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cbdp.app.inspecting.cause import Cause, counted, quoted, toml
@@ -11,6 +11,9 @@ from cbdp.app.plan.stops import stop_dimensions
 from cbdp.trips import Inspection
 from cbdp.trips.engines.base import UNKNOWN
 from cbdp.trips.inspect import Dropped
+
+FEW = 20  # values that a configuration lists
+SHOWN = 8  # values of rows that are quoted
 
 # how ids may differ in writing only: a name for it, and what makes such ids equal
 WRITINGS: Mapping[str, Callable[[str], str]] = {
@@ -37,14 +40,37 @@ def place_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
             yield cause
 
 
+def value_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
+    """Values of a further dimension that no row holds: for these, noise alone would be published."""
+    for name in further(reading):
+        empty = [value for value, trips in found.by[name] if not trips]
+        if not found.counted or not empty or any(d.dimension == name for d in dropped_as(found, UNKNOWN)):
+            continue
+        used = [str(value) for value, trips in found.by[name] if trips]
+        what = f"no row that counts holds {_some(empty)}, which universe.dimensions lists for {name!r}"
+        cure = f"if your file never holds it, write {name} = [{', '.join(map(toml, used))}]: otherwise noise alone is published for it"
+        yield Cause(0, what, cure)
+
+
+def further(reading: TripReading) -> list[str]:
+    """The dimensions whose few values the configuration lists."""
+    given = reading.config.universe.dimensions
+    return [name for name, values in given.items() if isinstance(values, tuple) and len(values) <= FEW]
+
+
+def _some(values: Sequence[object]) -> str:
+    more = f" and {len(values) - 3} more" if len(values) > 3 else ""
+    return ", ".join(repr(value) for value in values[:3]) + more
+
+
 def _of_values(reading: TripReading, dropped: Dropped) -> Cause:
-    listed = ", ".join(map(str, reading.universe.dimensions[str(dropped.dimension)].values[:4]))
-    return Cause(
-        dropped.rows,
-        f"column {dropped.column!r} holds values that the dimension {dropped.dimension!r} does not list",
-        f"list them, or name another column; listed are {listed}, …",
-        quoted(dropped.examples),
-    )
+    name, values = str(dropped.dimension), reading.universe.dimensions[str(dropped.dimension)].values
+    what = f"column {dropped.column!r} holds values that the dimension {name!r} does not list"
+    cure = f"list all that it may hold in universe.dimensions, or name another column; listed are {_some(values)}"
+    shown, line = quoted(dropped.examples, SHOWN), ""
+    if name in further(reading) and len(dropped.examples) <= SHOWN:
+        line = f"{name} = [{', '.join(toml(value) for value, _ in dropped.examples)}], as far as these are all of it"
+    return Cause(dropped.rows, what, cure, shown, line)
 
 
 def _of_stops(reading: TripReading, found: Inspection, dropped: Dropped) -> Cause:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +14,9 @@ from cbdp.app.plan.slots import applied
 from cbdp.app.plan.stops import stops_of
 from cbdp.app.plan.trips import Given, check_columns, check_names, columns_of, schema_of, unit_of
 from cbdp.app.plan.universe import universe_of
+from cbdp.errors import InputError
 from cbdp.features import Universe
+from cbdp.features.calendar import WEEK
 from cbdp.features.places import Stops
 from cbdp.privacy.unit import Unit
 from cbdp.trips import Clock, Inspection, Schema, inspect, planning
@@ -110,14 +113,29 @@ def look_at(reading: TripReading, dimension: str, column: str, **changes: Any) -
 
 def values_of(reading: TripReading, column: str, most: int = EXAMPLES) -> tuple[tuple[str, int], ...]:
     """The commonest values of a column, with their rows."""
-    kind = kind_of(reading.schema.kinds[column]).name
+    return values_in(reading.trips, column, most)[1]
+
+
+def values_in(trips: Given, column: str, most: int) -> tuple[int, tuple[tuple[str, int], ...]]:
+    """How many rows there are, and the commonest values of a column with theirs. Private."""
+    kind = kind_of(opened(trips).kinds[column]).name
     if kind not in (TEXT, WHOLE, REAL):
-        return ()
+        return 0, ()
     nothing = Universe(
         value=["\0" if kind == TEXT else NEVER]
     )  # no value is this one, so that all are examples
-    found = inspect(reading.trips, nothing, columns={"value": column}, examples=most)
-    return next((d.examples for d in found.dropped if d.examples), ())
+    found = inspect(trips, nothing, columns={"value": column}, examples=most)
+    return found.read, next((d.examples for d in found.dropped if d.examples), ())
+
+
+def days_in(reading: TripReading, column: str) -> tuple[dt.date, dt.date] | None:
+    """The first and the last day of a column of dates, whether or not the count asks for days. Private."""
+    week = Universe(day=list(WEEK))
+    try:
+        found = inspect(reading.trips, week, columns={planning.DAY: column}, clock=reading.clock)
+    except InputError:  # of a type that holds no dates
+        return None
+    return None if found.first is None or found.last is None else (found.first, found.last)
 
 
 def dropped_as(found: Inspection, status: int) -> list[Dropped]:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from cbdp.app.inspecting.cause import Cause, quoted, toml
 from cbdp.app.inspecting.formats import DATES, cover, fits, shape, swapped
 from cbdp.app.inspecting.reading import TripReading, dropped_as, look
+from cbdp.app.inspecting.taps import linked_taps
 from cbdp.trips import Inspection
 from cbdp.trips.engines.base import MISSING, UNREAD
 from cbdp.trips.inspect import Dropped
 from cbdp.trips.written import ISO
 
+DAILY = "leave time out of [universe] and of the tables, and write days instead"
 TURNS = 3  # of looking at what is still not understood
 RANGE = re.compile(r"\s*\d{1,2}(:\d\d)?\s*[-–]\s*\d{1,2}(:\d\d)?\s*")
 LAST_HOUR = re.compile(r"\s*24(\.0*|:00(:00)?)?\s*")
@@ -44,10 +46,11 @@ def time_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
         texts = dict(dropped.examples)
         if texts and _timed(reading, dropped) and all(_is_date(text) for text in texts):
             what = f"column {dropped.column!r} holds dates without a time of day"
-            cure = f'name the column of times or hours: columns = {{ day = "{dropped.column}", time = … }}'
+            cure = f'name the column of times or hours: columns = {{ day = "{dropped.column}", time = … }}; if there is none, {DAILY}'
         else:
             shapes = ", ".join(dict.fromkeys(shape(text) for text in list(texts)[:3]))
-            what = f"times in column {dropped.column!r} are not understood; they look like {shapes} (9: any digit)"
+            kind = "times" if _timed(reading, dropped) else "dates"
+            what = f"{kind} in column {dropped.column!r} are not understood; they look like {shapes} (9: any digit)"
             cure = _cure(reading, found, dropped)
         yield Cause(dropped.rows, what, cure, quoted(dropped.examples))
 
@@ -73,18 +76,18 @@ def _cure(reading: TripReading, found: Inspection, dropped: Dropped) -> str:
     tried = [t for t in trials if t is not None and t.unread < dropped.rows]
     if not tried:
         return 'state how they are written, for example time_format = "%d.%m.%Y %H:%M", or write them like 2026-01-31 08:14'
-    return _said(tried, found)
+    return _said(tried, "rows" if linked_taps(reading) is None else "trips and taps left alone")
 
 
-def _said(tried: list[Trial], found: Inspection) -> str:
+def _said(tried: list[Trial], rows: str) -> str:
     best = min(tried, key=lambda t: t.unread)
     others = [t for t in tried if t.formats != best.formats]
     if others and others[0].unread == best.unread:
         both = "; or ".join(f"{t.written}{t.dates()}" for t in (best, others[0]))
         return f"the day or the month may stand first, and both can be read: in [data], write {both}"
-    rows = f"{best.found.counted:,} of {found.read:,} rows then count"
+    then = f"{best.found.counted:,} of {best.found.read:,} {rows} then count"
     proof = " (with day and month the other way round, fewer can be read)" if others else ""
-    return f"in [data], write {best.written}: {rows}{proof}"
+    return f"in [data], write {best.written}: {then}{proof}"
 
 
 def _trial(reading: TripReading, found: Inspection, dropped: Dropped, *, day: bool) -> Trial | None:

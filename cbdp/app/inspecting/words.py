@@ -7,12 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cbdp.app.inspecting.cause import Cause, counted, quoted
-from cbdp.app.inspecting.causes import linked_taps
 from cbdp.app.inspecting.curve import chart
+from cbdp.app.inspecting.dates import date_lines
 from cbdp.app.inspecting.reading import TripReading, counts_column
+from cbdp.app.inspecting.taps import linked_taps, read_lines
 from cbdp.app.plan.stops import stop_dimensions
 from cbdp.app.printing import aligned
 from cbdp.privacy.unit import RELEASE
+from cbdp.release.counted import Noun
+from cbdp.release.counted import counted as noun
 from cbdp.report.markup import INTERNAL, internal_banner, join, page, tag
 from cbdp.trips import Inspection, planning
 from cbdp.trips.inspect import Loads
@@ -33,41 +36,40 @@ def sections(reading: TripReading, found: Inspection, causes: Sequence[Cause]) -
         Section("What may be wrong, and what to do", tuple(_causes(causes))),
         Section("Rows that do not count, and why", tuple(_dropped(found))),
     ]
-    by = found.by
+    by, what = found.by, noun(reading.universe)
     if "time" in by and found.trips:
-        made.append(Section("Trips by time of day", tuple(chart(by["time"]))))
+        made.append(Section(what.say("Trips by time of day"), tuple(chart(by["time"]))))
     if "day" in by and found.trips and len(by["day"]) <= DAYS:
-        made.append(Section("Trips by day", tuple(chart(by["day"]))))
+        made.append(Section(what.say("Trips by day"), tuple(chart(by["day"]))))
     names = {} if reading.stops is None else dict(zip(reading.stops.ids, reading.stops.names, strict=True))
     for dimension in stop_dimensions(reading.config):
-        rows = [
+        busy = [
             (str(value), str(names.get(value, "")), f"{trips:,}")
             for value, trips in found.busiest(dimension)
             if trips
         ]
-        if rows:
+        if busy:
             title = f"Busiest stops, as {dimension}"
-            made.append(Section(title, tuple(aligned([("stop", "name", "trips"), *rows], right=[2]))))
-    if found.loads is not None:
-        made.append(Section("Trips per person", tuple(_loads(found.loads))))
+            made.append(Section(title, tuple(aligned([("stop", "name", what.many), *busy], right=[2]))))
+    if found.loads is not None and found.loads.persons:
+        made.append(Section(what.say("Trips per person"), tuple(_loads(found.loads, what))))
     return made
 
 
 def _read(reading: TripReading, found: Inspection) -> Iterator[str]:
     yield found.label
     yield from (f"note: {note}" for note in found.notes)
-    if linked_taps(reading) is not None:
-        yield "taps were linked first: a row is a trip, or a tap that could not be linked"
-    share = f" ({100 * found.share:.1f} %)" if found.read else ""
-    yield f"{counted(found.read, 'row')} read, {found.counted:,} counted{share}, {found.read - found.counted:,} dropped"
+    yield from date_lines(reading, found)
+    linked = linked_taps(reading)
+    if linked is not None:
+        yield from read_lines(reading, found, linked)
+    else:
+        share = f" ({100 * found.share:.1f} %)" if found.read else ""
+        yield f"{counted(found.read, 'row')} read, {found.counted:,} counted{share}, {found.read - found.counted:,} dropped"
     if counts_column(reading) is not None:
-        yield f"the counted rows stand for {counted(found.trips, 'trip')}"
+        yield f"the counted rows stand for {noun(reading.universe).number(found.trips)}"
     if reading.clock.timezone is not None:
         yield f"times are converted to {reading.clock.timezone}; those without an offset are taken for UTC"
-    if found.first is not None:
-        yield f"from {found.first} to {found.last}"
-    elif found.counted:
-        yield "dates are not read: nothing in [universe] or in the unit of privacy asks for them"
     if found.counted and planning.DAY not in reading.universe.dimensions and reading.config.series is None:
         yield "all days are added up; to tell them apart, state universe.days"
 
@@ -76,6 +78,8 @@ def _causes(causes: Sequence[Cause]) -> Iterator[str]:
     for cause in causes:
         yield from _wrapped(f"- {cause.what}")
         yield from _wrapped(f"  → {cause.cure}")
+        if cause.line:
+            yield from _wrapped(f"  → {cause.line}")
         if cause.shown:
             yield from _wrapped(f"  for example {', '.join(cause.shown)}")
     if not causes:
@@ -105,11 +109,10 @@ def _dropped(found: Inspection) -> Iterator[str]:
     yield "a row may have several reasons"
 
 
-def _loads(loads: Loads) -> Iterator[str]:
+def _loads(loads: Loads, what: Noun) -> Iterator[str]:
     who = "person" if loads.per == RELEASE else f"person-{loads.per}"
-    yield f"{counted(loads.persons, who)} with {counted(loads.trips, 'trip')}"
-    if not loads.persons:
-        return
+    said = f" (a person-{loads.per} is one {loads.per} of one person)" if loads.per != RELEASE else ""
+    yield f"{counted(loads.persons, who)} with {what.number(loads.trips)}{said}"
     yield ", ".join(f"{100 * share:g} % have at most {most:,}" for share, most in loads.quantiles.items())
     if loads.together:
         yield f"{counted(loads.together, 'trip')} would be dropped to keep trips apart, whatever max_trips is (a second one of a person in the same period); the table includes them"
@@ -117,7 +120,7 @@ def _loads(loads: Loads) -> Iterator[str]:
         (f"{most}", f"{lost:,}", f"{100 * lost / loads.trips:.1f} %" if loads.trips else "–")
         for most, lost in loads.dropped.items()
     ]
-    yield from aligned([("max_trips", "would drop", "of the trips"), *rows], right=[0, 1, 2])
+    yield from aligned([("max_trips", "would drop", f"of the {what.many}"), *rows], right=[0, 1, 2])
 
 
 def as_text(made: Sequence[Section]) -> str:

@@ -73,7 +73,7 @@ def account_of(
     charge = account.charge
     if must_fit and not _done(config, account) and not charge.within(account.left):
         with config.source.at("privacy", "epsilon"):
-            raise BudgetError(f"a charge of {charge} does not fit: {_choices(account)}")
+            raise BudgetError(f"a charge of {charge} does not fit: {_choices(config, account)}")
     return account
 
 
@@ -92,16 +92,24 @@ def missing(config: Config, account: Account) -> str:
     )
 
 
-def _choices(account: Account) -> str:
+def _choices(config: Config, account: Account) -> str:
     """What is left, where the rest has gone, and what can be done. Lowering ε is not the only way."""
     lost = (
         ""
         if not account.unpublished.nano
         else f" ({account.unpublished} was spent on runs that were never published, and stays spent)"
     )
+    paid = "rho" if config.privacy.rho is not None else "epsilon"
+    less = f"a smaller {paid} or delta" if config.privacy.delta is not None else f"a smaller {paid}"
+    left = f"{account.left} of the cap {account.cap} is left for {account.owner}{lost}"
+    if not account.left.nano:
+        return (
+            f"{left}. What was released can be asked further questions at no cost (cbdp ask). "
+            "To spend more is a new promise to the riders, and takes a new ledger"
+        )
     return (
-        f"{account.left} of the cap {account.cap} is left for {account.owner}{lost}. Release less, by a smaller epsilon or "
-        "delta; or decide that more may be spent: that is a new promise to the riders, and takes a new ledger"
+        f"{left}. Release less, by {less}; or decide that more may be spent: that is a new promise to the riders, "
+        "and takes a new ledger"
     )
 
 

@@ -25,15 +25,30 @@ def stops_of(config: Config, trips: TripSchema) -> Stops | None:
         named["zone"] = zones.column
     numbers = trips.numbers(stop_dimensions(config))
     with config.source.at("data", "stops"):
-        found = places.stops(config.path(data.stops), columns=named, ids=int if numbers else str)
+        found = _read(config, named, numbers=numbers)
     with config.source.at("universe", "zones"):
         return _zoned(config, found)
+
+
+def _read(config: Config, named: dict[str, str], *, numbers: bool) -> Stops:
+    """The stops' file; where it calls the ids otherwise, with the line to write."""
+    path = config.path(str(config.data.stops))
+    try:
+        return places.stops(path, columns=named, ids=int if numbers else str)
+    except InputError as wrong:
+        if "id" in named or "has no column 'id'" not in str(wrong):
+            raise
+        raise InputError(
+            f'{wrong}. Say which one is the id: stop_columns = {{ id = "…" }} in [data]'
+        ) from None
 
 
 def _zoned(config: Config, stops: Stops) -> Stops:
     zones = config.universe.zones
     if zones and zones.polygons:
         return places.zones_by_polygon(stops, config.path(zones.polygons), label=zones.label)
+    if zones and zones.balanced:
+        return places.zones_by_halving(stops, zones.balanced)
     if zones and zones.clusters:
         return places.zones_by_clustering(stops, zones.clusters)[0]
     if zones and stops.zone is None:

@@ -66,8 +66,18 @@ def changed(config: Config, every: str | None, clusters: int | None) -> Config:
         assert isinstance(universe.time, TimeGrid)
         universe = replace(universe, time=replace(universe.time, every=every))
     if clusters is not None:
-        universe = replace(universe, zones=ZonesSection(clusters=clusters))
+        fewer = (
+            ZonesSection(balanced=clusters)
+            if zoning(config) == "balanced"
+            else ZonesSection(clusters=clusters)
+        )
+        universe = replace(universe, zones=fewer)
     return replace(config, universe=universe)
+
+
+def zoning(config: Config) -> str:
+    """The key by which fewer zones are asked for: that of the configuration, where it draws zones itself."""
+    return "balanced" if config.universe.zones and config.universe.zones.balanced else "clusters"
 
 
 def lengths(plan: Plan) -> list[str]:

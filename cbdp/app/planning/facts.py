@@ -15,7 +15,7 @@ from cbdp.app.explain.meaning import LEVELS
 from cbdp.app.explain.numbers import number
 from cbdp.app.guessing.columns import guess_columns
 from cbdp.app.plan import Plan
-from cbdp.app.plan.variants import Variant, seconds, variants
+from cbdp.app.plan.variants import Variant, seconds, variants, zoning
 from cbdp.app.planning.template import template
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
@@ -26,7 +26,7 @@ from cbdp.privacy.budget import shares
 from cbdp.privacy.budget.served import ENOUGH, LeavesBudget
 from cbdp.privacy.budget.strata import TINY, strata_of
 from cbdp.privacy.unit import Person
-from cbdp.report.uses import USES
+from cbdp.report.uses import GOOD, USES
 
 STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 POWERS = {"epsilon": (-2, -1, 0, 1), "rho": (-4, -3, -2, -1, 0)}
@@ -64,6 +64,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         "public": list(plan.public),
         "tables": {name: what_of(f.by) for name, f in plan.features.features.items()},
         **_grid(plan, every),
+        "good": GOOD,
         "uses": [asdict(use) | {"within": min(use.within, 1e9)} for use in USES],
         "model": _model(),
         "account": _account(plan),
@@ -127,6 +128,7 @@ def _grid(plan: Plan, every: Iterable[Variant]) -> dict[str, Any]:
         "period": periods.index(None),
         "zones": [z or many for z in zones],
         "zone": zones.index(None),
+        "zoning": zoning(plan.config),
         "variants": [[_variant(made.get((e, z))) for z in zones] for e in periods],
     }
 

@@ -35,7 +35,10 @@ def rehearse(run: Run) -> None:
 
     plan, nothing = run.plan, np.empty(0, dtype=np.int64)
     place = run.folder / f".{plan.output.name}.{secrets.token_hex(8)}{PARTIAL}"
-    with run.stage("trial run without trips"), run.interrupts.temporary(place) as work:
+    with (
+        run.stage("trying all steps with no data, before anything is spent"),
+        run.interrupts.temporary(place) as work,
+    ):
         release = plan.mechanism.simulate(Counts(plan.universe, nothing, nothing, plan.unit), seed=0)
         release = replace(release, places=plan.stops, about=plan.about, series=plan.series)
         release.save(work / "rehearsal", extra={"report.html": build(release)}, simulation=True)

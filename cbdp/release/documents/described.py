@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cbdp.features import SINGLETON, TOTAL
+from cbdp.release.counted import PLACES, counted
 from cbdp.release.labels import ENCODED
 from cbdp.release.release import Release
 from cbdp.release.roles import listed, period_names
@@ -25,15 +26,15 @@ TYPES: tuple[tuple[Any, str], ...] = (
     (pa.types.is_string, "string"),
 )
 NUMBERS = {
-    "count": "The published count: a whole number of trips.",
+    "count": "The published count: a whole number of trips. The one to use.",
     "low": "Lower end of the {sure} interval of the true count, in trips.",
     "high": "Upper end of the {sure} interval of the true count, in trips.",
     "estimate": "The count before it was rounded to whole trips.",
     "noisy": "The measurement: the true count plus random noise, in trips. It may be below zero.",
-    "scale": "The scale of the noise in “noisy”, in trips: typical noise is about as large.",
-    "variance": "The variance of the noise in “noisy”, in trips squared.",
-    "floor": "Measurements of single trip types at or below this number of trips were not looked at.",
-    "weight": "Public weight of the trip type that entered the estimate.",
+    "scale": "The size of the noise in “noisy”, in trips: typical noise is about as large (the scale of its law).",
+    "variance": "The variance of the noise in “noisy”, in trips squared: the square of its usual size.",
+    "floor": "Measurements of single combinations at or below this number of trips were not looked at.",
+    "weight": "Public weight of the combination that entered the estimate.",
 }
 PLACE = {
     "id": "Identifier of the stop, as in the columns of the tables.",
@@ -67,9 +68,10 @@ class File:
 
 def described(release: Release, sections: Mapping[str, Any], folder: Path) -> list[File]:
     """Every Parquet file, those that most people want first."""
-    words = _words(release, sections)
+    words, noun = _words(release, sections), counted(release.features.universe)
     return [
-        _file(folder, path, about, {**words, **own}, keys) for path, about, own, keys in _listed(sections)
+        _file(folder, path, noun.say(about), {**words, **own}, keys)
+        for path, about, own, keys in _listed(sections)
     ]
 
 
@@ -78,7 +80,7 @@ def _listed(sections: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str
     dimensions = tuple(d["name"] for d in sections["universe"]["dimensions"])
     yield (
         sections["trips"]["file"],
-        "All published trips: one row for each trip type that has any.",
+        f"All published trips: one row for each {combination(dimensions)} that has any.",
         {},
         dimensions,
     )
@@ -99,14 +101,24 @@ def _listed(sections: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str
         yield sections["prior"]["file"], "Public weights that entered the estimate.", {}, dimensions
 
 
+def combination(names: Sequence[str]) -> str:
+    """What single counts are of.
+
+    >>> combination(["origin", "destination", "time"]), combination(["time"])
+    ('combination of origin, destination and time', 'time')
+    """
+    return f"combination of {listed(list(names))}" if len(names) > 1 else "".join(names)
+
+
 def _table(feature: Mapping[str, Any]) -> str:
     if feature["name"] == TOTAL:
         return "Table “total”: all trips together, one row."
-    by = listed(feature["by"])
     if feature["name"] == SINGLETON:
         some = "" if feature["rows"] == "all" else " about which anything was published"
-        return f"Table “singleton”: every single trip type{some} ({by})."
-    return f"Table “{feature['name']}”: counts by {by}."
+        return f"Table “singleton”: every {combination(feature['by'])}{some}."
+    return (
+        f"Table “{feature['name']}”: counts by {listed([name.replace('.', ' ') for name in feature['by']])}."
+    )
 
 
 def _universe(universe: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, str], tuple[str, ...]]]:
@@ -123,7 +135,8 @@ def _universe(universe: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[s
 def _words(release: Release, sections: Mapping[str, Any]) -> dict[str, str]:
     """The meaning of every column that is not a file's own: numbers, dimensions and attributes."""
     sure = f"{100 * (release.confidence or 0.9):g} %"
-    words = {name: text.format(sure=sure) for name, text in NUMBERS.items()}
+    noun = counted(release.features.universe)
+    words = {name: noun.say(text.format(sure=sure)) for name, text in NUMBERS.items()}
     for d in sections["universe"]["dimensions"]:
         words[d["name"]] = _dimension(release, d, sections["places"])
     for a in sections["universe"]["attributes"]:
@@ -136,6 +149,7 @@ def _words(release: Release, sections: Mapping[str, Any]) -> dict[str, str]:
 
 def _dimension(release: Release, stated: Mapping[str, Any], places: Mapping[str, Any] | None) -> str:
     name, held = stated["name"], release.features.universe.dimension(stated["name"])
+    noun = counted(release.features.universe)
     json = " Text in JSON." if stated["labels"] == ENCODED else ""
     if stated["edges"] is not None:
         names = period_names(held)
@@ -143,10 +157,11 @@ def _dimension(release: Release, stated: Mapping[str, Any], places: Mapping[str,
         zone = None if release.about is None else release.about.timezone
         local = "" if zone is None else f" Time zone: {zone}."
         run = f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0]
-        return f"The period of the trip, named by its start. {long}: {run}.{local}{json}"
+        return f"The period of the {noun.one}, named by its start. {long}: {run}.{local}{json}"
     known = set() if release.places is None else {str(stop) for stop in release.places.ids}
     if places is not None and known.issuperset(map(str, held.values)):
-        return f"The stop that is the {name} of the trip; see {places['file']}.{json}"
+        whose = "" if name in PLACES else f" that is the {name}"
+        return f"The stop{whose} of the {noun.one}; see {places['file']}.{json}"
     return f"One of the values in {stated['file']}.{json}"
 
 

@@ -6,9 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from cbdp import __version__
+from cbdp.features import SINGLETON
 from cbdp.privacy.unit import Person
+from cbdp.release.counted import counted
 from cbdp.release.documents.described import NUMBERS, Column, File
+from cbdp.release.published import Published
 from cbdp.release.release import Release
+from cbdp.release.roles import listed
 from cbdp.release.words import (
     HUGE,
     besides,
@@ -94,7 +98,8 @@ def _protection(release: Release) -> Iterator[str]:
     if not claim.holds:
         yield f"No differential privacy is promised: {plain(claim.caveat)}."
         return
-    unit = protected(claim.unit)
+    noun = counted(release.features.universe)
+    unit = protected(claim.unit, noun)
     yield f"**{strength(claim)}{besides(claim)} for each {unit}** (differential privacy). The smaller ε, the stronger the protection."
     sure = f", and a probability of δ = {float(claim.cost.delta):.2g} on top" if claim.cost.delta else ""
     epsilon = float(claim.cost.epsilon)
@@ -107,11 +112,11 @@ def _protection(release: Release) -> Iterator[str]:
         f"Whether any one {unit} is in the data changes the chance of any result by at most {most} (e to the power of ε){sure}. "
         "This holds whatever else anybody knows."
     )
-    yield f"Precisely: {plain(str(claim))}."
+    yield f"For reviewers, precisely: {plain(noun.say(str(claim)))}."
     if isinstance(claim.unit, Person):
-        only = bounded(claim.unit)
+        only = bounded(claim.unit, noun)
         yield (
-            f"{only[0].upper()}{only[1:]}, chosen at random. Other trips were left out before anything was counted, so the true numbers of trips "
+            f"{only[0].upper()}{only[1:]}, chosen at random. Other {noun.many} were left out before anything was counted, so the true numbers of {noun.many} "
             "may be higher than those published here; the intervals do not include that."
         )
     if release.recipe.public:
@@ -148,25 +153,47 @@ def _kind(columns: Sequence[Column]) -> str:
 
 
 def _advice(release: Release, others: Sequence[str]) -> Iterator[str]:
-    sure = f"{100 * (release.confidence or 0.9):g} %"
-    yield "Use `count`. It is near the true number of trips, not equal to it: random noise was added on purpose."
+    sure, noun = f"{100 * (release.confidence or 0.9):g} %", counted(release.features.universe)
+    yield (
+        noun.say("Use `count`. It is near the true number of trips")
+        + ", not equal to it: random noise was added on purpose."
+    )
     if release.intervals:
         yield (
-            f"Quote a count with its interval, `low` to `high`: it holds the true count with {sure} confidence. Small counts are mostly noise; "
-            "sums of many are good."
+            f"Quote a count with its interval, `low` to `high`: it holds the true count with {sure} confidence. The two are worked out in "
+            "different ways, so a count may stand at one end of its interval; that is no mistake."
         )
     if release.tables:
         yield "The tables were published one by one: do not combine numbers of different tables. Small counts were left out."
     else:
-        yield "All tables are sums of the same published trips, so they agree with each other."
+        yield noun.say("All tables are sums of the same published trips, so they agree with each other.")
+        yield from _sums(release)
     rounding = release.recipe.rounding
     if rounding is not None and ROUNDINGS.get(rounding).needs_expected:
-        yield "For a single trip type use `estimate`: whole trips were put on the most likely types, and only counts of tables are near the truth."
+        yield (
+            "To read single rows of “singleton” use `estimate`: whole trips were put on the most likely rows, and only counts of the other tables are near the "
+            "truth."
+        )
     if "report.html" in others:
         yield "`report.html` says of each table how far it can be trusted and what it may be used for."
     names = [n for n in release.features.features if release.features.features[n].by]
     table = names[0] if names else "total"
     yield READING.format(table=table, by=list(release.features.features[table].by))
+
+
+def _sums(release: Release) -> Iterator[str]:
+    """Which sums were measured, and what tells the error of others."""
+    published, public = Published(release), release.recipe.public
+    known = [
+        n
+        for n in release.features.features
+        if n != SINGLETON and (n in public or published.law(n) is not None)
+    ]
+    if known:
+        yield (
+            f"Small counts are mostly noise. Sums that have a table of their own were measured as such ({plain(listed(known))}). Any other sum adds up the "
+            "errors of its parts: `release.ask` below and `cbdp ask` tell its interval (`cbdp ask --sharp`: narrower ones from the same data)."
+        )
 
 
 def _citation(release: Release) -> str:
@@ -175,7 +202,7 @@ def _citation(release: Release) -> str:
     pieces = [said.get("publisher"), title_of(release), known]
     claim = release.promise
     promise = (
-        f"Differentially private, {strength(claim)}{besides(claim)} for each {protected(claim.unit)}"
+        f"Differentially private, {strength(claim)}{besides(claim)} for each {protected(claim.unit, counted(release.features.universe))}"
         if claim.holds
         else None
     )

@@ -6,6 +6,7 @@ import textwrap
 from typing import Any
 
 from cbdp.errors import InputError
+from cbdp.release.counted import counted
 from cbdp.release.published import Published
 from cbdp.release.words import bounded, guarantee, title_of, where_and_when
 
@@ -51,7 +52,7 @@ def head_and_foot(ax: Any, published: Published, what: str, note: str) -> None:
     On axes that somebody else has laid out, all of it hangs on the axes, and takes no room from others.
     """
     release = published.release
-    promise, only = guarantee(release), bounded(release.promise.unit)
+    promise, only = guarantee(release), bounded(release.promise.unit, counted(release.features.universe))
     said = [note, f"{promise[0].upper()}{promise[1:]}.", f"{only[0].upper()}{only[1:]}." if only else ""]
     whole = ax.figure
     foot = "\n".join(textwrap.wrap(" ".join(filter(None, said)), int(LETTERS * whole.get_figwidth())))

@@ -194,12 +194,15 @@ def _take() -> Html:
 def _how() -> Html:
     return tag(
         "ul",
-        tag("li", tag("b", "Error"), " is how far published counts are off on average (root mean square). It accounts for the noise and for what the engine does "
-            "afterwards: it makes the tables agree, and moves small noisy counts towards zero. ", tag("code", "cbdp check"), " prints the same numbers."),
-        tag("li", tag("b", "Published as"), " is where a count of typical size would come out. This range is on the safe side: it does not count on the noise "
+        tag("li", tag("b", "Off on average"), " is the usual distance between a published count and the true one; large errors weigh more (statisticians call it the root mean square). "
+            "It accounts for the noise and for what the engine does afterwards: it makes the tables agree, and moves small noisy counts towards zero. ",
+            tag("code", "cbdp check --json"), " has the same numbers."),
+        tag("li", tag("b", "The average count"), " of a table is the number of trips divided by the number of its counts. A table is judged by it, here, in ",
+            tag("code", "cbdp check"), " and in the report of a release."),
+        tag("li", tag("b", "Published as"), " is where a count of that size would come out. This range is on the safe side: it does not count on the noise "
             "becoming smaller when small counts are moved towards zero, and it allows for what that takes away."),
         tag("li", tag("b", "Tested: "), "in simulated releases of three generated cities, predicted errors of tables were 0.8 to 1.4 times the real ones, and 94 % of "
-            "3,952 typical counts came out within their range of 90 %. Errors of single trip types are harder to predict (0.2 to 1.6 times, unless "
+            "3,984 counts of about average size came out within their range of 90 %. Errors of single trip types (one origin, one destination, one period) are harder to predict (0.2 to 1.6 times, unless "
             "data.expected_filled is stated); their ranges held. ", tag("code", "python -m benchmarks planned"), " does it again."),
         tag("li", tag("b", "What somebody could find out"), " follows from the definition of differential privacy: the odds of any conclusion grow at most "
             "by the factor e to the power of ε. Trips, days and people that belong together add up: twice as many, twice the ε."),

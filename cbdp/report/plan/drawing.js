@@ -20,14 +20,14 @@
         `the odds change at most ${factorOf(made.epsilon)}-fold`),
       tile("Sure about one trip", `at most ${atMost(believes(prior, trip.epsilon))}`, `for somebody who thought ${percent(prior)}`),
       tile("Sure about a commuter", `at most ${atMost(believes(prior, month.epsilon))}`, `for somebody who thought ${percent(prior)}`),
-      tile("Tables that show the peak", peaks, judged.length ? "typical counts are within 25 %" : "say how many trips there are"));
+      tile("Tables that show the peak", peaks, judged.length ? "average counts are within 25 %" : "say how many trips there are"));
     at("summary").textContent = `${sign} ${amountText()} · one trip: at most ${atMost(believes(prior, trip.epsilon))} sure · ${peaks} tables show the peak`;
   };
 
   const KIND = { "size a line": ["good", "✓"], "see the peak": ["good", "✓"], "busy or quiet": ["fair", "!"], "sums only": ["poor", "✕"] };
   const tellTables = (made) => {
     at("confidence").textContent = `Ranges hold with ${percent(data.confidence)} confidence.` + (state.trips === null
-      ? " Nobody says how many trips there are: examples are for counts of 100." : ` Typical counts, if there are about ${tripsWord(state.trips)}.`);
+      ? " Nobody says how many trips there are: examples are for counts of 100." : ` Each table is judged by its average count, if there are about ${tripsWord(state.trips)}: trips divided by the number of counts. Where trips are spread unevenly, many counts are smaller.`);
     at("told").replaceChildren(...made.tables.map((table) => {
       const [kind, mark] = table.use === null ? ["none", "?"] : KIND[table.use.name];
       const can = table.use === null ? "Say how many trips there are" : upper(table.use.can);
@@ -38,8 +38,9 @@
         html("p", { class: "sentence" }, example(table)),
         bar(table, kind),
         table.use === null ? "" : html("p", { class: "uses" }, usesOf(table)),
-        html("p", { class: "about" }, "Error ", html("b", { class: "error" }, amountOf(table.error)), " trips; a typical count is within ",
-          html("b", { class: "relative" }, percent(table.relative)), ". ", `${say(table.size)} ${table.size === 1 ? "count" : "counts"}, `,
+        html("p", { class: "about" }, table.use === null ? `A count of ${say(table.count)} is within ` : "The average count is within ", html("b", { class: "relative" }, percent(table.relative)),
+          ...(table.good > 1 ? ["; counts of ", html("b", { class: "good-from" }, say(table.good)), ` trips or more are within ${percent(data.good)}`] : []),
+          ". On average, counts are off by ", html("b", { class: "error" }, amountOf(table.error)), " trips. ", `${say(table.size)} ${table.size === 1 ? "count" : "counts"}, `,
           html("span", { class: "share" }, share), table.margin === null ? "." : ", noise alone ", table.margin === null ? "" : html("span", { class: "margin" }, `±${say(table.margin)}`),
           table.margin === null ? "" : "."));
     }));
@@ -54,7 +55,7 @@
   };
   const uses = () => at("uses").replaceChildren(...data.uses.flatMap((use) => [
     html("dt", {}, upper(use.can)),
-    html("dd", {}, use.within > 1e6 ? `Otherwise: ${use.why}.` : `A typical count is within ${percent(use.within)}: ${use.why}.`)]));
+    html("dd", {}, use.within > 1e6 ? `Otherwise: ${use.why}.` : `The average count is within ${percent(use.within)}: ${use.why}.`)]));
 
   const beliefs = (made) => {
     const prior = PRIORS[state.prior];

@@ -82,10 +82,15 @@
     return variant.sizes.map((size, n) =>
       variant.told.reduce((sum, row, k) => sum + row[n] * variant.degrees[k] / known[k], 0) / size ** 2);
   };
-  const nearest = (value) => {
-    if (value <= 1) return 1;
-    const ten = 10 ** Math.floor(Math.log10(value));
-    return [1, 2, 5, 10].map((step) => step * ten).reduce((best, near) => (Math.abs(Math.log(near / value)) < Math.abs(Math.log(best / value)) ? near : best));
+  // The count that a table is judged by, and the least one that is good: as `cbdp check` has them.
+  const averageOf = (trips, size) => {
+    const mean = Math.max(trips / size, 1), step = size === 1 ? 1 : 10 ** Math.max(0, Math.floor(Math.log10(mean)) - 1);
+    return Math.floor(mean / step + 0.5) * step;
+  };
+  const leastGood = (halfOf) => {
+    let count = 1;
+    for (let n = 0; n < 100 && halfOf(count) > data.good * count; n += 1) count = Math.ceil(halfOf(count) / data.good);
+    return count;
   };
   const expected = (variant, unit, amount, parts, trips, stated) => {
     const law = LAWS[data.law], leaf = variant.leaf;
@@ -106,12 +111,12 @@
     }
     return variant.names.map((name, n) => {
       const known = data.public.includes(name), size = variant.sizes[n], signal = signals[n];
-      const average = signal === null ? null : trips / size / signal.filled;
-      const count = signal === null ? data.unknown : size > 1 ? nearest(average) : Math.max(1, Math.round(average));
-      const variance = signal === null ? noise[n] : Math.max(noise[n], riskOf(signal, count ** 2, noise[n]));
-      const half = known ? 0 : Math.ceil(data.reach * Math.sqrt(variance));
+      const count = signal === null ? data.unknown : averageOf(trips, size);
+      const varianceOf = (c) => (signal === null ? noise[n] : Math.max(noise[n], riskOf(signal, c ** 2, noise[n])));
+      const halfOf = (c) => (known ? 0 : Math.ceil(data.reach * Math.sqrt(varianceOf(c))));
+      const half = halfOf(count);
       return {
-        name, size, count, half, relative: half / count, low: Math.max(0, Math.floor(count) - half), high: Math.ceil(count) + half,
+        name, size, count, half, good: leastGood(halfOf), relative: half / count, low: Math.max(0, Math.floor(count) - half), high: Math.ceil(count) + half,
         error: known ? 0 : Math.sqrt(errorOf(signal, told[n])), rate: rates[n],
         margin: rates[n] > 0 ? law.halfWidth(1 / rates[n], data.confidence) : null,
         change: changes[n],

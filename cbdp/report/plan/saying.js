@@ -1,7 +1,7 @@
   // Numbers and sentences, as `cbdp check` prints them.
   const PRIORS = [0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
   const BUDGETS = {
-    balanced: "balanced", tables: "for tables", leaves: "for single trip types", uniform: "evenly, as in the paper",
+    balanced: "balanced", tables: "for tables", leaves: "for the table singleton", uniform: "evenly, as in the paper",
     optimal: "for the target in the configuration", "as given": "as the configuration states", geometric: "geometric",
   };
   const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0, roundingMode: "halfEven" });
@@ -86,7 +86,7 @@
     if (state.budget !== data.budget || byHand) found["privacy.budget"] = byHand ? mapped(made, text) : literal(state.budget);
     if (state.budget !== "optimal" || byHand) found["privacy.target"] = null;
     if (state.period !== data.period) found["universe.time"] = `{ start = ${literal(data.time.start)}, end = ${literal(data.time.end)}, every = ${literal(data.periods[state.period])} }`;
-    if (state.zone !== data.zone) found["universe.zones"] = `{ clusters = ${data.zones[state.zone]} }`;
+    if (state.zone !== data.zone) found["universe.zones"] = `{ ${data.zoning} = ${data.zones[state.zone]} }`;
     if (state.trips !== data.trips) found["data.expected_trips"] = state.trips === null ? null : String(Math.round(state.trips));
     return found;
   };

@@ -188,7 +188,7 @@ WRONG = [
     ("first = 2026-03-02", 'first = "2026-3-2"', 20, "universe.days.first is '2026-3-2': give a day like"),
     ("zones = { clusters = 8 }", "zones = { clusters = 0 }", 21, "clusters is 0: give a whole number of at least 1"),
     ("zones = { clusters = 8 }", 'zones = { clusters = 8, column = "z" }', 21, "zones has column and clusters: choose one"),
-    ("zones = { clusters = 8 }", "zones = {}", 21, "zones needs one of column, polygons, clusters: choose one"),
+    ("zones = { clusters = 8 }", "zones = {}", 21, "zones needs one of column, polygons, balanced, clusters: choose one"),
     ("zones = { clusters = 8 }", 'zones = { clusters = 8, label = "z" }', 21, "has 'label', which needs 'polygons'"),
     ('modes = { table = "pairs.csv", of', 'modes = { column = "m", of', 22, "has 'column', which needs 'values'"),
     ('fare = ["adult", "child"]', 'fare = ["adult", 1.5]', 25, "universe.dimensions.fare is 1.5: give text"),
@@ -283,6 +283,22 @@ def test_text_that_is_not_toml_is_told_with_its_line(text: str, line: int) -> No
         config.parse(text, "x.toml")
     assert str(caught.value).startswith(f"x.toml:{line}: ")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("below", "said"),
+    [
+        ('# [about]\ntitle = "Trips"\n', "8: [output] has no setting 'title': remove the # before [about] in line 7"),
+        ('  #[about]  # optional\ntitle = "Trips"\n', "8: [output] has no setting 'title': remove the # before [about] in line 7"),
+        ("# [about]\n[universe]\ndayz = 1\n", "9: [universe] has no setting 'dayz': did you mean 'days'"),
+        ('path = "r"\n# [about]\npath = "s"\n', "9: this is not valid TOML: this key stands in its table already: remove the # before [about] in line 8"),
+    ],
+)  # fmt: skip
+def test_keys_below_a_commented_table_name_the_cure(below: str, said: str) -> None:
+    """They land in the table before; only a comment right above them explains it."""
+    with pytest.raises(InputError) as caught:
+        config.parse(f"{LEAST}[output]\n{below}", "x.toml")
+    assert str(caught.value).startswith(f"x.toml:{said}")
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

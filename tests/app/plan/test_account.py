@@ -35,6 +35,8 @@ def test_what_is_left_decides(city: Path) -> None:
         ledger.reserve("another request", "1.25")
     with pytest.raises(BudgetError, match=r":16: a charge of 1 does not fit: 0\.75 of the cap 2 is left"):
         plan_of(city)
+    with pytest.raises(BudgetError, match=r"Release less, by a smaller epsilon; or decide"):
+        plan_of(city)
     plan = plan_of(city, ("epsilon = 1.0", "epsilon = 0.5"))
     assert (plan.account.spent.epsilon, plan.account.after.epsilon) == (Fraction(5, 4), Fraction(1, 4))
     assert "cap 2, spent 1.25, this release 0.5, left after it 0.25" in explain.explain(plan).text
@@ -44,6 +46,15 @@ def test_what_is_left_decides(city: Path) -> None:
         plan_of(city, ("cap = 2.0", "cap = 3.0"), ("epsilon = 1.0", "epsilon = 0.5"))
     with Ledger.view(city / "ledger.sqlite") as ledger:
         assert ledger.spent.epsilon == Fraction(5, 4)
+
+
+def test_where_all_is_spent_no_smaller_release_is_proposed(city: Path) -> None:
+    """There is no ε that would fit."""
+    with Ledger.open(city / "ledger.sqlite", dataset="city", cap=2, create=True) as ledger:
+        ledger.reserve("another request", "2")
+    with pytest.raises(BudgetError, match=r"0 of the cap 2 is left .* at no cost") as caught:
+        plan_of(city)
+    assert "smaller" not in str(caught.value)
 
 
 def test_months_of_the_same_riders_add_up(city: Path) -> None:

@@ -98,3 +98,6 @@ def test_zones_by_polygon_and_by_clustering(city: Path) -> None:
     clustered = plan_of(city, ('{ column = "zone" }', "{ clusters = 3 }")).stops
     assert clustered is not None
     assert clustered.zone == ("Z03", "Z03", "Z02", "Z02", "Z01", "Z01")
+    balanced = plan_of(city, ('{ column = "zone" }', "{ balanced = 2 }")).stops
+    assert balanced is not None
+    assert balanced.zone == ("Z02", "Z02", "Z02", "Z01", "Z01", "Z01")

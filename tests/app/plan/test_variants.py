@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from small_city import plan_of
 
-from cbdp.app.plan.variants import lengths, variants, zones
+from cbdp.app.config.settings import ZonesSection
+from cbdp.app.plan.variants import changed, lengths, variants, zones
 
 NAMED = (
     'time = { start = "06:00", end = "10:00", every = "1h" }',
@@ -40,6 +41,14 @@ def test_a_variant_is_what_the_configuration_would_give(city: Path) -> None:
     found = made["120min", 2]
     assert found.features.sizes == written.features.sizes
     assert [a.share for a in found.mechanism.answers()] == [a.share for a in written.mechanism.answers()]
+
+
+def test_fewer_zones_are_made_as_the_configuration_makes_them(city: Path) -> None:
+    """Balanced zones stay balanced."""
+    (city / "stops.csv").write_text(FOUR)
+    plan = plan_of(city, ('column = "zone"', "balanced = 4"))
+    assert changed(plan.config, None, 2).universe.zones == ZonesSection(balanced=2)
+    assert changed(plan_of(city).config, None, 2).universe.zones == ZonesSection(clusters=2)
 
 
 @pytest.mark.parametrize("public", ['"zones.csv"', "{ total = 50 }"])

@@ -92,5 +92,21 @@ def test_where_types_were_chosen_it_says_to_use_estimates(tmp_path: Path) -> Non
     """Whole trips on few types: a single count is then no estimate."""
     few = cbdp.ConstraintBased(city_features(), 1, rounding="few")
     text = readme(few.release(np.full(city_features().universe.size, 5)), tmp_path / "out")
-    assert "For a single trip type use `estimate`" in text
+    assert "To read single rows of “singleton” use `estimate`" in text
     assert "use `estimate`" not in readme(release_of("laplace"), tmp_path / "other")
+
+
+def test_sums_are_not_praised(tmp_path: Path) -> None:
+    """It names the sums that were measured, sends all others to `ask`, and says why a count may stand at an end of its interval."""
+    release = release_of("constraint-based").with_intervals()
+    text = " ".join(readme(release, tmp_path / "out").split())
+    measured = [m.feature for m in release.measurements if m.feature != "singleton"]
+    found = re.search(r"were measured as such \(([^)]*)\)", text)
+    assert found is not None
+    assert set(re.split(r", | and ", found[1])) == set(measured)
+    assert (
+        "Any other sum adds up the errors of its parts: `release.ask` below and `cbdp ask` tell its interval"
+        in text
+    )
+    assert "sums of many are good" not in text
+    assert "a count may stand at one end of its interval" in text

@@ -75,7 +75,7 @@ def checked(page: Any, folder: Path, capsys: Captured) -> dict[str, Any]:
 def shown(page: Any) -> dict[str, dict[str, str]]:
     """By table, what the page shows."""
     read = """articles => articles.map(a => [a.dataset.table, Object.fromEntries(
-        ['error', 'relative', 'margin', 'sentence', 'pill'].map(c => [c, (a.querySelector('.' + c) || {}).textContent || '']))])"""
+        ['error', 'relative', 'margin', 'sentence', 'pill', 'good-from'].map(c => [c, (a.querySelector('.' + c) || {}).textContent || '']))])"""
     return dict(page.eval_on_selector_all("#told article", read))
 
 
@@ -88,6 +88,7 @@ def agree(page: Any, folder: Path, capsys: Captured) -> dict[str, Any]:
         assert own["error"] == amount_text(table["error"]), table
         assert own["relative"] == percent(table["within"]), table
         assert own["sentence"] == table["example"]
+        assert own["good-from"] == ("" if table["good_from"] == 1 else f"{table['good_from']:,}"), table
         assert own["margin"] == ("" if table["noise"] is None else f"±{table['noise']:,}"), table
         assert own["pill"][2:].lower() == (table["good_for"] or "say how many trips there are")
     return found

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, given, settings
-from trips.engines import contract
+from trips.engines import contract, on_page
 from trips.engines.postgres import PASSWORD, Server
 from trips.making import ORIGINS, as_dict
 from trips.reference import reference
@@ -74,6 +75,16 @@ def laid(database: Any, table: pa.Table, name: str = "trips", **types: str) -> N
         with cursor.copy(f"COPY {name} FROM STDIN") as copy:
             for row in table.to_pylist():
                 copy.write_row(tuple(row.values()))
+
+
+def test_the_page_on_databases_is_followed(
+    server: Server, database: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it shows works on a server, with the password where it says that it may be."""
+    laid(database, pa.Table.from_pylist(on_page.trips()), "page_trips")
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    real = f"postgres://rider@127.0.0.1:{server.port}/rides::page_trips"
+    on_page.assert_read(on_page.follow("postgres://curator@host/city::trips", real, tmp_path))
 
 
 @pytest.mark.parametrize("name", contract.CASES)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from trips.engines import contract
+from trips.engines import contract, on_page
 from trips.making import ORIGINS, as_dict, same
 
 import cbdp
@@ -256,6 +256,14 @@ def test_a_url_opens_tables_on_the_cluster(spark: Any, cluster: loopback.Cluster
     assert spark.range(3).count() == 3
 
 
+def test_the_page_on_databases_is_followed(spark: Any, cluster: loopback.Cluster, tmp_path: Path) -> None:
+    """What it shows for a cluster works on one."""
+    (tmp_path / "trips").mkdir()
+    laid(spark, pa.Table.from_pylist(on_page.trips()), tmp_path / "trips")
+    real = f"{cluster.master}::parquet:{tmp_path / 'trips'}"
+    on_page.assert_read(on_page.follow("spark://host:7077::parquet:/data/trips", real, tmp_path))
+
+
 @pytest.mark.parametrize(
     ("url", "message"),
     [
@@ -345,6 +353,11 @@ def test_spark_connect_counts_alike(remote: tuple[str, Path], tmp_path: Path) ->
     with pytest.raises(InputError, match="cannot be opened") as caught:
         cbdp.count(f"{url}/;user_id={user}::no_such_table", cbdp.Universe(stop=["A"]))
     assert user not in "".join(traceback.format_exception(caught.value))
+    pa.parquet.write_table(pa.Table.from_pylist(on_page.trips()), tmp_path / "page.parquet")
+    shown = on_page.follow(
+        "sc://host:15002::warehouse.trips", f"{url}::parquet:{tmp_path / 'page.parquet'}", tmp_path
+    )
+    on_page.assert_read(shown)
 
 
 def test_no_java_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
