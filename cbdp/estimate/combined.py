@@ -130,9 +130,13 @@ def _sums(m: Measurement, inside: Ints, size: int) -> list[Floats]:
     """The answers added up by group, the variance of the sums and their fourth cumulant."""
     variance = np.zeros(len(m.values)) if m.exact else m.variance
     kurtosis = 0.0 if m.noise is None else m.noise.excess_kurtosis
+    numbers = [np.asarray(n, dtype=float) for n in (m.values, variance, kurtosis * variance**2)]
     here = inside >= 0
-    numbers = (m.values, variance, kurtosis * variance**2)
-    return [bincount(inside[here], n[here].astype(float), size) for n in numbers]
+    if not here.all():
+        inside, numbers = inside[here], [n[here] for n in numbers]
+    if size == 1:
+        return [n.sum(keepdims=True) for n in numbers]
+    return [bincount(inside, n, size) for n in numbers]
 
 
 def _inside(table: Partition, grouping: Grouping) -> Told | None:

@@ -123,6 +123,8 @@ def estimates(release: Estimated, grouping: Grouping) -> Floats:
     if release.estimate is None:
         return grouping.added(release.index, release.value).astype(float)
     index, value = release.estimate.trips()
+    if not grouping.named:
+        return np.asarray(value.sum(keepdims=True))
     group = grouping.group_of(grouping.universe.unrank_codes(index))
     here = group >= 0
     return bincount(group[here], value[here], grouping.size)

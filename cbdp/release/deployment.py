@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from cbdp.estimate import ESTIMATORS
 from cbdp.privacy.claim import Claim
-from cbdp.privacy.unit import Person
+from cbdp.privacy.unit import RELEASE, Person, Unit
 from cbdp.release.release import Release
 from cbdp.release.stated import unit_json
 
+PERSON = "User-level"
 SUPPRESSED = "Rounding, clipping or suppression of noisy counts."
 
 
@@ -65,11 +67,25 @@ def _loss(release: Release) -> dict[str, Any]:
     epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
     rho = {} if cost.currency == "epsilon" else {"rho": float(cost.rho) if claim.holds else None}
     return {
-        "privacy_unit": "User-level" if isinstance(claim.unit, Person) else "Trip-level",
+        "privacy_unit": _unit_name(claim.unit),
         "privacy_unit_details": unit_json(claim.unit)["neighbouring"],
         "privacy_parameters": rho | {"epsilon": epsilon, "delta": delta},
         "privacy_parameters_details": str(claim),
     }
+
+
+def _unit_name(unit: Unit) -> str:
+    """A person is protected in all that they do, or in what they do in a period: the registry tells these apart."""
+    if not isinstance(unit, Person):
+        return "Trip-level"
+    return PERSON if unit.per == RELEASE else f"User-{unit.per}"
+
+
+def in_earlier_words(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as versions up to 0.2 wrote it: a person's day, week or month was called like a person."""
+    loss = stated["privacy_loss"]
+    name = PERSON if loss["privacy_unit"].startswith("User-") else loss["privacy_unit"]
+    return {**stated, "privacy_loss": {**loss, "privacy_unit": name}}
 
 
 def _implementation(release: Release) -> dict[str, Any]:

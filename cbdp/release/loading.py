@@ -20,8 +20,9 @@ from cbdp.features.places import Stops
 from cbdp.privacy.laws import LAWS, law_of
 from cbdp.privacy.measurement import Measurement
 from cbdp.release.about import about_from
+from cbdp.release.deployment import in_earlier_words
 from cbdp.release.labels import Ints, labels_of
-from cbdp.release.layout import TRIPS, manifest_of
+from cbdp.release.layout import NUMBERS, TRIPS, manifest_of
 from cbdp.release.manifest import FORMAT, SKIPPED, VERSION
 from cbdp.release.recipe import Recipe, TableNoise, refuse_code
 from cbdp.release.release import Release, Stored
@@ -52,7 +53,7 @@ def load(folder: str | Path, verify: bool = True) -> Release:
     manifest = read_manifest(place)
     if verify:
         check(manifest, f"{str(place / MANIFEST)!r}")
-        _verify(place, manifest["files"])
+        verify_files(place, manifest["files"])
     try:
         refuse_code(manifest, f"{str(place / MANIFEST)!r}")
         release = read_release(place, manifest)
@@ -70,7 +71,9 @@ def load(folder: str | Path, verify: bool = True) -> Release:
 def _same(stated: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     """Refuse a manifest that disagrees with its files."""
     for key in stated:
-        if key not in ("files", "ledger") and stated[key] != found.get(key):
+        if key in ("files", "ledger") or stated[key] == found.get(key):
+            continue
+        if key != "deployment" or stated[key] != in_earlier_words(found[key]):
             raise InputError(f"its manifest and its files disagree about {key!r}")
 
 
@@ -98,7 +101,8 @@ def read_manifest(place: Path) -> dict[str, Any]:
     return manifest
 
 
-def _verify(place: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
+def verify_files(place: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a folder whose files are not those that its manifest names, byte for byte."""
     for name, expected in sorted(files.items()):
         path = place / name
         if not path.is_file():
@@ -192,8 +196,11 @@ class _Reader:
         """The table of a feature or a measurement, and the elements of its rows (None: all, in their order)."""
         file = given["file"]
         if file not in self._held:
-            held = read_table(self.place / file)
-            index = read_types(of.universe, held, file) if given["rows"] == "listed" else None
+            listed = (
+                given["rows"] == "listed"
+            )  # else rows are in their order, and what they are called need not be read
+            held = read_table(self.place / file, None if listed else NUMBERS)
+            index = read_types(of.universe, held, file) if listed else None
             if index is None and len(held) != of.size(name):
                 raise InputError(f"{file!r} has {len(held)} rows instead of {of.size(name)}")
             self._held[file] = (held, index)

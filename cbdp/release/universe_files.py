@@ -144,10 +144,12 @@ def universe_hash(universe: Universe) -> str:
 # Reading
 
 
-def read_table(path: Path) -> pa.Table:
-    """A table of a release."""
+def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """A table of a release, or those of these columns that it has."""
     try:
-        return pq.read_table(path)
+        with pq.ParquetFile(path) as file:
+            kept = None if columns is None else [n for n in columns if n in file.schema_arrow.names]
+            return file.read(columns=kept)
     except (pa.ArrowException, OSError) as wrong:
         raise InputError(f"{path.name!r} cannot be read: {str(wrong).splitlines()[0]}") from None
 

@@ -21,3 +21,16 @@ def test_every_day_is_released_once_whatever_is_killed(tmp_path: Path) -> None:
     assert (found.kills, found.released) == (10, 4)
     assert found.draws <= found.reserved
     assert found.reserved >= 4
+
+
+@pytest.mark.slow
+@pytest.mark.forks
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_running_totals_survive_kills(tmp_path: Path) -> None:
+    """Five kills over three days, in spans of two: each span charged once, no sums without a charge, totals that add up."""
+    found = killed(tmp_path, 5, 3, seed=1, running=2)
+    assert (found.kills, found.released, found.spans) == (5, 3, 2)
+    assert found.draws <= found.reserved
+    assert 3 <= found.sums <= 3 + found.again

@@ -16,7 +16,8 @@ from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.laws import law_of
 from cbdp.privacy.ledger import Amount, Charge, Covers, Ledger
 from cbdp.privacy.ledger.amounts import NANO
-from cbdp.privacy.ledger.windows import days_of_sums, window_sums
+from cbdp.privacy.ledger.sums import days_of_sums
+from cbdp.privacy.ledger.windows import window_sums
 from cbdp.privacy.running import STRATEGIES
 from cbdp.privacy.sensitivity import Change, change_of
 from cbdp.privacy.spending import statement

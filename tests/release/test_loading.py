@@ -55,6 +55,27 @@ def test_every_mechanism_s_release_comes_back(name: str, tmp_path: Path) -> None
     assert again.sha256 == saved.sha256 == hashlib.sha256(bytes_of(saved.path)["manifest.json"]).hexdigest()
 
 
+@pytest.mark.parametrize(
+    ("per", "name"), [("day", "User-day"), ("month", "User-month"), ("release", "User-level")]
+)
+def test_a_day_of_a_person_has_its_name_and_folders_with_the_old_one_load(
+    tmp_path: Path, per: str, name: str
+) -> None:
+    """Versions up to 0.2 called it like a person, whatever the period; any other word disagrees with the files."""
+    release = release_of("person")
+    claim = replace(release.claim, unit=cbdp.Person("card", 3, per=per))
+    saved = replace(release, claim=claim).save(tmp_path / "out")
+    assert saved.manifest["deployment"]["privacy_loss"]["privacy_unit"] == name
+    manifest = tmp_path / "out" / "manifest.json"
+    text = manifest.read_text("utf-8")
+    assert text.count(f'"privacy_unit": "{name}"') == 1
+    manifest.write_text(text.replace(f'"privacy_unit": "{name}"', '"privacy_unit": "User-level"'), "utf-8")
+    assert load(tmp_path / "out").manifest["deployment"]["privacy_loss"]["privacy_unit"] == name
+    manifest.write_text(text.replace(f'"privacy_unit": "{name}"', '"privacy_unit": "Trip-level"'), "utf-8")
+    with pytest.raises(InputError, match="disagree about 'deployment'"):
+        load(tmp_path / "out")
+
+
 def test_places_come_back(tmp_path: Path) -> None:
     """Ids of any kind, coordinates with gaps, and zones."""
     places = Stops((1, 2), ("one", "zwölf"), np.array([42.25, np.nan]), np.array([-83.5, np.nan]), ("n", "s"))

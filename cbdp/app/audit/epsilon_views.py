@@ -171,7 +171,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, float]]:
 def numbers(published: Any, parts: TrialParts | None = None) -> dict[str, Floats]:
     """What is published as columns of numbers, a row for each part (without parts: one row).
 
-    Of a release: the noisy answers, floors, estimates, published counts, and the order of its rows. Of files: every column
+    Of a release: the noisy answers and sums, floors, estimates, published counts, and the order of its rows. Of files: every column
     of every table, the order of rows, the numbers of the manifest, the sizes of the files. What is of no part (a total, a
     size) is left out where there are parts: one trial in thousands does not show in it. Several things published together
     come as a list. Anything else must be numbers already, with a row for each part.
@@ -225,6 +225,8 @@ def _of_release(release: Release, parts: TrialParts | None) -> dict[str, Floats]
         if release.estimate is not None:
             named[f"estimate of {name}"] = release.estimate.counts(name)
         named[f"count of {name}"] = release.counts(name)
+    for name, table in () if release.running is None else release.running.tables.items():
+        named |= {f"sum {n} of {name}": row for n, row in enumerate(table.answers, 1)}
     leaves = dag.universe.size // rows
     named["row"] = _order(release.index // leaves, release.index % leaves, rows, leaves)
     if parts is None:

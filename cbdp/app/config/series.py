@@ -28,24 +28,28 @@ class DayRange:
 
 @dataclass(frozen=True)
 class RunningSection:
-    """Running totals of some tables, to which the published days add up."""
+    """Running totals of some tables, to which the published periods add up."""
 
     tables: Annotated[tuple[str, ...], Option(Many(Text()), "the features whose running totals are measured")]
     share: Annotated[
         Fraction,
         Option(
             Exact(),
-            "what a whole span costs for one day of one person, in units of what each release spends on the same table",
+            "what a whole span costs for one period of the unit, in units of what each release spends on the same table",
         ),
     ] = Fraction(1)
     periods: Annotated[
-        int, Option(Whole(), "how many releases a span has; then a new one begins, and is charged")
-    ] = 365
+        int | None,
+        Option(
+            Whole(),
+            "how many releases a span has; then a new one begins, and is charged. By default those of a year: 365 days, 52 weeks or 12 months",
+        ),
+    ] = None
     strategy: Annotated[
         str | None,
         Option(
             Text(choices=tuple(STRATEGIES)),
-            "which sums of days are measured; by default the square root with Gaussian noise, else the binary tree",
+            "which sums of releases are measured; by default the square root with Gaussian noise, else the binary tree",
         ),
     ] = None
 

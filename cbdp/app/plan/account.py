@@ -219,9 +219,12 @@ def output_of(config: Config, account: Account) -> Path:
             ("output", "confidence"),
             f"confidence is {config.output.confidence}: give at most {MOST_CONFIDENT}, more takes too many simulations",
         )
-    if not path.parent.is_dir():
+    folder = path.parent
+    if config.series is not None and not folder.exists():  # a run of the series makes the last folder itself
+        folder = folder.parent
+    if not folder.is_dir():
         raise config.source.error(
-            keys, f"there is no folder {str(path.parent)!r} for the release: create it first"
+            keys, f"there is no folder {str(folder)!r} for the release: create it first"
         )
     known = account.finished is not None or account.unfinished
     if (path.exists() or path.is_symlink()) and not known:

@@ -176,7 +176,7 @@ def _all_periods(config: Config, series: SeriesSection) -> Iterator[tuple[str, d
     first = _date(series.start)
     end = dt.date.max - 366 * DAY if series.end is None else _date(series.end)
     while first <= end:
-        last = _last(series.calendar, first)
+        last = last_of(series.calendar, first)
         if last > end:
             if series.end is not None:
                 raise config.source.error(
@@ -188,7 +188,8 @@ def _all_periods(config: Config, series: SeriesSection) -> Iterator[tuple[str, d
         first = last + DAY
 
 
-def _last(calendar: str, first: dt.date) -> dt.date:
+def last_of(calendar: str, first: dt.date) -> dt.date:
+    """The last day of the period that begins on a day."""
     if calendar == "daily":
         return first
     if calendar == "weekly":

@@ -15,6 +15,7 @@ from cbdp.app.plan.features import features_of
 from cbdp.app.plan.mechanism import mechanism_of
 from cbdp.app.plan.periods import Slot, check_series, first_slot, series_of
 from cbdp.app.plan.request import asked_of, request_of
+from cbdp.app.plan.service_days import check_alike, service_days
 from cbdp.app.plan.slots import applied, check_fits, covers_of, part_of, request_of_slot
 from cbdp.app.plan.source import source_hash
 from cbdp.app.plan.stops import stops_of
@@ -84,10 +85,7 @@ class Plan:
     @property
     def service_days(self) -> str:
         """How rows are given a service day, in words: all releases of a series do it alike."""
-        column = planning.dated_column(self.columns, self.universe)
-        zone = self.clock.timezone or "as they are written"
-        form = "" if self.clock.format is None else f" ({self.clock.format})"
-        return f"of column {column!r}{form}, times {zone}, days from {self.clock.day_starts} on"
+        return service_days(self.columns, self.universe, self.clock)
 
     @property
     def dataset(self) -> str:
@@ -151,8 +149,8 @@ def plan(config: Config, slot: Slot | None = None, *, must_fit: bool = True) -> 
         check_fits(config, mechanism.unit, universe)
         columns = _dated(config, columns, universe, trips, mechanism.unit, slot)
         request = request_of_slot(config, slot)
-    covers = covers_of(mechanism.unit, universe, slot, mechanism)
-    account = account_of(config, mechanism, request, covers, must_fit=must_fit)
+    covers = _covered(mechanism, universe, slot, columns, trips.clock)
+    account = _account(config, mechanism, request, covers, must_fit=must_fit)
     return Plan(
         config,
         trips.given,
@@ -171,12 +169,32 @@ def plan(config: Config, slot: Slot | None = None, *, must_fit: bool = True) -> 
     )
 
 
+def _covered(
+    mechanism: Mechanism, universe: Universe, slot: Slot | None, columns: Mapping[str, str], clock: Clock
+) -> Covers:
+    """The days and the unit that the charge is for, and how rows are given these days."""
+    covers = covers_of(mechanism.unit, universe, slot, mechanism)
+    if covers.first is None:
+        return covers
+    return replace(covers, days=service_days(columns, universe, clock))
+
+
+def _account(
+    config: Config, mechanism: Mechanism, request: str, covers: Covers, *, must_fit: bool = True
+) -> Account:
+    """What the ledger says of a request; a release must fit into it, and read days as others near it do."""
+    found = account_of(config, mechanism, request, covers, must_fit=must_fit)
+    if must_fit:
+        check_alike(config, covers, found.path)
+    return found
+
+
 def plan_of(earlier: Plan, config: Config, slot: Slot) -> Plan:
     """The plan of another release of the same series, which shares all but its period with an earlier one of the same stage."""
     config = applied(config, slot)
     request = request_of_slot(config, slot)
-    covers = covers_of(earlier.unit, earlier.universe, slot)
-    account = account_of(config, earlier.mechanism, request, covers)
+    covers = replace(covers_of(earlier.unit, earlier.universe, slot), days=earlier.service_days)
+    account = _account(config, earlier.mechanism, request, covers)
     given = earlier.trips if config.data.trips == earlier.config.data.trips else schema_of(config).given
     return replace(
         earlier,

@@ -88,7 +88,6 @@ def _run(options: argparse.Namespace) -> int:
 
     with Interrupts(_say):  # before anything slow is loaded
         from cbdp.app.config import read
-        from cbdp.app.series.judging import judge_series
         from cbdp.app.series.running import run_series
         from cbdp.app.series.today import check_over, until_of
 
@@ -101,7 +100,7 @@ def _run(options: argparse.Namespace) -> int:
         _say,
         create_ledger=options.create_ledger,
         watching=lambda: Interrupts(_say),
-        judge=judge_series(_say, accept=options.accept_dropped),
+        accept_dropped=options.accept_dropped,
         **({"detail": _say} if options.verbose else {}),
     )
     left = ran.due - ran.found - len(ran.made)

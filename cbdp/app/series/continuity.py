@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cbdp.app.plan.periods import series_of
+from cbdp.app.plan.service_days import read_as
 from cbdp.app.plan.slots import shape_of
 from cbdp.app.series.renaming import check_names, names_since
 from cbdp.errors import CbdpError
 from cbdp.privacy.ledger import Charge, Ledger
-from cbdp.release.loading import load, read_manifest
+from cbdp.release.loading import load
 from cbdp.release.series import RUNNING
 
 if TYPE_CHECKING:
@@ -79,12 +80,7 @@ def _check_periods(plan: Plan, earlier: Sequence[Charge]) -> None:
 def _check_days(plan: Plan, ledger: Ledger, earlier: Sequence[Charge]) -> None:
     """Rows are given their days as in the last release that can be read: else a trip could be counted on two days, and paid for on one."""
     for charge in reversed(earlier):
-        done = ledger.finished(charge.request)
-        try:
-            stated = None if done is None else read_manifest(Path(done.path)).get("series")
-        except CbdpError:
-            continue
-        before = (stated or {}).get("days")
+        before = read_as(charge, ledger)
         if before and before != plan.service_days:
             raise plan.config.source.error(
                 ("data",),

@@ -90,6 +90,10 @@ def note(config: Config, rows: Mapping[Slot, int]) -> None:
     """Add what was there when these releases were made. The file is for its owner's eyes."""
     known = noted(config) | {slot.label: number for slot, number in rows.items()}
     file = _file(config)
+    for half in file.parent.glob(
+        f".{file.name}.*"
+    ):  # of a run that died; no other run of the series is at work
+        half.unlink(missing_ok=True)
     work = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     with os.fdopen(os.open(work, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
         json.dump({"private": "row counts of closed periods: never publish", **known}, out, indent=1)

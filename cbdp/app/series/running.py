@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -15,9 +15,10 @@ from cbdp.app.plan.bought import refuse_in_series
 from cbdp.app.plan.periods import Slot, check_series, due_slots
 from cbdp.app.plan.planned import plan_of
 from cbdp.app.publish import PublishedRelease, publish
-from cbdp.app.publish.run import Judge, Say, approve, silent
+from cbdp.app.publish.run import Judge, Say, silent
 from cbdp.app.series.continuity import check_continuity, with_changes
 from cbdp.app.series.earlier import with_earlier
+from cbdp.app.series.judging import judge_series
 from cbdp.app.series.late import RowsNow, note
 from cbdp.app.series.pending import pending
 from cbdp.app.series.totals import Totals
@@ -59,19 +60,20 @@ def run_series(
     *,
     create_ledger: bool = False,
     watching: Watching = unwatched,
-    judge: Judge = approve,
+    accept_dropped: bool = False,
     detail: Say = silent,
 ) -> Ran:
     """Make what is due by the end of a day. It may be killed at any instant and run again, also twice at once.
 
-    `say` is told of each release, and `detail` of its stages. `judge` sees the counts of each release before anything is charged, as in `publish`.
+    `say` is told of each release and, for the curator alone, of its trips; `detail` of its stages. Where most rows would not count, or a period has no trips, it
+    stops before anything is charged, unless `accept_dropped` says otherwise.
     """
     check_series(config)
     refuse_in_series(config)
     slots = due_slots(config, until)
     waiting = pending(config, slots)
     made: list[Path] = []
-    planner = _Planner(config, waiting)
+    planner, judge = _Planner(config, waiting), judge_series(say, accept=accept_dropped)
     for n, slot in enumerate(waiting):
         with _counting(made), watching() as interrupts:
             say(f"{slot.label}: release {n + 1} of {len(waiting)} that are due")
@@ -131,19 +133,35 @@ def _release(
         check_continuity(planned)
         planned = planner.totals.beside(with_earlier(with_changes(planned)))
         rows = planner.rows.of(reading_of_plan(planned), slot)
-        done = publish(
-            planned,
-            say,
-            create_ledger=create,
-            interrupts=interrupts,
-            judge=judge,
-            rehearsed=slot.stage in planner.rehearsed,
-        )
+        with _folder(planned.output.parent):
+            done = publish(
+                planned,
+                say,
+                create_ledger=create,
+                interrupts=interrupts,
+                judge=judge,
+                rehearsed=slot.stage in planner.rehearsed,
+            )
         if done.fresh:
             planner.rehearsed.add(slot.stage)
             note(planner.config, rows)
             planner.totals.published(planned, done.path)
     return done
+
+
+@contextmanager
+def _folder(place: Path) -> Iterator[None]:
+    """The folder of all releases, made for the first of them; a run that is refused leaves none behind."""
+    if place.is_dir():
+        yield
+        return
+    place.mkdir()
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # it holds something
+            place.rmdir()
+        raise
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cbdp.app.config.series import RunningSection
+from cbdp.app.config.series import RunningSection, SeriesSection
 from cbdp.app.plan.periods import Slot, due_slots, series_of
 from cbdp.app.plan.slots import shape_of
 from cbdp.app.series.continuity import charges_of
@@ -29,7 +29,7 @@ from cbdp.privacy.laws import law_of
 from cbdp.privacy.ledger import Amount, Charge, Covers, Finished, Ledger, Part
 from cbdp.privacy.ledger.amounts import Currency
 from cbdp.privacy.ledger.caps import check_together
-from cbdp.privacy.ledger.covers import PERSON
+from cbdp.privacy.ledger.sums import release_of
 from cbdp.privacy.running import LONGEST, STRATEGIES
 from cbdp.release.loading import read_manifest
 from cbdp.release.saving import MANIFEST
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 FARTHEST = 100  # years in which the days of a span are looked for
 AGAIN = "running totals, drawn again"
+LENGTHS = {"daily": 1, "weekly": 7, "monthly": 31}  # days of a period, at most
+A_YEAR = {"daily": 365, "weekly": 52, "monthly": 12}
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,14 @@ def declared(plan: Plan) -> RunningSection | None:
     if given is None:
         return None
     wrong = plan.config.source.error
-    if series.calendar != "daily" or series.revise != "never":
+    if series.revise != "never":
         raise wrong(
             ("series", "running"),
-            f'running totals are of days that are released once, and calendar is "{series.calendar}", revise "{series.revise}": '
-            'write calendar = "daily" and revise = "never", or leave running out',
+            f'running totals are of periods that are released once, and revise is "{series.revise}": write revise = "never", or leave '
+            "running out",
         )
-    if given.periods > LONGEST:
-        raise wrong(("series", "running", "periods"), f"periods is {given.periods}: at most {LONGEST:,}")
+    if periods_of(series) > LONGEST:
+        raise wrong(("series", "running", "periods"), f"periods is {periods_of(series)}: at most {LONGEST:,}")
     if not isinstance(mechanism, ConstraintBased):
         raise wrong(("series", "running"), f"{mechanism.name} has no use for running totals: leave them out")
     measured = [a.feature for a in mechanism.answers() if a.feature != SINGLETON]
@@ -84,10 +86,16 @@ def declared(plan: Plan) -> RunningSection | None:
     return given
 
 
+def periods_of(series: SeriesSection) -> int:
+    """How many releases a span has: as is said, or those of a year."""
+    assert series.running is not None
+    return series.running.periods or A_YEAR[series.calendar]
+
+
 def place_of(config: Config, plan: Plan, given: RunningSection) -> Place:
     """The span that is open, or a new one that begins with this release. `config` is that of the whole series."""
     assert plan.slot is not None
-    slots = _Slots(config, given.periods)
+    slots = _Slots(config, periods_of(series_of(config)))
     if not Ledger.started(plan.account.path):
         return _new(plan, given, slots)
     with Ledger.view(plan.account.path) as ledger:
@@ -159,6 +167,7 @@ def _open(
     span = Span(first, last["periods"], last["strategy"], last["request"], tables)
     _check_unit(plan, span, charge.covers)
     earlier = tuple(done for done, m in held if m["request"] == span.request)
+    _check_gaps(plan, charge.covers, len(earlier))
     return Place(span, charge.covers.last, earlier)
 
 
@@ -174,11 +183,27 @@ def _check_same(plan: Plan, given: RunningSection, last: Mapping[str, Any]) -> N
         )
 
 
+def _check_gaps(plan: Plan, charged: Covers, made: int) -> None:
+    """What weeks and months of a person cost was worked out for the calendar as it was: later gaps would put them beside others."""
+    assert plan.slot is not None
+    assert charged.first is not None
+    assert charged.last is not None
+    number, last = (release_of(charged, day.toordinal()) for day in (plan.slot.first, charged.last))
+    first = release_of(charged, charged.first.toordinal())
+    if charged.calendar and last - first + 1 == charged.periods and number - first != made:
+        raise plan.config.source.error(
+            ("series", "gaps"),
+            f"the running totals since {charged.first} were charged for releases without gaps, and {plan.slot.period} would be number "
+            f"{made + 1} of them instead of {number - first + 1}: undo that, or raise series.version to begin a new span",
+        )
+
+
 def _check_unit(plan: Plan, span: Span, charged: Covers) -> None:
     """The noise of a span is for what one unit could change when it was charged, and for that kind of unit."""
-    mechanism, now = plan.mechanism, _daily(plan, span.first, span.first)
+    mechanism, now = plan.mechanism, _covers(plan, span.first, plan.slot.last if plan.slot else span.first)
     assert isinstance(mechanism, ConstraintBased)
-    alike = (now.unit, now.per) == (charged.unit, charged.per) and now.max_trips <= charged.max_trips
+    kinds = [(c.unit, c.per, c.calendar) for c in (now, charged)]
+    alike = kinds[0] == kinds[1] and now.max_trips <= charged.max_trips
     if not alike or not span.covers(mechanism) or mechanism.currency != span.currency:
         raise plan.config.source.error(
             ("privacy", "unit"),
@@ -213,7 +238,8 @@ class _Slots:
 
     def since(self, first: dt.date) -> list[Slot]:
         """As many as are asked for, or as the series has left."""
-        until = first + dt.timedelta(days=self.many)
+        step = dt.timedelta(days=self.many * LENGTHS[series_of(self.config).calendar])
+        until = first + step
         while True:
             found = [slot for slot in due_slots(self.config, until) if slot.first >= first]
             ended = series_of(self.config).end is not None and until > dt.date.fromisoformat(
@@ -221,7 +247,7 @@ class _Slots:
             )
             if len(found) >= self.many or ended or until.year > first.year + FARTHEST:
                 return found[: self.many]
-            until += dt.timedelta(days=self.many)
+            until += step
 
 
 def _request(plan: Plan, periods: int, strategy: str, tables: Mapping[str, PaidTable]) -> str:
@@ -242,9 +268,9 @@ def charges_for(plan: Plan, place: Place, ledger: Ledger) -> list[dict[str, Any]
 
 
 def _whole(plan: Plan, place: Place, currency: Currency) -> dict[str, Any]:
-    """The charge of a span. Where the ledger counts ρ and the noise costs ε, days are a group like any other."""
+    """The charge of a span. Where the ledger counts ρ and the noise costs ε, what a person does is a group like any other."""
     span, paid_in = place.span, place.span.currency
-    covers = _daily(plan, span.first, place.last)
+    covers = _covers(plan, span.first, place.last)
     if currency == paid_in:
         covers = replace(covers, strategy=span.strategy, periods=span.periods)
     return {
@@ -257,7 +283,7 @@ def _whole(plan: Plan, place: Place, currency: Currency) -> dict[str, Any]:
 
 
 def _again(plan: Plan, place: Place) -> dict[str, Any]:
-    """One more draw of the sums that end with this release; whichever day of the span a person travels on, it costs no more than this."""
+    """One more draw of the sums that end with this release; in whichever release of the span a person is, it costs no more than this."""
     assert plan.slot is not None
     assert isinstance(plan.mechanism, ConstraintBased)
     amount = price_of_row(plan.mechanism, place.span, place.number)
@@ -265,7 +291,7 @@ def _again(plan: Plan, place: Place) -> dict[str, Any]:
         "request": f"{place.span.request}:{place.number}",
         place.span.currency: amount,
         "what": AGAIN,
-        "covers": _daily(plan, place.span.first, plan.slot.last),
+        "covers": _covers(plan, place.span.first, plan.slot.last),
         "part": _part(plan, plan.slot.period),
     }
 
@@ -282,10 +308,8 @@ def _attempts(plan: Plan, place: Place, ledger: Ledger) -> bool:
     return any(charge.id in lost for charge in inside)
 
 
-def _daily(plan: Plan, first: dt.date, last: dt.date) -> Covers:
-    """A release of one day protects one day of a person, whether the unit says so or speaks of the release."""
-    covers = Covers.of(plan.unit, first, last)
-    return replace(covers, per="day") if covers.unit == PERSON else covers
+def _covers(plan: Plan, first: dt.date, last: dt.date) -> Covers:
+    return Covers.of_releases(plan.unit, first, last, series_of(plan.config).calendar)
 
 
 def _part(plan: Plan, period: str) -> Part:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +38,9 @@ class Status:
     person: Statement | None = None
     missing: tuple[Path, ...] = ()  # made, and no longer where they were put
     spans: tuple[Charge, ...] = ()  # what running totals have cost, each for a whole span
+    noted: Mapping[Path, str] = field(
+        default_factory=dict, repr=False
+    )  # SHA-256 of the manifest of each release that was made
 
     def lines(self) -> Iterator[str]:
         series = series_of(self.config)
@@ -91,6 +94,7 @@ def _seen(config: Config, until: dt.date, slots: Sequence[Slot], ledger: Ledger)
         statement(ledger.charges()),
         tuple(place for _, place in made if not (place / MANIFEST).is_file()),
         tuple(c for c in ledger.charges() if c.what == RUNNING and c.part and c.part.series == name),
+        {Path(done.path): done.sha256 for done in finished.values() if done is not None},
     )
 
 

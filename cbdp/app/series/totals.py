@@ -138,6 +138,8 @@ def _write(plan: Plan, sha256: str, day: Day) -> None:
     """One file for each release, whole or not at all, for its owner's eyes; it goes by the hash of what was published."""
     file = _file(plan, sha256)
     file.parent.mkdir(mode=0o700, exist_ok=True)
+    for half in file.parent.glob(".*.npz"):  # of a run that died; no other run of the series is at work
+        half.unlink(missing_ok=True)
     about = file.parent / "README"
     if not about.exists():
         about.write_text(README, "utf-8")

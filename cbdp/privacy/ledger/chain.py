@@ -35,7 +35,7 @@ _FURTHER: dict[str, Mapping[str, type]] = {  # since format 3: fields that an ev
     "opened": {"cap_nano": int, "currency": str, **_WINDOWS},
     "reserved": {"currency": str, **COVERS, **PART},
 }
-_UNITS = {"cap_nano", "cap_atto", "nano", "atto", "currency", "shape", *_WINDOWS}
+_UNITS = {"cap_nano", "cap_atto", "nano", "atto", "currency", "shape", "days", *_WINDOWS}
 
 
 class LedgerError(CbdpError):

@@ -6,8 +6,8 @@ privacy: m periods cost m·ε, and m²·ρ where ρ is counted, or m·ρ if the 
 Charges add up. A period that the window cuts counts once for a person who has no other trips in it. For one who has, it counts twice:
 their trips in it are not removed but changed. That is the `strict` sum.
 
-A charge for running totals pays sums over many days, measured one after the other. What a person does on m days changes all of them together by no
-more than the m neighbouring columns of the strategy added up, which is less than m² times ρ: `Covers.strategy` says so, and it is worked out exactly.
+A charge for running totals pays sums over many releases, measured one after the other. What a person does in some of them changes all sums together by no
+more than neighbouring columns of the strategy added up, which is less than m² times ρ: `Covers.strategy` says so, and `sums` works it out exactly.
 
 Where the unit is a trip, the person is one with one trip on every day. A charge that does not state its days may be about any
 of them; one that does not state its unit counts as one unit.
@@ -17,16 +17,13 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
-
-import numpy as np
 
 from cbdp.privacy.ledger.amounts import ATTO, Amount, Charge, Currency
 from cbdp.privacy.ledger.covers import PERSON, Covers
-from cbdp.privacy.running import STRATEGIES
+from cbdp.privacy.ledger.sums import WEEK, month_of, price_of_steps, release_of, steps_in
 
 WINDOWS = (1, 7, 30, 365)  # days
 FEWEST = {"day": 1, "week": 7, "month": 28}  # days of the shortest period
@@ -35,21 +32,24 @@ FEWEST = {"day": 1, "week": 7, "month": 28}  # days of the shortest period
 def period_of(day: int, per: str) -> int:
     """The number of the period that a day is in; days are counted as `date.toordinal` does, and weeks begin on Monday."""
     if per == "week":
-        return (day - 1) // 7
-    if per == "month":
-        date = dt.date.fromordinal(day)
-        return 12 * date.year + date.month
-    return day
+        return (day - 1) // WEEK
+    return month_of(day) if per == "month" else day
+
+
+def _unit_period(covers: Covers, day: int) -> int:
+    """The number of the unit's period that a day of a charge is in. Where the releases of a calendar are paid for, each is a release of its own."""
+    if covers.unit != PERSON:
+        return day  # a trip a day
+    if covers.per == "release":
+        return release_of(covers, day) if covers.calendar else 0
+    return period_of(day, covers.per)
 
 
 def periods_touched(covers: Covers | None, first: int, last: int) -> int:
     """How many of the unit's periods lie, in whole or in part, between two days, both included."""
     if last < first:
         return 0
-    if covers is None or (covers.unit == PERSON and covers.per == "release"):
-        return 1
-    per = covers.per if covers.unit == PERSON else "day"  # a trip a day
-    return period_of(last, per) - period_of(first, per) + 1
+    return 1 if covers is None else _unit_period(covers, last) - _unit_period(covers, first) + 1
 
 
 def periods_cut(covers: Covers | None, first: int, last: int) -> int:
@@ -57,12 +57,10 @@ def periods_cut(covers: Covers | None, first: int, last: int) -> int:
     if covers is None or covers.unit != PERSON or covers.first is None or covers.last is None or last < first:
         return 0
     before, after = first > covers.first.toordinal(), last < covers.last.toordinal()
-    if covers.per == "release":
-        return int(before or after)
-    begins = before and period_of(first - 1, covers.per) == period_of(first, covers.per)
-    ends = after and period_of(last + 1, covers.per) == period_of(last, covers.per)
-    both = begins and ends and period_of(first, covers.per) == period_of(last, covers.per)
-    return 1 if both else begins + ends
+    ends = _unit_period(covers, first), _unit_period(covers, last)
+    begins = before and _unit_period(covers, first - 1) == ends[0]
+    cut = after and _unit_period(covers, last + 1) == ends[1]
+    return 1 if begins and cut and ends[0] == ends[1] else begins + cut
 
 
 def periods_at_most(covers: Covers | None, days: int) -> int:
@@ -76,9 +74,6 @@ def periods_at_most(covers: Covers | None, days: int) -> int:
 def cost_of(charge: Charge, periods: int, cut: int = 0) -> Amount:
     """What a charge costs a person who is in so many periods of its unit, some of which are cut: those count twice, and both times in the same counts."""
     amount = charge.amount
-    if charge.covers is not None and charge.covers.strategy and periods:
-        price = days_of_sums(charge.covers.strategy, charge.covers.periods, periods, amount.currency)
-        return Amount(math.ceil(price * amount.nano), amount.atto * periods, amount.currency)
     apart = charge.covers is not None and charge.covers.apart
     steps = periods + cut
     times = steps
@@ -89,31 +84,21 @@ def cost_of(charge: Charge, periods: int, cut: int = 0) -> Amount:
     return Amount(times * amount.nano, _group_delta(amount, steps), amount.currency)
 
 
-def days_of_sums(strategy: str, periods: int, days: int, currency: Currency) -> Fraction:
-    """How many times the price of one day so many days in a row cost at most, where sums over days are measured.
-
-    >>> [round(float(days_of_sums("square root", 365, days, "rho")), 2) for days in (1, 2, 7)]
-    [1.0, 3.57, 36.25]
-    """
-    prices = _prices(strategy, periods, currency)
-    return Fraction(prices[min(days, periods) - 1], prices[0])
+def cost_of_sums(charge: Charge, steps: tuple[int, ...]) -> Amount:
+    """What a charge for running totals costs a person with so many periods of the unit in neighbouring releases."""
+    amount, covers = charge.amount, charge.covers
+    assert covers is not None
+    price = price_of_steps(covers.strategy, covers.periods, steps, amount.currency)
+    return Amount(math.ceil(price * amount.nano), amount.atto * sum(steps), amount.currency)
 
 
-@lru_cache(maxsize=16)
-def _prices(strategy: str, periods: int, currency: Currency) -> tuple[int, ...]:
-    """What 1, 2, … days in a row cost, in units of the noise: `Strategy.change` of all windows at once, from sums of products of columns."""
-    made = STRATEGIES[strategy](periods)
-    if currency == "rho":
-        products = np.pad(made.rows.T @ made.rows, ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
-        end = np.diag(products)
-    else:
-        products = np.zeros((periods + 1, periods + 1), dtype=np.int64)
-        end = np.pad(made.rows.sum(axis=0), (1, 0)).cumsum()
-    found = []
-    for days in range(1, periods + 1):
-        both = np.diag(products, days) + np.diag(products, -days) if currency == "rho" else 2 * end[:-days]
-        found.append(int((end[days:] + end[:-days] - both).max()))
-    return tuple(found)
+def cost_between(charge: Charge, first: int, last: int, *, strict: bool = False) -> Amount:
+    """What a charge costs a person who is there on all days from a first to a last, which it covers."""
+    covers = charge.covers
+    if covers is not None and covers.strategy:
+        return cost_of_sums(charge, steps_in(covers, first, last, strict=strict))
+    cut = periods_cut(covers, first, last) if strict else 0
+    return cost_of(charge, periods_touched(covers, first, last), cut)
 
 
 def _group_delta(amount: Amount, periods: int) -> int:
@@ -172,19 +157,23 @@ class WindowSums:
         first, last = _span(charge)
         starts = range(max(1, first - self.days + 1), last + 1)
         if first == last:  # as most are, and ledgers of years have many
-            once = cost_of(charge, 1)
+            once = cost_between(charge, first, last)
             yield from ((start, once) for start in starts)
             return
-        known: dict[tuple[int, int], Amount] = {}
+        known: dict[Hashable, Amount] = {}
         for start in starts:
             inside = max(first, start), min(last, start + self.days - 1)
-            steps = (
-                periods_touched(charge.covers, *inside),
-                periods_cut(charge.covers, *inside) if self.strict else 0,
-            )
-            if steps not in known:
-                known[steps] = cost_of(charge, *steps)
-            yield start, known[steps]
+            alike = _alike(charge.covers, *inside, strict=self.strict)
+            if alike not in known:
+                known[alike] = cost_between(charge, *inside, strict=self.strict)
+            yield start, known[alike]
+
+
+def _alike(covers: Covers | None, first: int, last: int, *, strict: bool) -> Hashable:
+    """What decides the cost of a window, so that it is worked out once for all that are alike."""
+    if covers is not None and covers.strategy:
+        return steps_in(covers, first, last, strict=strict) if covers.calendar else last - first
+    return periods_touched(covers, first, last), periods_cut(covers, first, last) if strict else 0
 
 
 def window_sums(charges: Iterable[Charge], days: int, *, strict: bool = False) -> WindowSums:
@@ -199,7 +188,7 @@ def since_start(charges: Iterable[Charge]) -> Amount:
     total = Amount()
     for charge in charges:
         if _spanned(charge):
-            total += cost_of(charge, periods_touched(charge.covers, *_span(charge)))
+            total += cost_between(charge, *_span(charge))
         elif periods_at_most(charge.covers, 2) > 1:
             return Amount.unlimited(currency=charge.amount.currency)
         else:

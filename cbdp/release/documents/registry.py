@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cbdp.privacy.unit import RELEASE, Person
 from cbdp.release.deployment import deployment
 from cbdp.release.documents.package import slug
 from cbdp.release.release import Release
@@ -47,7 +46,7 @@ def registry_entry(release: Release) -> str | None:
         "deployment": {
             "basic": _basic(release, stated["basic"]),
             "dp_variant": _variant(stated["dp_variant"]),
-            "privacy_loss": _loss(release, stated["privacy_loss"]),
+            "privacy_loss": stated["privacy_loss"],
             "deployment_model": _model(release, stated["deployment_model"]),
             "accounting": stated["accounting"],
             "implementation": stated["implementation"],
@@ -74,13 +73,6 @@ def _basic(release: Release, stated: Mapping[str, Any]) -> dict[str, Any]:
 
 def _variant(stated: Mapping[str, Any]) -> dict[str, Any]:
     return {**stated, "variant_name": VARIANTS.get(stated["variant_name"], stated["variant_name"])}
-
-
-def _loss(release: Release, stated: Mapping[str, Any]) -> dict[str, Any]:
-    """A person is protected in all that they do, or in what they do in a period: the registry tells these apart."""
-    unit = release.promise.unit
-    per = unit.per if isinstance(unit, Person) else RELEASE
-    return {**stated, "privacy_unit": stated["privacy_unit"] if per == RELEASE else f"User-{per}"}
 
 
 def _model(release: Release, stated: Mapping[str, Any]) -> dict[str, Any]:

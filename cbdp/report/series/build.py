@@ -9,6 +9,7 @@ from scipy.special import ndtri
 
 from cbdp.errors import InputError
 from cbdp.privacy.spending import Statement
+from cbdp.release.about import Dates
 from cbdp.report.markup import Html, join, page, tag
 from cbdp.report.series.calendar import heat_map
 from cbdp.report.series.days import little_charts
@@ -78,8 +79,12 @@ def _head(periods: list[PeriodFacts], title: str, confidence: float, simulation:
     total = measured(periods) or running(periods)
     reach = round(-float(ndtri((1 - confidence) / 2)) * total.deviation[-1])
     tiles = [
-        ("Releases", f"{len(periods):,}", f"{periods[0].first} to {periods[-1].last}"),
-        ("Published trips", f"{total.total[-1]:,}", f"± {reach:,} at {100 * confidence:g} % confidence"),
+        ("Releases", f"{len(periods):,}", str(Dates(periods[0].first, periods[-1].last))),
+        (
+            "Published trips",
+            f"{total.total[-1]:,}",
+            f"±\u00a0{reach:,} at {100 * confidence:g}\u00a0% confidence",
+        ),
         ("Most trips", f"{busiest.total:,}", busiest.name),
         ("Fewest trips", f"{quietest.total:,}", quietest.name),
     ]

@@ -23,7 +23,7 @@ def heat_map(periods: list[PeriodFacts]) -> Html | None:
     pictures = [
         [tag("h3", year), tag("div", _year(own, most), class_="scroll")] for year, own in years.items()
     ]
-    note = f"The darkest day has {most:,} trips. Grey days have no release. Point at a day for its number and interval."
+    note = f"The strongest colour stands for {most:,} trips. Grey days have no release. Point at a day, or tap it, for its number and interval."
     return join(tag("p", note, class_="note"), pictures)
 
 

@@ -7,7 +7,7 @@ from scipy.special import ndtri
 from cbdp.report.markup import Html, join, tag
 from cbdp.report.series.facts import PeriodFacts, Running
 
-WIDE, TALL, LEFT, BASE, TOP = 900, 300, 84, 28, 10
+WIDE, TALL, LEFT, BASE, TOP = 900, 320, 26, 44, 10  # room below for dates in the letters that phones need
 
 
 ADDED, OWN = "published periods added up", "measured on its own"
@@ -27,7 +27,7 @@ def running_chart(
     if measured is not None:
         widths[FOLLOWING if follows else OWN] = [reach * d for d in measured.deviation]
     last = {name: round(width[-1]) for name, width in widths.items()}
-    said = "; ".join(f"{name}: ± {width:,}" for name, width in last.items())
+    said = "; ".join(f"{name}: ±\u00a0{width:,}" for name, width in last.items())
     words = (
         f"{shown.total[-1]:,} trips since the start. How far noise reaches at {100 * confidence:g} % confidence after "
         f"{len(periods):,} releases: {said}."
@@ -39,7 +39,7 @@ def running_chart(
 
 def _chart(periods: list[PeriodFacts], lines: dict[str, list[float]], name: str) -> Html:
     most = max(1.0, *(max(values) for values in lines.values()))
-    step = (WIDE - LEFT - 12) / max(len(periods) - 1, 1)
+    step = (WIDE - LEFT - 2) / max(len(periods) - 1, 1)
 
     def path(values: list[float]) -> str:
         points = (
@@ -49,14 +49,14 @@ def _chart(periods: list[PeriodFacts], lines: dict[str, list[float]], name: str)
         return "M" + "L".join(points)
 
     ends = [
-        tag("text", f"{most:,.0f}", x=LEFT - 8, y=TOP + 10, text_anchor="end", class_="muted"),
-        tag("text", "0", x=LEFT - 8, y=TALL - BASE + 4, text_anchor="end", class_="muted"),
-        tag("text", periods[0].first, x=LEFT, y=TALL - 8, class_="muted"),
-        tag("text", periods[-1].last, x=WIDE - 12, y=TALL - 8, text_anchor="end", class_="muted"),
+        tag("text", f"{most:,.0f}", x=0, y=TOP, dy="1.2em", class_="muted"),  # curves leave that corner free
+        tag("text", "0", x=0, y=TALL - BASE + 4, class_="muted"),
+        tag("text", periods[0].first, x=LEFT, y=TALL - 10, class_="muted"),
+        tag("text", periods[-1].last, x=WIDE - 2, y=TALL - 10, text_anchor="end", class_="muted"),
     ]
     axes = [
-        tag("line", x1=LEFT, x2=WIDE - 12, y1=TALL - BASE, y2=TALL - BASE, class_="axis"),
-        tag("line", x1=LEFT, x2=WIDE - 12, y1=TOP, y2=TOP, class_="grid"),
+        tag("line", x1=LEFT, x2=WIDE - 2, y1=TALL - BASE, y2=TALL - BASE, class_="axis"),
+        tag("line", x1=0, x2=WIDE - 2, y1=TOP, y2=TOP, class_="grid"),
     ]
     curves = [tag("path", d=path(values), class_=f"curve s{n}") for n, values in enumerate(lines.values())]
     picture = tag(

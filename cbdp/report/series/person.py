@@ -22,10 +22,10 @@ def person(statement: Statement | None) -> Html | None:
         return None
     strict = any(w.strict != w.amount for w in statement.windows)
     rows = [
-        [_span(w.days), *_prices(w, strict), "" if w.start is None else f"from {w.start}"]
+        [_span(w.days), *_prices(w, strict), "" if w.start is None else str(w.start)]
         for w in statement.windows
     ]
-    head = ["Any", "ε at most", "δ", "Sum", *(["Strict sum"] if strict else []), "Highest cost"]
+    head = ["Any", "ε at most", "δ", "Sum", *(["Strict sum"] if strict else []), "Highest from"]
     notes = [tag("p", f"{note[0].upper()}{note[1:]}.", class_="note") for note in statement.notes]
     return join(tag("p", SAID), tag("div", table(head, rows, id="statement"), class_="scroll"), notes)
 

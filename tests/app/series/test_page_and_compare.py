@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,25 @@ def test_the_page_shows_every_release(city: Path, tmp_path: Path, capsys: Captur
     assert all(f"{total:,} trips (" in html for total in totals)
     assert "since the start" in html
     assert cli.main(["series", "page", str(city / "cbdp.toml"), "--out", str(out)]) == 2
+
+
+def test_the_page_is_of_what_the_ledger_knows(tmp_path: Path, capsys: Captured) -> None:
+    """A manifest, or a file, that is not the one that was released: one line, and no page."""
+    folder = write_daily_city(tmp_path, days=2)
+    run_series(read(folder / "cbdp.toml"), dt.date(2026, 3, 1), create_ledger=True)
+    release, out = folder / "releases" / "2026-03-01", tmp_path / "series.html"
+    asked = ["series", "page", str(folder / "cbdp.toml"), "--until", "2026-03-01", "--out", str(out)]
+    for name, says in (
+        ("features/zone.parquet", "'features/zone.parquet' of the release .* does not match its manifest"),
+        ("manifest.json", "is not the one that was released: restore the folder"),
+    ):
+        held = (release / name).read_bytes()
+        (release / name).write_bytes(held + b" ")
+        assert cli.main(asked) == 2
+        assert re.search(says, capsys.readouterr().err)
+        (release / name).write_bytes(held)
+    assert not out.exists()
+    assert cli.main(asked) == 0
 
 
 def test_weeks_and_days_are_compared(city: Path, capsys: Captured) -> None:

@@ -15,9 +15,7 @@ from daily_city import CONFIG, trip_table, write_daily_city
 import cbdp
 from cbdp.app.cli import main
 from cbdp.app.config import read
-from cbdp.app.publish.run import Judge
 from cbdp.app.series import Ran, run_series, status_of
-from cbdp.app.series.judging import judge_series
 from cbdp.app.series.running import SeriesStoppedError
 from cbdp.errors import BudgetError, CbdpError, InputError
 from cbdp.privacy.ledger import Ledger
@@ -246,17 +244,40 @@ def test_a_ledger_of_another_currency_is_refused(city: Path) -> None:
 
 
 def test_a_period_without_trips_stops_for_the_curator(city: Path) -> None:
-    """Its rows may still be to come; who knows better says so."""
+    """Its rows may still be to come; who knows better says so. A program is stopped like the command."""
     says: list[str] = []
-    judge: Judge = judge_series(says.append)
-    run(city, "2026-03-08", judge=judge)
+    run(city, "2026-03-08", say=says.append)
     with pytest.raises(
         InputError, match=r"there are no trips in 2026-03-09, nothing was spent: .* series\.gaps"
     ):
-        run(city, "2026-03-09", judge=judge)
+        run(city, "2026-03-09")
     assert len(charges(city)) == 8
     assert sum("rows" in line for line in says) == 1  # how rows are read is judged once for all of them
-    assert len(run(city, "2026-03-09", judge=judge_series(says.append, accept=True)).made) == 1
+    assert len(run(city, "2026-03-09", accept_dropped=True).made) == 1
+
+
+def test_the_folder_of_the_releases_is_made_with_the_first(city: Path) -> None:
+    """A run that is refused leaves none behind; a folder within one that is missing is a mistake in the path."""
+    (city / "releases").rmdir()
+    change(city, "start = 2026-03-01", "start = 2026-03-09")
+    with pytest.raises(InputError, match="there are no trips in 2026-03-09"):
+        run(city, "2026-03-09")
+    assert not (city / "releases").exists()
+    change(city, "start = 2026-03-09", "start = 2026-03-01")
+    assert len(run(city, "2026-03-01").made) == 1
+    assert [p.name for p in (city / "releases").iterdir()] == ["2026-03-01"]
+    change(city, '"releases/{period}"', '"some/where/{period}"')
+    with pytest.raises(InputError, match=r"there is no folder '.*/some' for the release: create it first"):
+        run(city, "2026-03-02")
+
+
+def test_a_program_is_stopped_where_most_rows_would_be_dropped(city: Path) -> None:
+    """As the command is: nothing is spent, and no ledger is made."""
+    change(city, '"06:00"', '"10:00"')
+    with pytest.raises(InputError, match=r"only .* rows would count, fewer than half: .* Nothing was spent"):
+        run(city, "2026-03-02")
+    assert not (city / "ledger.sqlite").exists()
+    assert len(run(city, "2026-03-02", accept_dropped=True).made) == 2
 
 
 def test_the_status_says_what_one_person_has_paid(city: Path) -> None:

@@ -154,9 +154,9 @@ def test_the_state_is_private_and_may_be_lost(city: Path) -> None:
     ("old", "new", "says"),
     [
         (
-            '"daily"',
-            '"weekly"',
-            'running totals are of days that are released once, and calendar is "weekly"',
+            "start = 2026-03-01",
+            'start = 2026-03-01\nrevise = "once"\nfinal_after = 2\nshares = { preliminary = 0.5, final = 0.5 }',
+            'running totals are of periods that are released once, and revise is "once"',
         ),
         ('tables = ["total"', 'tables = ["singleton"', "no running totals of 'singleton' can be kept"),
         ('tables = ["total"', 'tables = ["zone"', "no running totals of 'zone' can be kept: list it once"),

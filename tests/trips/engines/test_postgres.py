@@ -16,6 +16,7 @@ from trips.engines import contract, on_page
 from trips.engines.postgres import PASSWORD, Server
 from trips.making import ORIGINS, as_dict
 from trips.reference import reference
+from trips.test_bounding_drawn import Drawn, check_facts, drawn
 from trips.test_machine import cases
 
 import cbdp
@@ -115,6 +116,17 @@ def test_postgres_counts_random_trips_as_a_plain_loop_does(server: Server, case:
     asked = {"columns": case.columns, "clock": case.clock, "unit": unit, "entropy": contract.Fixed()}
     found = cbdp.count(f"{server.url}::trips", case.universe, **asked)
     assert as_dict(found, case.universe) == {t: n for t, n in wanted.items() if n}
+
+
+@given(drawn())
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+def test_postgres_keeps_what_the_unit_says(server: Server, case: Drawn) -> None:
+    """The facts and the choice of tests/trips/test_bounding_drawn.py, in a server whose own zone is another."""
+    with connected(server) as database:
+        laid(database, case.table)
+    found = case.count(f"{server.url}::trips")
+    check_facts(case, found)
+    assert found == case.count(case.table)
 
 
 STORED = {pa.large_string(): pa.string(), pa.dictionary(pa.int32(), pa.string()): pa.string()}
