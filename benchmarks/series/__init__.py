@@ -8,8 +8,9 @@
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 
-from benchmarks.series.data import bikes, city
+from benchmarks.series.data import SEPTEMBER, bikes, city
 from benchmarks.series.errors import errors_of
 from benchmarks.series.table import lines_of
 from benchmarks.series.ways import WAYS
@@ -22,6 +23,13 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument(
+        "--from",
+        dest="first",
+        type=dt.date.fromisoformat,
+        default=SEPTEMBER,
+        help="the first day of the bikes",
+    )
+    parser.add_argument(
         "--epsilon", type=float, default=1.0, help="of each day, for what one person does on it"
     )
     parser.add_argument("--max-trips", type=int, default=2, help="of one person on one day (default 2)")
@@ -30,7 +38,7 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     cases = [city(options.days, options.max_trips)]
     if options.data:
-        cases.append(bikes(options.data, options.days, options.max_trips))
+        cases.append(bikes(options.data, options.days, options.max_trips, options.first))
     for case in cases:
         found = {}
         for name in options.way or WAYS:

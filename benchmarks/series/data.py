@@ -58,8 +58,8 @@ def city(days: int, max_trips: int) -> DailyCase:
     return DailyCase("generated city, 8–10 am", features, unit, MARCH, tuple(daily))
 
 
-def bikes(folder: str, days: int, max_trips: int) -> DailyCase:
-    """Real trips of a bike share from 1 September 2014 on. It names no persons: bounding drops nothing here."""
+def bikes(folder: str, days: int, max_trips: int, first: dt.date = SEPTEMBER) -> DailyCase:
+    """Real trips of a bike share from a day of 2014 on. It names no persons: bounding drops nothing here."""
     import pyarrow.parquet as pq
 
     place = f"{folder}/{BIKES}"
@@ -72,7 +72,7 @@ def bikes(folder: str, days: int, max_trips: int) -> DailyCase:
     unit = Person("card", max_trips, per="day")
     daily = []
     for n in range(days):
-        day = SEPTEMBER + dt.timedelta(days=n)
+        day = first + dt.timedelta(days=n)
         found = cbdp.count(table, universe, columns={"time": "start_time"}, days=Days(day, day))
         daily.append(Counts(universe, found.index, found.value, unit))
-    return DailyCase("bike share, September 2014", features, unit, SEPTEMBER, tuple(daily))
+    return DailyCase(f"bike share, {first:%B %Y}", features, unit, first, tuple(daily))
