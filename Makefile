@@ -9,7 +9,8 @@ export PYTHONDONTWRITEBYTECODE :=  # what is compiled once need not be compiled 
 demo: $(VENV)/.installed          ## the whole job on a built-in synthetic city
 	$(BIN)/cbdp demo
 
-PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# a process for each core: threads of linear algebra would only wait for each other
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 # tests that fork have processes to themselves: a fork copies the locks and sockets that other tests' threads hold
 FORKS  := -m forks $(shell grep -rl --include='*.py' 'mark[.]forks' tests)
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from cbdp.errors import CbdpError, InputError
@@ -38,7 +41,7 @@ class Parts(Generic[T]):
         >>> list(ROUNDINGS.known())
         ['few', 'nearest']
         """
-        others = {e.name: e.value for e in entry_points(group=self.group)}
+        others = _found(entry_points, self.group, _installed())
         return {**self.table, **{n: where for n, where in sorted(others.items()) if n not in self.table}}
 
     def names(self) -> tuple[str, ...]:
@@ -98,6 +101,24 @@ class Parts(Generic[T]):
             return getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as failure:
             raise self.error(f"{self.kind} {where!r} cannot be loaded: {failure}") from failure
+
+
+def _installed() -> tuple[tuple[str, int], ...]:
+    """Where packages may be, and when something was last added there."""
+    return tuple((place, _changed(Path(place))) for place in sys.path)
+
+
+def _changed(folder: Path) -> int:
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=64)
+def _found(search: Callable[..., Any], group: str, _: tuple[tuple[str, int], ...]) -> Mapping[str, str]:
+    """Name → where of what other packages register. All of them are looked at, so once for each state of the folders."""
+    return {entry.name: entry.value for entry in search(group=group)}
 
 
 def _article(word: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,14 +42,31 @@ SLOW = [  # whole folders and modules that are slow: servers and clusters, brows
 ]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Any:
+    """What is loaded by the end stays: the collector of garbage need not go through it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """What was left alone may go in the end."""
+    gc.unfreeze()
+
+
 FIRST = HERE / "trips" / "engines"  # of several workers one gets them all, and starts each server once
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is slow, and put first what others shall not take over."""
-    items.sort(key=lambda item: FIRST not in item.path.parents)
+    above = {path: {path, *path.parents} for path in {item.path for item in items}}
+    items.sort(key=lambda item: FIRST not in above[item.path])
     for item in items:
-        if any(place in (item.path, *item.path.parents) for place in SLOW):
+        if not above[item.path].isdisjoint(SLOW):
             item.add_marker("slow")
 
 

@@ -410,22 +410,25 @@ def _honest() -> dict[str, Case]:
         "hierarchical, among others": Case(
             Hierarchical(dag, 1), trips(("x", "A"), *OTHERS), trips(*OTHERS), trials=240_000
         ),
-        "constraint-based": Case(ConstraintBased(dag, 1, **asked), ONE, NONE),
+        "constraint-based": Case(ConstraintBased(dag, 1, **asked), ONE, NONE, trials=150_000),
         "constraint-based, sparse": Case(
-            ConstraintBased(dag, 1, sparse=True, **asked), ONE, NONE, trials=210_000
+            ConstraintBased(dag, 1, sparse=True, **asked), ONE, NONE, trials=120_000
         ),
         "constraint-based, projection": Case(
             ConstraintBased(dag, 1, preset="paper", **asked), ONE, NONE, trials=180_000
         ),
         "constraint-based, expected counts": Case(
-            ConstraintBased(dag, 1, estimator="posterior", budget="leaves", **asked), ONE, NONE
+            ConstraintBased(dag, 1, estimator="posterior", budget="leaves", **asked),
+            ONE,
+            NONE,
+            trials=150_000,
         ),
         # 20 trips in every part: the lattice of expected counts and the rounding are far from zero
         "constraint-based, expected counts among others": Case(
             ConstraintBased(dag, 1, estimator="posterior", **asked),
             trips(("x", "A"), *OTHERS),
             trips(*OTHERS),
-            trials=240_000,
+            trials=150_000,
         ),
         # half of ε is spent on the parts' totals, which do not change when a trip is replaced
         "constraint-based, replaced": Case(
@@ -439,10 +442,10 @@ def _honest() -> dict[str, Case]:
             ConstraintBased(dag, 1, unit=replaced, measured=["singleton"]), ONE, MOVED, trials=180_000
         ),
         "constraint-based, person": Case(
-            ConstraintBased(dag, 1, unit=cards, **asked), WITH, WITHOUT, trials=240_000
+            ConstraintBased(dag, 1, unit=cards, **asked), WITH, WITHOUT, trials=150_000
         ),
         "constraint-based, person beyond m": Case(
-            ConstraintBased(dag, 1, unit=cards, **asked), MANY, WITHOUT, trials=330_000
+            ConstraintBased(dag, 1, unit=cards, **asked), MANY, WITHOUT, trials=180_000
         ),
         "constraint-based, sparse, person": Case(
             ConstraintBased(dag, 1, unit=cards, sparse=True, preset="paper", **asked),
@@ -454,7 +457,7 @@ def _honest() -> dict[str, Case]:
             ThresholdLaplace(dag, 1, threshold=1, zeros="perturbed", tables=["singleton"]), ONE, NONE
         ),
         "constraint-based, files": Case(
-            ThroughFiles(ConstraintBased(dag, 1, **asked)), ONE, NONE, MANY_COUNTED
+            ThroughFiles(ConstraintBased(dag, 1, **asked)), ONE, NONE, MANY_COUNTED, trials=150_000
         ),
         "constraint-based, sparse, files": Case(
             ThroughFiles(ConstraintBased(dag, 1, sparse=True, preset="paper", **asked)),

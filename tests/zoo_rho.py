@@ -132,9 +132,11 @@ def _honest() -> dict[str, RhoCase]:
         "laplace, replaced": RhoCase(Laplace(dag, unit=Trip("replace"), **gaussian), ONE, MOVED),
         "laplace, person": RhoCase(Laplace(dag, unit=CARD, **gaussian), WITH, WITHOUT, trials=90_000),
         "hierarchical": RhoCase(Hierarchical(dag, prune=False, **gaussian), ONE, NONE),
-        "constraint-based": RhoCase(ConstraintBased(dag, measured=measured, **gaussian), ONE, NONE),
+        "constraint-based": RhoCase(
+            ConstraintBased(dag, measured=measured, **gaussian), ONE, NONE, trials=90_000
+        ),
         "constraint-based, sparse": RhoCase(
-            ConstraintBased(dag, measured=measured, sparse=True, **gaussian), ONE, NONE
+            ConstraintBased(dag, measured=measured, sparse=True, **gaussian), ONE, NONE, trials=90_000
         ),
         "constraint-based, projection": RhoCase(
             ConstraintBased(dag, measured=measured, preset="paper", **gaussian), ONE, NONE, trials=90_000

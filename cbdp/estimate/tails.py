@@ -71,11 +71,11 @@ class Error:
         return held, np.asarray(which).reshape(-1).astype(np.int64)
 
     def cumulant(self, s: Floats) -> Floats:
-        """The logarithm of E exp(s · error); infinite where it does not exist."""
-        made = np.zeros(self.weight.shape[1])
+        """The logarithm of E exp(s · error); infinite where it does not exist. One s for each answer, or rows of them."""
+        made = np.zeros(np.shape(s))
         for law, weight, noise in zip(self.laws, self.weight, self.noise, strict=True):
             here = (weight != 0) & (noise > 0)
-            made[here] += _cumulant(law, weight[here] * s[here], noise[here])
+            made[..., here] += _cumulant(law, weight[here] * s[..., here], noise[here])
         return made
 
 
@@ -104,14 +104,15 @@ def _cumulant(law: Law | None, s: Floats, noise: Floats) -> Floats:
 def _slope(error: Error, s: Floats) -> Floats:
     """The derivative of the cumulant; infinite beyond its end."""
     with np.errstate(invalid="ignore"):
-        made = (error.cumulant(s * (1 + APART / 10)) - error.cumulant(s * (1 - APART / 10))) / (s * APART / 5)
+        above, below = error.cumulant(np.stack([s * (1 + APART / 10), s * (1 - APART / 10)]))
+        made = (above - below) / (s * APART / 5)
     return np.where(np.isfinite(made), made, np.inf)
 
 
 def _tail(error: Error, s: Floats, x: Floats) -> Floats:
     """The chance of |error| > x at the saddlepoint s of x."""
-    at = error.cumulant(s)
-    bend = (error.cumulant(s * (1 + APART)) - 2 * at + error.cumulant(s * (1 - APART))) / (s * APART) ** 2
+    at, above, below = error.cumulant(np.stack([s, s * (1 + APART), s * (1 - APART)]))
+    bend = (above - 2 * at + below) / (s * APART) ** 2
     r, u = np.sqrt(np.maximum(2 * (s * x - at), 1e-300)), s * np.sqrt(np.maximum(bend, 1e-300))
     density = np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi)
     return np.asarray(np.clip(2 * (ndtr(-r) + density * (1 / u - 1 / r)), 0.0, 1.0))

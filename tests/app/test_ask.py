@@ -25,9 +25,10 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A release of many trips."""
+    """A release with counts of four digits."""
     place = tmp_path_factory.mktemp("asked") / "release"
-    counts = np.arange(UNIVERSE.size) % 11 * 200
+    counts = np.arange(UNIVERSE.size) % 11 * 20
+    counts[1] = 2000  # saturday, before 09:00
     cbdp.ConstraintBased(DAG, 1).simulate(counts, 1).save(place, simulation=True)
     return place
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,15 @@ from cbdp.errors import InputError
 from cbdp.trips import count
 
 
+@pytest.fixture(scope="module")
+def files() -> Mapping[str, str]:
+    return practice.files()
+
+
 @pytest.fixture
-def town(tmp_path: Path) -> Path:
+def town(files: Mapping[str, str], tmp_path: Path) -> Path:
     """The practice files."""
-    for name, text in practice.files().items():
+    for name, text in files.items():
         (tmp_path / name).write_text(text, "utf-8")
     return tmp_path
 

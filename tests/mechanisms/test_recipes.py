@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import fields, replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,11 @@ MADE: dict[str, Callable[[], Mechanism]] = {
 every = pytest.mark.parametrize("kind", MADE)
 
 
+@cache
+def released(kind: str) -> Release:
+    return MADE[kind]().simulate(TRUTH, 7)
+
+
 def same(one: Release, other: Release) -> None:
     """The same trips and tables; the same estimates to nine digits."""
     assert one.index.tolist() == other.index.tolist()
@@ -112,7 +118,7 @@ def test_every_mechanism_is_tried() -> None:
 @every
 def test_the_published_answers_make_the_release_again(kind: str, tmp_path: Path) -> None:
     """From the folder alone: `finish` of the mechanism that its recipe names, on the measurements as they were published."""
-    release = MADE[kind]().simulate(TRUTH, 7)
+    release = released(kind)
     release.save(tmp_path / "release", simulation=True)
     loaded = cbdp.load(tmp_path / "release")
     given = answers(loaded)
@@ -160,7 +166,7 @@ def test_measure_then_finish_is_a_run(kind: str) -> None:
         cbdp.count(TRUTH, UNIVERSE, unit=mechanism.unit), entropy := InsecureSeededEntropy(7)
     )
     assert not entropy.secure
-    same(mechanism.finish(given), mechanism.simulate(TRUTH, 7))
+    same(mechanism.finish(given), released(kind))
 
 
 @every
@@ -169,8 +175,7 @@ def test_recipes_are_json_that_the_mechanism_can_be_had_back_from(kind: str, tmp
     mechanism = MADE[kind]()
     written = json.loads(json.dumps(mechanism.recipe.json()))
     assert written == mechanism.recipe.json()
-    release = mechanism.simulate(TRUTH, 7)
-    release.save(tmp_path / "release", simulation=True)
+    released(kind).save(tmp_path / "release", simulation=True)
     again = of(cbdp.load(tmp_path / "release"))
     assert type(again) is type(mechanism)
     assert again.recipe.json() == mechanism.recipe.json()

@@ -24,7 +24,7 @@ from cbdp.release.schema import schema
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(releases())
 def test_any_release_comes_back_as_it_was(release: Release) -> None:
     """Random universes, features, measurements, estimates, tables, intervals and claims survive, and a second save too."""

@@ -33,7 +33,7 @@ import cbdp
 from cbdp.features import days
 from cbdp.trips import Clock, inspect, second_count, trips_by_person
 
-EXAMPLES = int(os.environ.get("CBDP_EXAMPLES", "60"))  # more in a long run
+EXAMPLES = int(os.environ.get("CBDP_EXAMPLES", "40"))  # more in a long run
 KEY = bytes(range(100, 132))
 ZONES = [
     None,

@@ -21,7 +21,7 @@ What is worked out rests on sizes, noise laws, the unit's sensitivity, an order 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -79,6 +79,12 @@ class Model:
     @property
     def names(self) -> tuple[str, ...]:
         return self.strata.names
+
+    @property
+    def content(self) -> Hashable:
+        """The same for models that expect the same errors."""
+        signals = tuple(s and (s.filled, s.square.tobytes()) for s in self.signals)
+        return (self.strata.content, self.measured, self.amount, self.changes, signals, self.law, self.public)
 
     def precision(self, part: Floats) -> Floats:
         """Of one count of each measured feature (last axis), for these parts of the whole; 0 where nothing is spent."""

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ Target = Mapping[str, Any]
 UNITS = 1000  # parts that ε is dealt out in
 LEAST, TOGETHER = 10, 40  # parts that every measured feature gets, but no more than so many in all
 FINE = 10 * UNITS  # parts for what is compared with and not spent
+MOST = 1000  # splits that are remembered
 
 
 @dataclass(frozen=True)
@@ -89,15 +90,9 @@ def optimal(
     >>> {name: str(e) for name, e in shares.items()}
     {'total': '27/125', 'singleton': '98/125'}
     """
-    wanted, facts = check_target(target, features), facts or DemandFacts()
-    known = _KEPT.setdefault(features, {})
-    asked = (tuple(levels), epsilon, tuple(sorted(wanted.items())), facts, leaves)
-    if asked not in known:
-        known[asked] = _split(model(features, levels, epsilon, facts), wanted, leaves)
-    return {name: epsilon * part for name, part in zip(levels, known[asked], strict=True)}
-
-
-_KEPT: WeakKeyDictionary[FeatureDag, dict[Hashable, list[Fraction]]] = WeakKeyDictionary()
+    wanted = check_target(target, features)
+    parts = _split(model(features, levels, epsilon, facts or DemandFacts()), wanted, leaves)
+    return {name: epsilon * part for name, part in zip(levels, parts, strict=True)}
 
 
 def _split(of: Model, target: Mapping[str, Fraction], leaves: Fraction | None) -> list[Fraction]:
@@ -108,7 +103,21 @@ def _split(of: Model, target: Mapping[str, Fraction], leaves: Fraction | None) -
     least = np.full(many, max(1, min(LEAST, spare // max(1, many - 1))))
     if SINGLETON in levels:
         least[levels.index(SINGLETON)] = max(own, least[0])
-    return [Fraction(int(n), units) for n in least_worst(_Judge(of, target, units), units, least)]
+    return [Fraction(int(n), units) for n in _dealt(_Judge(of, target, units), least)]
+
+
+def _dealt(judge: _Judge, least: Ints) -> Ints:
+    """The split that the judge likes best; the same features are asked about again and again, also when they are made anew."""
+    asked = (judge.content, least.tobytes())
+    found = _KEPT.get(asked)
+    if found is None:
+        if len(_KEPT) >= MOST:
+            _KEPT.clear()
+        found = _KEPT[asked] = least_worst(judge, judge.units, least)
+    return found
+
+
+_KEPT: dict[Hashable, Ints] = {}
 
 
 def standing(
@@ -123,7 +132,7 @@ def standing(
     of = model(features, list(given), epsilon, facts or DemandFacts())
     judge = _Judge(of, wanted, FINE)
     least = np.array([int(leaves * FINE) if name == SINGLETON else 0 for name in given])
-    best = least_worst(judge, FINE, least)
+    best = _dealt(judge, least)
     own = of.precision(np.array([float(share / epsilon) for share in given.values()]))
     worst, bound = (
         float(np.exp(judge.of_precision(p).max())) for p in (own, judge.bought[best, np.arange(len(best))])
@@ -135,11 +144,17 @@ class _Judge:
     """Splits in whole parts → logarithms of weight × ratio to the specialist, for each feature of the target."""
 
     def __init__(self, of: Model, target: Mapping[str, Fraction], units: int) -> None:
-        self.of = of
-        self.bought = of.precision(np.repeat(np.arange(units + 1)[:, None] / units, len(of.measured), axis=1))
+        self.of, self.units = of, units
+        self.content = (of.content, tuple(target.items()), units)
         self.wanted = [of.names.index(name) for name in target]
         weight = np.array([float(weight) for weight in target.values()])
         self.base: Floats = np.log(weight / weight.max()) - 0.5 * np.log(of.alone()[self.wanted])
+
+    @cached_property
+    def bought(self) -> Floats:
+        """The precision of each measured feature (last axis) for any number of parts."""
+        parts = np.arange(self.units + 1)[:, None] / self.units
+        return self.of.precision(np.repeat(parts, len(self.of.measured), axis=1))
 
     def __call__(self, parts: Ints) -> Floats:
         return self.of_precision(self.bought[parts, np.arange(parts.shape[-1])])

@@ -14,7 +14,7 @@ Real zones differ in size, and modes go with distance: measurements then overlap
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -37,6 +37,11 @@ class Strata:
     sizes: Floats
     degrees: Floats  # numbers that each stratum holds
     told: Floats  # strata × features: 1 where the feature refines the stratum's grouping
+
+    @property
+    def content(self) -> Hashable:
+        """The same for features that add to one another alike."""
+        return (self.names, self.sizes.tobytes(), self.degrees.tobytes(), self.told.tobytes())
 
     def variance(self, precision: Floats) -> Floats:
         """Of a count of each feature (last axis), if each feature was measured with these precisions; 0: not measured."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,11 +16,20 @@ from cbdp.app.cli import main
 from cbdp.privacy.ledger import Ledger
 
 
-@pytest.fixture
-def city(tmp_path: Path) -> Path:
-    folder = write_daily_city(tmp_path, days=20)
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A series with two releases, and beside it a copy to start again from."""
+    folder = write_daily_city(tmp_path_factory.mktemp("begun"), days=20)
     assert series(folder, "2026-03-02", "--create-ledger") == 0
+    shutil.copytree(folder, folder.with_name(f"{folder.name}-kept"))
     return folder
+
+
+@pytest.fixture
+def city(begun: Path) -> Path:
+    """The series as it was begun, at its own path: the ledger names the folders of releases."""
+    shutil.rmtree(begun)
+    return shutil.copytree(begun.with_name(f"{begun.name}-kept"), begun)
 
 
 def series(folder: Path, until: str, *options: str) -> int:
