@@ -124,8 +124,8 @@ def _stops(rows: Sequence[Row], names: Columns, ids: Callable[[str], Hashable], 
 
 
 def _degrees(given: Any, stop: Hashable) -> float:
-    try:
-        value = float("nan") if given is None or given == "" else float(given)
+    try:  # spreadsheets of many countries write 37,78 for 37.78; a degree has no thousands
+        value = float("nan") if given is None or given == "" else float(str(given).replace(",", "."))
     except (TypeError, ValueError):
         value = float("inf")
     if np.isinf(value):
@@ -151,7 +151,7 @@ def text_of(path: Path) -> str:
     except FileNotFoundError:
         raise InputError(f"there is no file {str(path)!r}") from None
     except (OSError, UnicodeDecodeError, zipfile.BadZipFile):
-        raise InputError(f"{str(path)!r} cannot be read: it is damaged, or not saved as UTF-8") from None
+        raise InputError(f"{str(path)!r} cannot be read: damaged, or not UTF-8 (Excel: CSV UTF-8)") from None
 
 
 def table_rows(text: str, path: Path) -> list[Row]:

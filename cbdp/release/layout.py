@@ -300,9 +300,9 @@ def _place_tables(places: Stops) -> list[pa.Table]:
 
 
 def tables(release: Release) -> Iterator[tuple[str, Iterator[pa.Table]]]:
-    """The trips and each feature's table by the name of its file without the ending, in pieces."""
+    """The trips, each feature's table and the stops by the name of its file without the ending, in pieces."""
     made = layout(release)
-    wanted = [made.sections["trips"]["file"], *(f["file"] for f in made.sections["features"])]
+    wanted = [PLACES, made.sections["trips"]["file"], *(f["file"] for f in made.sections["features"])]
     for sheet in made.sheets:
         if sheet.path in wanted:
             yield sheet.path.removesuffix(".parquet"), iter(sheet.tables())

@@ -93,7 +93,8 @@ def _of_text(universe: Universe, text: Any) -> Filter:
     attributes = [attribute_of(universe, n) for n in (names.split(TOGETHER) if several else [names])]
     spoken = [{str(label): label for label in a.labels} for a in attributes]
     listed = [given] if not several and given in spoken[0] else [t.strip() for t in given.split(",")]
-    rows = [tuple(t.split(TOGETHER)) if several else (t,) for t in listed]
+    parts = [t.split(TOGETHER) if several else [t] for t in listed]
+    rows = [(*map(_as_labelled, row, spoken), *row[len(spoken) :]) for row in parts]
     made = _wanted(attributes, rows, spoken)
     return Filter(made.attributes, ~made.wanted) if sign == "!=" else made
 
@@ -130,14 +131,28 @@ def _unknown(label: Any, attribute: Attribute) -> str:
 
 def _ordered(attribute: Attribute, sign: str, given: str) -> Filter:
     """Labels before or after one: times by the clock (periods by their beginning), numbers by size, other text by alphabet."""
-    for read in (_clock, float, str):
+    for read, like in ((_clock, "a time of day, like 09:00"), (float, "a number, like 9"), (str, "text")):
         try:
-            keys, end = [read(str(label)) for label in attribute.labels], read(given)
+            keys: list[Any] = [read(str(label)) for label in attribute.labels]
         except (InputError, ValueError):
             continue
+        try:
+            end = read(given)
+        except (InputError, ValueError):  # by alphabet, "9" would come after every time
+            raise InputError(f"{attribute.name} {sign} {given!r} cannot be told: write {like}") from None
         wanted: NDArray[np.bool_] = np.array([ORDER[sign](key, end) for key in keys])
         return Filter((attribute.name,), wanted)
     raise AssertionError  # text is always text
+
+
+def _as_labelled(text: str, spoken: Mapping[str, Hashable]) -> str:
+    """A time of day that is written otherwise, 8:00 for 08:00, as the labels have it."""
+    if text in spoken:
+        return text
+    try:
+        return next(label for label in spoken if _clock(label) == _clock(text))
+    except (InputError, ValueError, StopIteration):
+        return text
 
 
 def _clock(text: str) -> int:

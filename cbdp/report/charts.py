@@ -154,12 +154,15 @@ def _listable(published: Published, pair: tuple[str, str]) -> bool:
 
 
 def _largest(counts: Ints, *, same: bool) -> tuple[list[int], list[int]]:
-    """The rows and the columns with the most trips, in their own order; of zones the same for both."""
+    """The rows and the columns with the most trips, in their own order; of zones the same for both. Rows out of many: the largest first."""
     by_row, by_column = counts.sum(axis=1), counts.sum(axis=0)
     if same and len(by_row) == len(by_column):
         by_row = by_column = by_row + by_column
     wide = LINES if same else 3 * LINES  # times of the day stay together
-    return _top(by_row, LINES), _top(by_column, wide)
+    rows = _top(by_row, LINES)
+    if not same and len(rows) < len(by_row):
+        rows.sort(key=lambda row: -by_row[row])
+    return rows, _top(by_column, wide)
 
 
 def _top(counts: Ints, most: int) -> list[int]:

@@ -16,11 +16,12 @@
     const most = Math.max(1, ...peers.map((c) => c.count.reduce((a, b) => Math.max(a, b), 0))), crowd = here.length || chart.stops.length;
     const largest = (W < 500 ? 17 : 28) * Math.max(0.45, Math.min(1, Math.sqrt(60 / crowd))), visible = (p) => p[0] >= 0 && p[0] <= W && p[1] >= 0 && p[1] <= H;
     const order = shown.count.map((_, i) => i).filter((i) => visible(seat(chart.stops[i][1], chart.stops[i][2]))).sort((a, b) => shown.count[b] - shown.count[a] || a - b);
+    const told = chart.zones.length > 1 && chart.zones.length <= 40; // so many have a colour
     const marks = order.map((i) => {
-      const [name, lat, lon] = chart.stops[i], n = shown.count[i], p = seat(lat, lon);
+      const [name, lat, lon, zone] = chart.stops[i], hue = told ? zone % 8 : 0, n = shown.count[i], p = seat(lat, lon);
       const doubtful = exact && shown.low && shown.low[i] <= 0;
-      const dot = svg("circle", { cx: p[0].toFixed(1), cy: p[1].toFixed(1), r: Math.max(1.5, Math.sqrt(n / most) * largest).toFixed(2), class: `dot-on-map c0 s0${doubtful ? " unsure" : ""}`, "data-count": n });
-      return mark(dot, `${name}\n${trips(n)}` + (shown.low ? between(shown.low[i], shown.high[i], exact) : ""));
+      const dot = svg("circle", { cx: p[0].toFixed(1), cy: p[1].toFixed(1), r: Math.max(1.5, Math.sqrt(n / most) * largest).toFixed(2), class: `dot-on-map c${hue} s${hue}${doubtful ? " unsure" : ""}`, "data-count": n });
+      return mark(dot, `${name}${told ? `, zone ${chart.zones[zone]}` : ""}\n${trips(n)}` + (shown.low ? between(shown.low[i], shown.high[i], exact) : ""));
     });
     const taken = [], names = [];
     for (const i of order.slice(0, 12)) {
@@ -33,6 +34,7 @@
     const km = 111.195 / scale, bar = [2000, 1000, 500, 200, 100, 50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1].find((k) => k / km <= W * 0.3);
     const ruler = bar ? [svg("path", { d: `M12,${H - 14}v5H${12 + bar / km}v-5`, class: "axis" }), text(`${bar} km`, 18 + bar / km, H - 8, { class: "muted" })] : [];
     place.replaceChildren(draw(W, H, `${upper(MANY)} on the map`, svg("rect", { width: W, height: H, rx: 10, class: "ground" }), ...marks, ...names, ...ruler));
+    if (told) place.append(legend(chart.zones));
     const pale = marks.some((m) => m.classList.contains("unsure")) ? " Pale: may be zero (the interval reaches 0)." : "";
     at("said-dots").textContent = ` Shown: ${data.periods[single]}; the largest dot stands for ${trips(shown.count[order[0]] || 0)}.${pale}`;
     rove(marks, 1);

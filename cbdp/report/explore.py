@@ -102,10 +102,11 @@ def _matrix(data: Chart) -> Html | None:
         return None
     names = {"zones": "From zone to zone", "stops": "From stop to stop"}
     shown, every = [len(chart["rows"]), len(chart["columns"])], chart["of"]
+    first = ", the largest first" if chart["kind"] == "other" and shown[0] < every[0] else ""
     cut = (
         ""
         if shown == every
-        else f" Shown are {_largest_of(shown[0], every[0], 'rows')} and {_largest_of(shown[1], every[1], 'columns')}: those with the most {data['noun'][1]}."
+        else f" Shown are {_largest_of(shown[0], every[0], 'rows')} and {_largest_of(shown[1], every[1], 'columns')}: those with the most {data['noun'][1]}{first}."
     )
     row, column = (spoken(chart[k]) for k in ("row", "column"))
     said = f"Rows: {row}. Columns: {column}. The stronger the colour, the more {data['noun'][1]}.{cut}"
@@ -155,7 +156,8 @@ def _dots(data: Chart) -> Html | None:
     if chart["outside"]:
         stops = "1 stop lies" if chart["outside"] == 1 else f"{chart['outside']:,} stops lie"
         far = f" {stops} far away, outside this map ({percent(chart['outside_share'])} of all {many})."
-    said = f"Dots are stops: the larger a dot, the more {many}. North is at the top.{far}"
+    zoned = ", coloured by zone" if 1 < len(chart["zones"]) <= 40 else ""
+    said = f"Dots are stops{zoned}: the larger a dot, the more {many}. North is at the top.{far}"
     return tag(
         "article", tag("h3", f"{many[0].upper()}{many[1:]} on the map"), _dots_zoom(chart),
         tag("p", said, tag("span", id="said-dots"), class_="note"),

@@ -212,7 +212,7 @@
     picture.classList.add("picture");
     place.replaceChildren(picture);
     rove(marks, C);
-    at("ranges-matrix").textContent = (chart.timed ? "" : ` Shown: ${data.periods[single]}.`) + (!cells.low ? " No intervals were published for these numbers." : exact ? ` Point at a field to see its ${sure} interval.` : " Point at a field to see its range.")
+    at("ranges-matrix").textContent = (chart.timed ? "" : ` Shown: ${data.periods[single]}.`) + (!cells.low ? " No intervals were published for these numbers." : exact ? ` Point at a field or touch it to see its ${sure} interval.` : " Point at a field or touch it to see its range.")
       + (tell === brief && cells.count.some((n) => n >= 1000) ? " k: thousands, m: millions." : "");
   }
 

@@ -110,12 +110,17 @@ def _counts(published: Published, feature: str) -> tuple[NDArray[Any], NDArray[A
 
 
 def _quotable(half: NDArray[Any], counts: NDArray[Any]) -> int | None:
-    """The number of trips from which on every count is good."""
+    """The number of trips from which on every count is good; between two published counts, where such an interval would be good."""
     good = half <= GOOD * counts
     if good.all():
         return 0
-    above = counts[counts > counts[~good].max()]
-    return int(np.ceil(above.min())) if len(above) else None
+    worst = counts[~good].max()
+    above = np.flatnonzero(counts > worst)
+    if not len(above):
+        return None
+    least = above[np.argmin(counts[above])]
+    enough = max(np.floor(worst) + 1, np.ceil(half[least] / GOOD))
+    return int(min(np.ceil(counts[least]), enough))
 
 
 def _expected(release: Release) -> NDArray[Any]:

@@ -92,7 +92,11 @@ def check_names(
         if names.count(name) > 1:
             raise InputError(f"two columns are called {name!r}: rename one of them")
         if name not in names:  # a CSV without a header has private values in its first line
-            there = f"there are {', '.join(map(str, names))}" if quoted else "its first line must name it"
+            there = (
+                f"there are {', '.join(map(str, names))}"
+                if quoted
+                else "its first line must name it, with the same capitals and spaces"
+            )
             raise InputError(f"{have} no column {name!r}: {there}")
 
 

@@ -242,6 +242,12 @@ def test_init_without_stops_says_what_to_edit(city: Path) -> None:
         planning.plan(config.read(file))
 
 
+def test_trips_are_no_list_of_stops(city: Path) -> None:
+    """Which stops were used is private: the trips are not taken for the stops."""
+    with pytest.raises(InputError, match=r"the same file '.*trips\.parquet': give a public list"):
+        starter.starter(city / "trips.parquet", city / "trips.parquet")
+
+
 def test_init_knows_stops_of_all_kinds(city: Path) -> None:
     """Zones come from a column that groups the stops, else from coordinates; GTFS needs no names."""
     (city / "s.csv").write_text(

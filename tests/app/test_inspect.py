@@ -279,6 +279,19 @@ def test_counts_that_are_no_numbers_are_shown(tmp_path: Path) -> None:
     assert any("<5" in text for text in cause.shown)
 
 
+def test_counts_that_are_rarely_wrong_or_empty_are_shown(tmp_path: Path) -> None:
+    """One count with a comma among many others, and three empty ones: each is told with its rows."""
+    write_counts(tmp_path, 'origin = "from", destination = "to", time = "hour", count = "count"')
+    head, *lines = (tmp_path / "trips.csv").read_text().splitlines()
+    rows = [line.rpartition(",")[0] + f",{n + 1}" for n, line in enumerate(lines)]
+    rows[3] = rows[3].rpartition(",")[0] + ',"1,234"'
+    rows[5:8] = [row.rpartition(",")[0] + "," for row in rows[5:8]]
+    (tmp_path / "trips.csv").write_text("\n".join([head, *rows]))
+    cause = next(c for c in causes(tmp_path) if "not whole numbers" in c.what)
+    assert cause.rows == 4
+    assert cause.shown == ("'1,234' in 1 row", "an empty cell in 3 rows")
+
+
 def test_a_person_column_that_holds_no_persons(tmp_path: Path) -> None:
     """Trip ids, stop ids and kinds of persons are told from persons."""
     write_trips(tmp_path, iso)

@@ -124,7 +124,7 @@ def test_times_that_are_not_understood_are_the_one_cause(town: Path, capsys: Cap
     ("dates", "said"),
     [
         ("2026-03-02,2026-03-08", "from 2026-03-02 to 2026-03-08 "),
-        ("20260302,20260308", 'from 2026-03-02 to 2026-03-08 (to tell days apart, write time_format = "%Y%m%d" in [data])'),
+        ("20260302,20260308", 'from 2026-03-02 to 2026-03-08 (dates are read by time_format = "%Y%m%d": write it in [data] if you state universe.days)'),
         ("02/03/2026,08/03/2026", "the dates in column 'date' are not understood; they are needed only to tell days apart"),
     ],
 )  # fmt: skip

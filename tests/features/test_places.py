@@ -272,6 +272,16 @@ def test_balanced_zones_do_not_overlap() -> None:
             assert a[1] < b[0] or b[1] < a[0] or a[3] < b[2] or b[3] < a[2]
 
 
+def test_coordinates_may_have_a_decimal_comma(tmp_path: Path) -> None:
+    """As spreadsheets of many countries save them, with semicolons; what could be thousands is refused."""
+    read = places.stops(_written(tmp_path, "s.csv", "id;lat;lon\nx;37,5;-122,25\ny;37.5;-122.25\n"))
+    assert read.lat.tolist() == [37.5, 37.5]
+    assert read.lon.tolist() == [-122.25, -122.25]
+    for wrong in ("37,500,1", "37,500.1", "37,5x"):
+        with pytest.raises(cbdp.InputError, match=f"the coordinate '{wrong}': write degrees"):
+            places.stops(_written(tmp_path, "s.csv", f"id;lat;lon\nx;{wrong};1\n"))
+
+
 def test_distance_bands_are_great_circles() -> None:
     """A degree along a meridian or the equator is 111.195 km; half-way round is half the circumference."""
     stops = _at((0, 0), (0, 1), (1, 0), (180, 0))

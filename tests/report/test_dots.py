@@ -78,3 +78,22 @@ def test_areas_are_as_the_counts(browser: Any, release: Release, tmp_path: Path)
         assert "Shown: am" in page.inner_text("#said-dots")
         page.select_option("#dots-zoom", label="east")
         assert page.locator("#chart-dots circle").count() == 2
+
+
+def test_dots_have_the_colours_of_their_zones(browser: Any, release: Release, tmp_path: Path) -> None:
+    """Whoever reads of a zone finds it on the map: a legend names each colour, and every dot of a zone has its own."""
+    with opened(browser, tmp_path, build(release)) as page:
+        assert "Dots are stops, coloured by zone" in page.inner_text("main")
+        named = dict(
+            page.eval_on_selector_all(
+                "#chart-dots .legend li",
+                "all => all.map(li => [li.textContent, getComputedStyle(li.querySelector('rect')).fill])",
+            )
+        )
+        assert set(named) == {"west", "east"}
+        drawn = page.eval_on_selector_all(
+            "#chart-dots circle", "all => all.map(d => [Number(d.dataset.count), getComputedStyle(d).fill])"
+        )
+    by_stop = grouped(release, ["location"])
+    zone = {by_stop["A",]: "west", by_stop["B",]: "east", by_stop["C",]: "east"}
+    assert drawn == [[n, named[zone[n]]] for n in sorted(zone, reverse=True)]

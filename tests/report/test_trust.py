@@ -13,7 +13,7 @@ from cbdp.app.explain.expected import expected_of
 from cbdp.estimate.intervals import Interval
 from cbdp.privacy.budget import DemandFacts
 from cbdp.release.published import publish
-from cbdp.report import build
+from cbdp.report import build, trust
 from cbdp.report.trust import Trust, advice, in_words, judge
 from cbdp.report.uses import USES, average_count
 
@@ -70,6 +70,14 @@ def test_noise_of_a_tree_is_not_said_to_be_that_of_a_feature():
     assert published.law("time") is not None
     assert published.law("mode") is None
     assert judge(published, "mode").use is None
+
+
+def test_the_least_quotable_count_is_not_the_next_one_published():
+    """Nothing lies between 10 and 380 here: what counts is where such an interval is within 20 %, as `cbdp check` says beforehand."""
+    half, counts = np.array([14.0, 14.0, 14.0]), np.array([10.0, 380.0, 9000.0])
+    assert trust._quotable(half, counts) == 70
+    assert trust._quotable(half, np.array([69.0, 71.0, 100.0])) == 70
+    assert trust._quotable(np.array([20.0, 14.0, 14.0]), np.array([90.0, 95.0, 100.0])) == 91
 
 
 def test_what_one_may_do_with_a_table_is_said_of_each(rush):

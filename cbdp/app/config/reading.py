@@ -14,6 +14,7 @@ from cbdp.app.config.settings import Config
 from cbdp.errors import InputError
 
 TWICE = ("Cannot overwrite a value",)  # what tomllib says of a key that is written twice in a table
+COMMA = re.compile(r"[^#\"']*=\s*[-+]?\d+,\d+\s*(#|$)")  # 0,5 for 0.5
 SCHEMA = Path(__file__).with_name("config.schema.json")
 
 
@@ -52,6 +53,8 @@ def _syntax(message: str, text: str) -> tuple[str, int]:
     if stray is not None:
         return f"this key stands in its table already: {stray}", line
     said = re.sub(r"\s+", " ", what or message)
+    if COMMA.match(text.split("\n")[line - 1]):
+        said += "; write decimals with a point, like 0.5"
     return said[0].lower() + said[1:], line
 
 

@@ -17,6 +17,7 @@ from cbdp.privacy.accounting import in_words
 from cbdp.privacy.unit import Person
 from cbdp.release.counted import counted
 from cbdp.report.text import at_most
+from cbdp.report.uses import USES
 
 WIDTH = 100
 TIED = "\u00a0%"  # what no line ends before
@@ -145,11 +146,12 @@ def _legend(plan: Plan, told: bool, typical: bool) -> Iterator[str]:
         yield f"In trips. Noise holds with {sure} confidence, before tables are made to agree."
         return
     least = f"“{FROM}”: counts of so many trips or more are within 20 %"
-    yield f"In trips, with {sure} confidence. “noise”: how far noise alone moves a count. {least}."
+    yield f"In trips, with {sure} confidence. “noise”: how far noise alone moves a count; the other tables often make up for some of it. {least}."
     if typical:
+        judged = ", ".join(f"“{use.name}” within {percent(use.within)}" for use in USES if use.within <= 1)
         yield (
-            "“a count of”: the average count, trips ÷ counts; by it a table is judged (“good for”). “within”: how far off it may be. Where trips are "
-            "spread unevenly, many counts are smaller. “singleton”: every combination on its own."
+            f"“a count of”: the average count, trips ÷ counts; by it a table is judged (“good for”: {judged}). “within”: how far off it may be. "
+            "Where trips are spread unevenly, many counts are smaller. “singleton”: every combination on its own."
         )
     else:
         yield "State data.expected_trips, a round number, to see what each table is good for."

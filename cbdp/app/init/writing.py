@@ -101,6 +101,10 @@ def starter(
     listed = [trips] if isinstance(trips, str | Path) else list(trips)
     if not listed:
         raise InputError("there are no trips: name at least one file")
+    if stops is not None and str(stops) in map(str, listed):
+        raise InputError(
+            f"the stops and the trips are the same file {str(stops)!r}: give a public list of all stops, used or not"
+        )
     Clock(format=tuple(time_format) or None)
     known = None if preset is None else PRESETS.get(preset)
     given = [str(t) for t in listed]

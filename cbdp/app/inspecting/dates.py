@@ -34,4 +34,4 @@ def _otherwise(reading: TripReading, column: str) -> str:
         span = None
     if span is None or any(day_first(form) is not None for form in forms):
         return f"the dates in column {column!r} are not understood; they are needed only to tell days apart"
-    return f"from {span[0]} to {span[1]} (to tell days apart, write time_format = {toml(forms)} in [data])"
+    return f"from {span[0]} to {span[1]} (dates are read by time_format = {toml(forms)}: write it in [data] if you state universe.days)"

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from cbdp.app.guessing import count_like, guess_columns
-from cbdp.app.inspecting.cause import Cause, quoted
-from cbdp.app.inspecting.reading import TripReading, counts_column, look, values_of
+from cbdp.app.inspecting.cause import Cause, counted, quoted
+from cbdp.app.inspecting.reading import TripReading, counts_column, look, values_in
 from cbdp.errors import InputError
 from cbdp.privacy.unit import Person, Trip, Unit
 from cbdp.trips import Inspection, Schema, planning
 from cbdp.trips.inspect import WEIGHTLESS
 
+LOOKED_AT = 20_000  # different values: wrong ones may be rare
 WHOLE = re.compile(r"\s*\+?\d+(\.0*)?\s*")
 
 
@@ -44,10 +45,19 @@ def table_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
     counts = counts_column(reading)
     for dropped in found.dropped:
         if dropped.reason == WEIGHTLESS and counts is not None:
-            wrong = [pair for pair in values_of(reading, counts, 200) if not WHOLE.fullmatch(pair[0])]
-            what = f"column {counts!r} holds counts that are not whole numbers of at least 0"
-            cure = "write whole numbers without marks; rows with suppressed counts (<5, *) cannot be counted"
-            yield Cause(dropped.rows, what, cure, quoted(wrong))
+            read, values = values_in(reading.trips, counts, LOOKED_AT)
+            wrong = [pair for pair in values if not WHOLE.fullmatch(pair[0])]
+            what = f"column {counts!r} holds counts that are not whole numbers of at least 0, or is empty"
+            cure = (
+                "write whole numbers without marks (1234, not 1,234 or 1234,0), and 0 where nobody was counted; "
+                "rows with suppressed counts (<5, *) cannot be counted"
+            )
+            empty = read - sum(rows for _, rows in values) if len(values) < LOOKED_AT else 0
+            yield Cause(dropped.rows, what, cure, _and_empty(quoted(wrong), empty))
+
+
+def _and_empty(shown: tuple[str, ...], rows: int) -> tuple[str, ...]:
+    return (*shown, f"an empty cell in {counted(rows, 'row')}") if rows > 0 else shown
 
 
 def _tried(reading: TripReading, found: Inspection, column: str) -> Cause:

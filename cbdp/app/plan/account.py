@@ -107,6 +107,8 @@ def _choices(config: Config, account: Account) -> str:
             f"{left}. What was released can be asked further questions at no cost (cbdp ask). "
             "To spend more is a new promise to the riders, and takes a new ledger"
         )
+    if not account.exists and account.forgotten is None:  # nothing is promised yet
+        return f"{left}. Release less, by {less}; or raise cap: it is fixed only when the ledger is created"
     return (
         f"{left}. Release less, by {less}; or decide that more may be spent: that is a new promise to the riders, "
         "and takes a new ledger"

@@ -26,6 +26,7 @@ from cbdp.privacy.budget import shares
 from cbdp.privacy.budget.served import ENOUGH, LeavesBudget
 from cbdp.privacy.budget.strata import TINY, strata_of
 from cbdp.privacy.unit import Person
+from cbdp.release.counted import counted
 from cbdp.report.uses import GOOD, USES
 
 STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
@@ -62,7 +63,8 @@ def facts(plan: Plan) -> dict[str, Any]:
         "enough": float(ENOUGH) if mechanism._estimator.expects else None,
         "spared": float(LeavesBudget.spared),
         "public": list(plan.public),
-        "tables": {name: what_of(f.by) for name, f in plan.features.features.items()},
+        "counted": asdict(counted(plan.universe)),
+        "tables": {name: what_of(_telling(plan, f.by)) for name, f in plan.features.features.items()},
         **_grid(plan, every),
         "good": GOOD,
         "uses": [asdict(use) | {"within": min(use.within, 1e9)} for use in USES],
@@ -72,6 +74,11 @@ def facts(plan: Plan) -> dict[str, Any]:
         "toml": template(plan.config),
         "time": _time(plan),
     }
+
+
+def _telling(plan: Plan, by: Iterable[str]) -> list[str]:
+    """The attributes that tell counts apart: not a dimension with one value, such as tap-ons alone."""
+    return [name for name in by if len(plan.universe.attribute(name).labels) > 1]
 
 
 def _modelled(plan: Plan) -> ConstraintBased:

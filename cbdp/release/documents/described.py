@@ -123,7 +123,8 @@ def _table(feature: Mapping[str, Any]) -> str:
 
 def _universe(universe: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, str], tuple[str, ...]]]:
     for d in universe["dimensions"]:
-        yield d["file"], f"All {d['size']:,} possible values of “{d['name']}”. Public.", {}, (d["name"],)
+        values = "The only possible value" if d["size"] == 1 else f"All {d['size']:,} possible values"
+        yield d["file"], f"{values} of “{d['name']}”. Public.", {}, (d["name"],)
     for a in universe["attributes"]:
         if len(a["of"]) > 1:
             yield a["file"], f"The {a['name']} for every {listed(a['of'])}. Public.", {}, tuple(a["of"])

@@ -1,4 +1,4 @@
-"""CSV: a folder with the trips and a table per feature, as in the release, and what it says about itself."""
+"""CSV: a folder with the trips, a table per feature and the stops, as in the release, and what it says about itself."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Csv(Format):
         origin: str = "origin",
         destination: str = "destination",
     ) -> None:
-        """Write trips.csv, features/<name>.csv and about.json. Unknown numbers are empty.
+        """Write trips.csv, features/<name>.csv, universe/places.csv (the names of stops) and about.json. Unknown numbers are empty.
 
         With `level` or `intervals` (a confidence, say 0.9), od.csv is a long table of origin, destination, the other dimensions and
         count; with intervals also low and high, of every flow that is possible, those without published trips too.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cbdp.release.counted import TRIPS, Noun
 from cbdp.report.markup import Html, join, page, tag
 from cbdp.report.plan.deployments import DEPLOYMENTS, UNITS
 
@@ -29,23 +30,31 @@ def build(facts: Mapping[str, Any]) -> str:
         }
         for d in DEPLOYMENTS
     ]
+    noun = _noun(facts)
     data = {**facts, "others": others, "units": list(UNITS.values())}
     body = join(
         _header(facts),
         tag(
             "main",
-            tag("div", _controls(facts), tag("div", _results(), class_="results"), class_="plan"),
+            tag("div", _controls(facts), tag("div", _results(noun), class_="results"), class_="plan"),
         ),
         tag(
             "footer",
             tag(
                 "p",
-                "Made by cbdp from public facts only: the configuration (which is inside this page), the stops, the ledger. No trip was read. Opening this page sends no request.",
+                noun.say(
+                    "Made by cbdp from public facts only: the configuration (which is inside this page), the stops, the ledger. No trip was read. Opening this page sends no request."
+                ),
             ),
         ),
         tag("div", id="summary", role="status", aria_live="off"),
     )
     return page(f"{facts['name']}: plan", body, data, PACKAGE)
+
+
+def _noun(facts: Mapping[str, Any]) -> Noun:
+    """What is counted: trips, unless the facts say otherwise."""
+    return Noun(**facts["counted"]) if "counted" in facts else TRIPS
 
 
 def _header(facts: Mapping[str, Any]) -> Html:
@@ -55,7 +64,7 @@ def _header(facts: Mapping[str, Any]) -> Html:
         tag("h1", f"Choose {SIGNS[facts['currency']]}: what it tells, what it protects"),
         tag(
             "p",
-            "Move the sliders. The page shows how precise each table would be, and how sure somebody could become about one trip, a commuter or a "
+            f"Move the sliders. The page shows how precise each table would be, and how sure somebody could become about one {_noun(facts).one}, a commuter or a "
             "family. When you are happy with it, copy the configuration.",
             class_="lead",
         ),
@@ -65,17 +74,17 @@ def _header(facts: Mapping[str, Any]) -> Html:
 
 
 def _controls(facts: Mapping[str, Any]) -> Html:
-    sign = SIGNS[facts["currency"]]
+    sign, noun = SIGNS[facts["currency"]], _noun(facts)
     return tag(
         "form",
         tag("h2", "Settings"),
         _slider("amount", f"Privacy budget {sign}", "Smaller protects better, larger tells more."),
         tag("p", id="strength", class_="note"),
-        _unit_choice(),
-        _slider("k", "Trips of one person that count", "The others are left out, chosen at random."),
-        _slider("period", "Length of a period", "Longer periods hold more trips, so noise matters less."),
-        _slider("zone", "Zones", "Fewer, larger zones hold more trips. Fewer zones than now are drawn anew from the stops’ coordinates."),
-        tag("div", tag("label", "About how many trips are there?", for_="trips"),
+        _unit_choice(noun),
+        _slider("k", noun.say("Trips of one person that count"), "The others are left out, chosen at random."),
+        _slider("period", "Length of a period", noun.say("Longer periods hold more trips, so noise matters less.")),
+        _slider("zone", "Zones", noun.say("Fewer, larger zones hold more trips. Fewer zones than now are drawn anew from the stops’ coordinates.")),
+        tag("div", tag("label", noun.say("About how many trips are there?"), for_="trips"),
             tag("input", id="trips", type="number", min=1, step="any", inputmode="numeric"),
             tag("span", "A round public number. It only serves to predict errors.", class_="about"), class_="setting"),
         tag("details",
@@ -87,10 +96,10 @@ def _controls(facts: Mapping[str, Any]) -> Html:
     )  # fmt: skip
 
 
-def _unit_choice() -> Html:
+def _unit_choice(noun: Noun) -> Html:
     options = [
-        tag("option", "one trip", value="trip"),
-        tag("option", "one person, with all their trips", value="person"),
+        tag("option", noun.say("one trip"), value="trip"),
+        tag("option", noun.say("one person, with all their trips"), value="person"),
     ]
     about = tag("span", id="unit-about", class_="about")
     return tag(
@@ -114,10 +123,10 @@ def _slider(key: str, name: str, about: str) -> Html:
     )
 
 
-def _results() -> list[Html]:
+def _results(noun: Noun) -> list[Html]:
     return [
         _section("tables", "What each table would tell", tag("p", id="confidence"), tag("div", id="told"), _thresholds()),
-        _section("risk", "What somebody could find out", _risk()),
+        _section("risk", "What somebody could find out", _risk(noun)),
         _section("others", "Where others stand", _others()),
         _section("left", "What is left of the budget", tag("div", id="account")),
         _section("take", "Take these settings", _take()),
@@ -133,7 +142,7 @@ def _thresholds() -> Html:
     return tag("details", tag("summary", "What the verdicts mean"), tag("dl", id="uses"))
 
 
-def _risk() -> Html:
+def _risk(noun: Noun) -> Html:
     prior = tag(
         "div",
         tag("label", "Somebody already thinks it is this likely", for_="prior"),
@@ -149,7 +158,7 @@ def _risk() -> Html:
         prior,
         tag("div", id="beliefs"),
         tag("div", id="curve", class_="chart"),
-        tag("p", means, class_="note"),
+        tag("p", noun.say(means), class_="note"),
     )
 
 

@@ -105,7 +105,7 @@
     set("zone", data.zones.length, state.zone, data.zones[state.zone] === null ? "" : `${data.zones[state.zone]} zones`);
     at("k-setting").hidden = state.unit === "trip";
     at("unit").value = state.unit;
-    at("unit-about").textContent = state.unit === "trip" ? "A person who made many trips is protected less." : data.unit.known ? ""
+    at("unit-about").textContent = state.unit === "trip" ? ofCounted("A person who made many trips is protected less.") : data.unit.known ? ""
       : "Your trips need a column that tells people apart, like a card number.";
     const month = made.losses[1].epsilon;
     at("strength").textContent = strengthOf(made) + (month > TOO_MUCH && made.epsilon <= TOO_MUCH

@@ -22,13 +22,18 @@
     const up = Math.ceil(value * 10 ** places - 1e-9) / 10 ** places;
     return places === 0 ? say(up) : up.toFixed(places);
   };
-  const tripsWord = (n) => say(n) + (n === 1 ? " trip" : " trips");
+  const upper = (words) => words[0].toUpperCase() + words.slice(1);
+  // What is counted, in place of trips: taps, where rows have one place.
+  const ofCounted = (text) => text.replace(/\b([Tt])rip(s?)\b/g, (_, first, many) => {
+    const word = many ? data.counted.many : data.counted.one;
+    return first === "T" ? upper(word) : word;
+  });
+  const tripsWord = (n) => say(n) + ofCounted(n === 1 ? " trip" : " trips");
   const lengthOf = (every) => {
     if (every === null) return "";
     const minutes = Number(every.replace(/\D+/, "")) * (every.endsWith("h") ? 60 : every.endsWith("min") ? 1 : 1 / 60);
     return minutes % 60 === 0 ? (minutes === 60 ? "1 hour" : `${minutes / 60} hours`) : `${digits(minutes, 4)} minutes`;
   };
-  const upper = (words) => words[0].toUpperCase() + words.slice(1);
   const rangeOf = (table) => (table.half === 0 ? say(table.count) : `${say(table.low)}–${say(table.high)}`);
   const example = (table) => {
     const what = data.tables[table.name];
@@ -46,14 +51,14 @@
   const strengthOf = (made) => data.levels.find((level) => made.epsilon <= level.upto).said;
   const rarely = (rare) => (rare === 0 ? "" : ` (except with a probability of ${digits(rare, 2)})`);
   const WHO = {
-    trip: { name: "One trip", question: () => "that a certain trip was made" },
+    trip: { name: ofCounted("One trip"), question: () => ofCounted("that a certain trip was made") },
     month: {
       name: "A commuter’s month",
-      question: () => `that somebody commuted all month (${data.month.trips} trips on each of ${data.month.days} days)`,
+      question: () => ofCounted(`that somebody commuted all month (${data.month.trips} trips on each of ${data.month.days} days)`),
     },
     family: {
       name: "A family of four",
-      question: (unit) => (unit.kind === "trip" ? "that four people made a certain trip together"
+      question: (unit) => (unit.kind === "trip" ? ofCounted("that four people made a certain trip together")
         : `that a family of four travelled${unit.per === "release" ? "" : ` ${unit.per === "day" ? "on" : "in"} a certain ${unit.per}`}`),
     },
   };

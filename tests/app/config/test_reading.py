@@ -285,6 +285,15 @@ def test_text_that_is_not_toml_is_told_with_its_line(text: str, line: int) -> No
     assert "\n" not in str(caught.value)
 
 
+def test_a_decimal_comma_names_the_cure() -> None:
+    """As many countries write numbers. A list over two lines is another mistake."""
+    with pytest.raises(InputError, match=r"^x\.toml:2: .*; write decimals with a point, like 0\.5$"):
+        config.parse("[privacy]\nepsilon = 0,5  # of the release\n", "x.toml")
+    with pytest.raises(InputError) as caught:
+        config.parse("[data]\ntrips = [1,2\n", "x.toml")
+    assert "point" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("below", "said"),
     [

@@ -74,7 +74,7 @@ WRONG = [
     ([("cap = 2.0", "budget = { total = 0.5, tiem = 0.5 }")], 18, "names 'tiem', which is not a feature: did you mean 'time'?"),
     ([("cap = 2.0", "budget = { total = 0.5, time = 0.5 }")], 18, "no budget for"),
     ([("cap = 2.0", "budget = { total = 1, time = 1, zone = 1, mode = 1, singleton = 1 }")], 18, "add up to 5, more than"),
-    ([("cap = 2.0", "cap = 0.5")], 16, "a charge of 1 does not fit: 0.5 of the cap 0.5 is left for data set 'city'"),
+    ([("cap = 2.0", "cap = 0.5")], 16, "a charge of 1 does not fit: 0.5 of the cap 0.5 is left for data set 'city'. Release less, by a smaller epsilon; or raise cap"),
     ([("cap = 2.0", "cap_delta = 0.5")], 15, "without a cap"),
     ([('"ledger.sqlite"', '"no/ledger.sqlite"')], 17, "there is no folder"),
     ([('"ledger.sqlite"', '"stops.csv"')], 17, "stops.csv"),

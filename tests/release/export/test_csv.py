@@ -30,6 +30,18 @@ def test_csv_has_the_trips_and_every_feature(tmp_path: Path) -> None:
             assert {k: v for k, v in found.items() if v} == zone_trips(trips)
 
 
+def test_csv_has_the_names_of_the_stops(tmp_path: Path) -> None:
+    """Tables have ids: whoever opens them in a spreadsheet can look up what they stand for."""
+    release = mechanism_release()
+    export(release, tmp_path / "out", "csv")
+    with (tmp_path / "out" / "universe" / "places.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert release.places is not None
+    assert [r["name"] for r in rows] == list(release.places.names)
+    assert [r["id"] for r in rows] == [str(n) for n in release.places.ids]
+    assert [float(r["lat"]) for r in rows] == release.places.lat.tolist()
+
+
 def test_csv_keeps_awkward_text(tmp_path: Path) -> None:
     """Commas, quotes, line ends and signs in labels come back from the standard library's reader."""
     stops = ("a,b", 'say "x"', "two\nlines", "=ü")

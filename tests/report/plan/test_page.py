@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -14,7 +15,7 @@ from browsing import DESKTOP, PHONE, opened
 from daily_city import write_daily_city
 from small_city import CONFIG, write_city
 
-from cbdp.app import cli
+from cbdp.app import cli, init
 from cbdp.app.explain.command import planned
 from cbdp.app.explain.expected import amount_text
 from cbdp.app.explain.meaning import believed
@@ -252,6 +253,27 @@ def test_nothing_is_wider_than_the_screen(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.is_visible("#summary") == (width == PHONE)
         assert page.locator("#strip circle").count() == 7
+
+
+def test_settings_do_not_scroll_on_a_phone(browser: Any, tmp_path: Path, html: str) -> None:
+    """They are part of the page, not a window of their own."""
+    with opened(browser, tmp_path, html, PHONE) as page:
+        assert page.evaluate("getComputedStyle(document.querySelector('.settings')).overflow") == "visible"
+
+
+def test_tap_ons_are_called_tap_ons(browser: Any, tmp_path: Path) -> None:
+    """In every sentence on what would be published; a dimension with one value is not named."""
+    (tmp_path / "taps.csv").write_text("stop,hour,tap,count\n")
+    (tmp_path / "stops.csv").write_text(ZONES)
+    file = init.write(tmp_path / "cbdp.toml", tmp_path / "taps.csv", tmp_path / "stops.csv")
+    text = file.read_text().replace('tap = ["on", "off"] }', 'tap = ["on"] }')
+    file.write_text(text.replace("# expected_trips = 100000", "expected_trips = 60000"))
+    assert cli.main(["plan", str(file), "--page", str(tmp_path / "plan.html")]) == 0
+    with opened(browser, tmp_path, (tmp_path / "plan.html").read_text(encoding="utf-8")) as page:
+        told = [page.text_content(part) for part in ("header", "#controls", "#tables", "#risk", "footer")]
+        assert all("tap-on" in words for words in told)
+        assert not [words for words in told if re.search(r"\b[Tt]rips?\b", words)]
+        assert "One location with 10,000 tap-ons would be published" in told[2]
 
 
 def test_names_cannot_become_code(browser: Any, tmp_path: Path) -> None:
