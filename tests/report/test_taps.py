@@ -77,7 +77,7 @@ def test_single_counts_have_intervals_that_hold(taps: Release) -> None:
     assert data["matrix"]["exact"]
     assert ((low <= count) & (count <= high)).all()
     assert ((low <= truth()) & (truth() <= high)).mean() >= 0.9
-    asked = taps.ask(by=["location", "time"], quick=True)
+    asked = taps.ask(by=["location", "time"])
     assert (low >= asked["low"]).all()  # which also holds the estimate
     assert (high <= asked["high"]).all()
     listed = data["types"]

@@ -26,6 +26,7 @@ from cbdp.privacy.budget import shares
 from cbdp.privacy.budget.served import ENOUGH, LeavesBudget
 from cbdp.privacy.budget.strata import TINY, strata_of
 from cbdp.privacy.unit import Person
+from cbdp.release.counted import counted
 from cbdp.report.uses import GOOD, USES
 
 STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
@@ -54,6 +55,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         "confidence": plan.confidence,
         "reach": reach(plan.confidence),
         "trips": plan.expected_trips,
+        "noun": asdict(counted(plan.universe)),
         "filled": plan.config.data.expected_filled,
         "unknown": UNKNOWN,
         "unit": _unit(plan),
