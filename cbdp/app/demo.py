@@ -154,7 +154,8 @@ def _compare(planned: Plan, truth: Counts) -> None:
         single, zone, mode = (_error(release, truth, table) for table in ("singleton", "zone", "mode"))
         rows.append((name, f"{release.total:,}", f"{single:.2f}", f"{zone:.1f}", f"{mode:.1f}"))
     print(
-        "What else this ε could buy: trips published, and the error of a count in trips (root mean square)\n"
+        "What else this ε could buy: trips published, and how far counts are off on average, in trips\n"
+        "(the root of the mean square: large errors weigh more)\n"
     )
     print("\n".join(aligned(rows, right=range(1, 5))))
 

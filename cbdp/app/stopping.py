@@ -40,6 +40,7 @@ class Interrupts:
 
     def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
         self._say = say
+        self.stopped = STOPPED  # what is said of a run that is stopped before the charge
         self._deciding = threading.Lock()
         self.heard = False  # a signal came, whether or not it could stop the run
         self._asked = False  # somebody wants the run to stop
@@ -95,7 +96,7 @@ class Interrupts:
         if error is not None and (self._asked or isinstance(error, KeyboardInterrupt)):
             # an engine that is interrupted may raise anything
             if not self._charged:
-                raise KeyboardInterrupt(STOPPED) from None
+                raise KeyboardInterrupt(self.stopped) from None
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(LATE) from None
 
@@ -147,7 +148,7 @@ class Interrupts:
                 return
             threading.Timer(LAST, os._exit, (CODE,)).start()  # what follows may hang too
             try:
-                self._say(f"cbdp: {STOPPED}")
+                self._say(f"cbdp: {self.stopped}")
                 for folder in (*self._folders, *_spilled()):
                     shutil.rmtree(folder, ignore_errors=True)
             finally:

@@ -17,7 +17,7 @@ from cbdp.release.roles import Roles, period_names, roles
 from cbdp.release.stops import placed
 from cbdp.release.when import calendar_order, of_one_day
 from cbdp.report.dots import dots
-from cbdp.report.nodes import Nodes
+from cbdp.report.nodes import Nodes, called
 from cbdp.report.support import supported
 from cbdp.report.text import named
 from cbdp.report.trust import judge
@@ -241,8 +241,10 @@ def flows(published: Published, parts: Roles, time: str | None) -> Chart | None:
     nodes.fill(codes, parts, release.value)
     stops = placed(published)
     shown = frame(stops.lat, stops.lon, stops.trips)
-    parts_of_map = {"stops": nodes.listed, "zones": nodes.zones(shown), "hidden": nodes.hidden}
-    return {**chart, **parts_of_map, **_framed(shown)}
+    zones = nodes.zones(shown)
+    spots = [(name, lat, lon, zone) for _, name, lat, lon, zone in nodes.listed]
+    parts_of_map = {"stops": nodes.listed, "zones": zones, "hidden": nodes.hidden}
+    return {**chart, **parts_of_map, "called": called([z[0] for z in zones], spots), **_framed(shown)}
 
 
 def _framed(shown: Frame | None) -> Chart:

@@ -10,6 +10,7 @@ from cbdp.release.counted import PLACES
 from cbdp.release.framing import frame
 from cbdp.release.published import Grouped, Published
 from cbdp.release.roles import Roles
+from cbdp.report.nodes import called
 from cbdp.report.text import named
 
 Chart = dict[str, Any]
@@ -38,11 +39,11 @@ def dots(published: Published, parts: Roles, time: str | None) -> Chart | None:
         each = published.grouped(place, time)
     periods = range(0 if each is None else each.counts.shape[1])
     names, (zones, zone) = named(published, place), _zones(published, place)
+    stops = [(names[i], round(float(lat[i]), 6), round(float(lon[i]), 6), zone[i]) for i in kept.tolist()]
     return {
-        "stops": [
-            [names[i], round(float(lat[i]), 6), round(float(lon[i]), 6), zone[i]] for i in kept.tolist()
-        ],
+        "stops": [list(stop) for stop in stops],
         "zones": zones,
+        "called": called(zones, stops),
         "counts": [_ends(whole, kept), *(_ends(each, (kept, t)) for t in periods if each is not None)],
         "exact": whole.exact,
         "exact_each": each is not None and each.exact,

@@ -125,7 +125,11 @@ def _map(data: Chart) -> Html | None:
     flows = data["flows"]
     if flows is None or not any(stop[2] is not None for stop in flows["stops"]):
         return None
-    zones = [tag("option", zone[0], value=i) for i, zone in enumerate(flows["zones"]) if zone[1] is not None]
+    zones = [
+        tag("option", flows["called"][i], value=i)
+        for i, zone in enumerate(flows["zones"])
+        if zone[1] is not None
+    ]
     many = [tag("option", n, value=n, selected=n == 20) for n in (10, 20, 50, 100)]
     both = data["matrix"] is not None and data["matrix"]["kind"] == "zones"
     wide = [tag("option", "most trips" if flows["outside"] else "everything", value=-1)]
@@ -167,7 +171,7 @@ def _dots(data: Chart) -> Html | None:
 
 def _dots_zoom(chart: Chart) -> Html | None:
     held = {stop[3] for stop in chart["stops"]}
-    zones = [tag("option", zone, value=i) for i, zone in enumerate(chart["zones"]) if i in held]
+    zones = [tag("option", zone, value=i) for i, zone in enumerate(chart["called"]) if i in held]
     if len(zones) < 2:
         return None
     options = [tag("option", "everything", value=-1), *zones]

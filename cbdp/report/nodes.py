@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from cbdp.release.roles import Roles
 Ints = NDArray[np.int64]
 
 STOPS = 1_500  # drawn on the map
+NUMBERED = re.compile(r"Z\d+")  # zones that were made from coordinates
+Spot = tuple[str, float | None, float | None, int]  # name, latitude, longitude, zone
 
 
 class Nodes:
@@ -104,3 +107,26 @@ def _middle(points: NDArray[np.float64], shown: Frame | None) -> list[float]:
     inside = np.zeros(len(points), dtype=bool) if shown is None else shown.holds(points[:, 0], points[:, 1])
     kept = points[inside] if inside.any() else points
     return [round(float(c), 6) for c in kept.mean(axis=0)]
+
+
+def called(zones: Sequence[str], stops: Iterable[Spot]) -> list[str]:
+    """What to call zones for readers: to one that has a number alone, the stop in its middle is added.
+
+    >>> called(["Z1", "Old town"], [("A", 0, 0, 0), ("B", 0, 1, 0), ("C", 0, 3, 0), ("D", 9, 9, 1)])
+    ['Z1 around B', 'Old town']
+    """
+    held: dict[int, list[tuple[str, float, float]]] = {}
+    for name, lat, lon, zone in stops:
+        if lat is not None and lon is not None:
+            held.setdefault(zone, []).append((name, lat, lon))
+    return [
+        f"{zone} around {_central(held[n])}" if n in held and NUMBERED.fullmatch(zone) else zone
+        for n, zone in enumerate(zones)
+    ]
+
+
+def _central(stops: list[tuple[str, float, float]]) -> str:
+    """The stop that is nearest to the middle of all; of several as near, the first by its name."""
+    points = np.array([stop[1:] for stop in stops])
+    off = (points - points.mean(axis=0)) * [1.0, math.cos(math.radians(points[:, 0].mean()))]
+    return min(zip(np.round((off**2).sum(axis=1), 12).tolist(), (s[0] for s in stops), strict=True))[1]

@@ -277,7 +277,7 @@
     const km = 111.195 / scale, bar = [2000, 1000, 500, 200, 100, 50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1].find((k) => k / km <= W * 0.3);
     if (bar) parts.push(svg("path", { d: `M12,${H - 14}v5H${12 + bar / km}v-5`, class: "axis" }), text(`${bar} km`, 18 + bar / km, H - 8, { class: "muted" }));
     place.replaceChildren(draw(W, H, "Flows on the map", svg("rect", { width: W, height: H, rx: 10, class: "ground" }), ...parts));
-    if (zones.length > 1 && zones.length <= 40) place.append(legend(zones.map((z) => z[0])));
+    if (zones.length > 1 && zones.length <= 40) place.append(legend(data.flows.called));
     const inner = marks.some((m) => m.classList.contains("inner")) ? ` Circles are ${MANY} that start and end in the same place; their size is not to the scale of the arrows.` : "";
     const pale = marks.some((m) => m.classList.contains("unsure")) ? " Pale: may be zero (the interval reaches 0)." : "";
     at("said-map").textContent = `Shown: ${data.periods[state.period]}, ${flows.length} flows; the largest has ${trips(flows.length ? most : 0)}.${inner}${pale}` +

@@ -140,3 +140,29 @@ def test_dates_are_told_although_days_are_added_up(
 def test_a_file_without_dates_says_so(town: Path, capsys: Captured) -> None:
     (town / "taps.csv").write_text("hour,from,to,count\n7,S01,S02,4\n")
     assert "no dates: column 'hour' holds times of day alone." in shown(town, capsys)
+
+
+def test_taps_without_a_card_and_second_taps_are_named_for_what_they_are(
+    town: Path, capsys: Captured
+) -> None:
+    """No other column would help them, nor another unit: they cannot be linked."""
+    more = [
+        f"f{n},2026-03-06 0{hour}:00,S01,{word}" for n in range(20) for hour, word in ((7, "on"), (8, "off"))
+    ]
+    twice = [f"e,2026-03-06 07:0{n},S01,on" for n in (0, 1)]
+    taps(town, "on", "off", ",2026-03-06 07:00,S01,on", *twice, *more)
+    said = shown(town, capsys)
+    assert "1 tap have" not in said
+    assert (
+        "1 tap has no value in 'card', so nobody can tell which taps belong together → they are left out"
+        in said
+    )
+    assert "or the card tapped on twice" in said
+
+
+def test_a_release_tells_trips_from_taps_that_are_part_of_none(town: Path, capsys: Captured) -> None:
+    """Two trips and two single taps are four rows; the two trips count."""
+    path = init.write(town / "cbdp.toml", town / "taps.csv", town / "stops.csv")
+    assert cli.main(["release", str(path), "--create-ledger"]) == 0
+    told = "counted 2 of 4 rows (a row is a trip, or a tap that is part of none), of which 2 are kept"
+    assert told in capsys.readouterr().err

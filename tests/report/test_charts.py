@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -71,6 +72,13 @@ def test_stops_lie_where_the_places_say(rush):
     for zone, lat, lon in flows["zones"]:
         own_stops = np.array([where[s][:2] for s in where if where[s][2] == zone])
         assert (lat, lon) == pytest.approx(own_stops.mean(axis=0), abs=1e-5)
+    for (zone, lat, lon), said in zip(
+        flows["zones"], flows["called"], strict=True
+    ):  # numbered zones name their middle
+        own = [s for s in flows["stops"] if zone_names[s[4]] == zone]
+        wide = np.cos(np.radians(lat))
+        nearest = min(own, key=lambda s: (s[2] - lat) ** 2 + ((s[3] - lon) * wide) ** 2)
+        assert said == (f"{zone} around {nearest[1]}" if re.fullmatch(r"Z\d+", zone) else zone)
 
 
 def test_intervals_are_the_published_ones_and_sums_have_their_own(rush):

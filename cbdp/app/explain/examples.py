@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from cbdp.app.explain.expected import ExpectedTable
 
 PLACES = ("origin", "destination")
+NAMES = {"tap": "kind of tap"}
 WHEN = {"time": ("a time period", " in one time period"), "day": ("a day", " on one day")}
 
 
@@ -24,7 +25,7 @@ def what_of(by: Sequence[str]) -> str:
         if set(pair) <= set(left):
             left = [name for name in left if name not in pair]
             said.append(f"a pair of {attribute.removeprefix('.') or 'stop'}s")
-    said += [f"one {name.replace('.', ' ')}" for name in left if name not in WHEN]
+    said += [f"one {NAMES.get(name, name.replace('.', ' '))}" for name in left if name not in WHEN]
     when = [name for name in left if name in WHEN]
     if not said and when:
         said.append(WHEN[when.pop(0)][0])

@@ -19,6 +19,7 @@ from cbdp.privacy.ledger import Amount, Charge, Covers
 from cbdp.privacy.ledger.amounts import NANO, SYMBOLS
 from cbdp.privacy.ledger.windows import window_sums
 from cbdp.privacy.running import STRATEGIES, Strategy
+from cbdp.release.counted import counted
 
 WINDOWS = (7, 30, 365)
 LENGTHS = {"daily": "day", "weekly": "week", "monthly": "month"}
@@ -54,7 +55,7 @@ def running_lines(plan: Plan) -> list[str]:
         "",
         *aligned([head, *rows], right=(1, 2, 3)),
         "",
-        "± is a standard deviation in trips.",
+        f"± is a standard deviation in {counted(plan.universe).many}.",
     ]
 
 

@@ -22,6 +22,7 @@ from cbdp.report.uses import USES
 WIDTH = 100
 TIED = "\u00a0%"  # what no line ends before
 FROM = "±20 % from"
+MUCH = 2  # times as narrow
 NAME = 12  # of the column that names each part
 TYPICAL = ("a count of", "is published as", "within")
 COMMUTER = {"trip": 40, "day": 20, "week": 4}  # of a commuter in a month
@@ -126,6 +127,10 @@ def _tables(
     last = len(rows[0]) - 1
     yield from aligned(rows, right=[n for n in range(1, len(rows[0])) if n != last or not typical])
     yield from wrapped(map(counted(plan.universe).say, _legend(plan, bool(told), typical)))
+    if any(e.half * MUCH < noise[name].half_width for name, e in told.items() if name in noise):
+        yield from wrapped(
+            ["A range much narrower than the noise: other tables, added up, tell the count better."]
+        )
     left = unmeasured(plan)
     if left and not plan.public:
         yield from wrapped([f"Not measured, but added up from the others: {', '.join(left)}."])

@@ -24,6 +24,7 @@ from cbdp.app.plan.bought import GUESS, unbought
 from cbdp.errors import InputError
 from cbdp.privacy.accounting import in_words
 from cbdp.privacy.unit import Person
+from cbdp.release.counted import counted
 
 
 def warnings(
@@ -68,7 +69,7 @@ def _tables(plan: Plan) -> Iterator[str]:
     if len(plan.features.features) == 2 and plan.mechanism.asks_tables:
         yield "there is no table between the total and single trip types: add a [[feature]] or a preset"
     for gap in told.missing(told.gaps(plan)):
-        yield str(gap)
+        yield counted(plan.universe).say(str(gap))
     if unbought(plan.config, plan.universe, plan.columns, plan.clock, plan.unit):
         yield f"max_trips is bought by `cbdp choose`, which was not done yet: what is shown goes by {GUESS}"
     if plan.public and isinstance(plan.unit, Person):

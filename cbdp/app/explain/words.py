@@ -30,6 +30,7 @@ from cbdp.features import SINGLETON, TOTAL, FeatureDag
 from cbdp.privacy.accounting import curve, in_words
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.unit import RELEASE, Person
+from cbdp.release.counted import counted
 
 WIDTH = 110
 
@@ -42,12 +43,12 @@ def words(
     warned: Sequence[str],
 ) -> Iterator[str]:
     """What `cbdp check --all` prints, line by line."""
-    table, remarks = _noise_table(plan, measured), _noise_remarks(plan)
+    table, remarks, say = _noise_table(plan, measured), _noise_remarks(plan), counted(plan.universe).say
     written = [f"{plan.output}/", *(f"  {file}" for file in files(plan))]
     yield from _section("What would be released", _wrapped(_what(plan)))
     yield from _section("How strongly it is protected", _wrapped(_protection(plan)))
     if isinstance(plan.unit, Person):
-        changes = [*change_table(plan, plan.unit), "", *_wrapped(change_remarks(plan.unit))]
+        changes = [*change_table(plan, plan.unit), "", *_wrapped(map(say, change_remarks(plan.unit)))]
         yield from _section(title(plan.unit), changes)
     yield from _section(
         "What is counted (each table is made of those below it)", tree(plan.features).split("\n")
@@ -60,13 +61,12 @@ def words(
         )
     if choices(plan):
         yield from _section(
-            "What budgets would do: expected error of a count in trips",
+            say("What budgets would do: expected error of a count in trips"),
             [*_choice_table(plan), "", *_wrapped(_choice_remarks(plan))],
         )
     if laws is not None:
-        yield from _section(
-            "What either law of noise would do", [*law_table(laws), "", *_wrapped(law_remarks(laws))]
-        )
+        compared = [*law_table(laws), "", *_wrapped(map(say, law_remarks(laws)))]
+        yield from _section("What either law of noise would do", compared)
     running = running_lines(plan)
     if running:
         yield from _section(
@@ -74,7 +74,7 @@ def words(
         )
     found = told.gaps(plan)
     if found:
-        yield from _section("What no table tells apart", _wrapped(f"- {gap}" for gap in found))
+        yield from _section("What no table tells apart", _wrapped(f"- {say(str(gap))}" for gap in found))
     yield from _section("Account", _wrapped(_account(plan)))
     yield from _section("What would be written", written)
     yield from _section("Warnings", _wrapped([f"- {warning}" for warning in warned] or ["none"]))
@@ -99,14 +99,14 @@ def _wrapped(lines: Iterable[str]) -> list[str]:
 
 
 def _what(plan: Plan) -> list[str]:
-    universe = plan.universe
+    universe, noun = plan.universe, counted(plan.universe)
     sizes = " × ".join(f"{len(d):,} {name}" for name, d in universe.dimensions.items())
     zeros = f", less {', '.join(' = '.join(of) for of, _ in universe.zeros)}" if universe.zeros else ""
     between = [n for n in plan.features.features if n not in (SINGLETON, TOTAL)]
     tables = f", and tables by {', '.join(between)}" if between else ""
     lines = [
-        f"The trips of data set {plan.dataset!r}, counted by {', '.join(universe.dimensions)}{tables}.",
-        f"Universe (every combination that can be counted): {sizes}{zeros}: {universe.size:,} trip types. Trips outside it are left out.",
+        f"The {noun.many} of data set {plan.dataset!r}, counted by {', '.join(universe.dimensions)}{tables}.",
+        f"Universe (every combination that can be counted): {sizes}{zeros}: {universe.size:,} {noun.one} types. {noun.say('Trips')} outside it are left out.",
     ]
     if plan.stops is not None:
         zones = f" in {len(set(plan.stops.zone))} zones" if plan.stops.zone else ""
@@ -121,13 +121,13 @@ def _what(plan: Plan) -> list[str]:
 
 
 def _protection(plan: Plan) -> list[str]:
-    claim, unit = plan.mechanism.claim(), plan.unit
+    claim, unit, noun = plan.mechanism.claim(), plan.unit, counted(plan.universe)
     if not claim.holds:
         return [f"Mechanism {plan.mechanism.name}: {claim}."]
-    whom = "any one trip"
+    whom = f"any one {noun.one}"
     if isinstance(unit, Person):
         whose = "any one person" if unit.per == RELEASE else f"any one {unit.per} of any one person"
-        whom = f"{whose} (up to {unit.max_trips} trips)"
+        whom = f"{whose} (up to {noun.number(unit.max_trips)})"
     if claim.cost.currency == "rho":
         odds = _concentrated(claim, whom)
     else:
@@ -139,10 +139,10 @@ def _protection(plan: Plan) -> list[str]:
     shares = ", ".join(f"{a.feature} {number(a.share)}" for a in plan.mechanism.answers())
     lines = [f"Mechanism {plan.mechanism.name}. Shares of {sign_of(plan)}: {shares}.", odds]
     if isinstance(unit, Person):
-        lines += _bounding(unit)
+        lines += map(noun.say, _bounding(unit))
     if plan.public:
         lines.append(f"Public already: {', '.join(plan.public)}. {MEANING}")
-    return [*lines, f"For reviewers: {claim}."]
+    return [*lines, noun.say(f"For reviewers: {claim}.")]
 
 
 def _concentrated(claim: Claim, whom: str) -> str:
@@ -181,7 +181,14 @@ def _bounding(unit: Person) -> list[str]:
 def _noise_table(plan: Plan, measured: Sequence[ExpectedNoise]) -> list[str]:
     told = plan.expected_trips is not None
     rows = [
-        ("table", "counts", sign_of(plan), "scale", "margin", *(("trips each", "relative") if told else ()))
+        (
+            "table",
+            "counts",
+            sign_of(plan),
+            "scale",
+            "margin",
+            *((f"{counted(plan.universe).many} each", "relative") if told else ()),
+        )
     ]
     for n in measured:
         row = (
@@ -197,6 +204,7 @@ def _noise_table(plan: Plan, measured: Sequence[ExpectedNoise]) -> list[str]:
 
 def _told(plan: Plan, expected: Sequence[ExpectedTable]) -> Iterator[str]:
     """An example of each table, and what it is good for."""
+    noun = counted(plan.universe)
     for e in expected:
         use = (
             ""
@@ -205,8 +213,8 @@ def _told(plan: Plan, expected: Sequence[ExpectedTable]) -> Iterator[str]:
             if e.use.within < math.inf
             else f" But {e.use.why}."
         )
-        least = f" Counts of {e.good:,} trips or more are within 20 %." if e.good > 1 else ""
-        yield f"{e.feature}: {example(plan.features.features[e.feature].by, e)}{use}{least}"
+        least = f" Counts of {noun.number(e.good)} or more are within 20 %." if e.good > 1 else ""
+        yield f"{e.feature}: {noun.say(example(plan.features.features[e.feature].by, e))}{use}{least}"
 
 
 def _choice_table(plan: Plan) -> list[str]:
@@ -229,10 +237,11 @@ def _choice_remarks(plan: Plan) -> Iterator[str]:
 
 
 def _noise_remarks(plan: Plan) -> Iterator[str]:
-    yield "Margins are in trips: how far the noise alone moves a count, before post-processing makes the tables agree."
+    noun = counted(plan.universe)
+    yield f"Margins are in {noun.many}: how far the noise alone moves a count, before post-processing makes the tables agree."
     if plan.expected_trips is not None:
         yield (
-            f"Trips each: about {plan.expected_trips:,} trips spread evenly; counts above that have less relative noise."
+            f"{noun.say('Trips')} each: about {noun.number(plan.expected_trips)} spread evenly; counts above that have less relative noise."
         )
     else:
         yield "Relative noise is not known: state a public order of magnitude, like data.expected_trips = 100000."

@@ -326,7 +326,7 @@ def _privacy(start: Start) -> str:
             unit,
             'ledger = "ledger.sqlite"  # the account of what was spent on these rows',
             "cap = 1.0               # the most that may ever be spent on them: fixed when the ledger is created",
-            'budget = "balanced"     # all tables get a useful share of epsilon; `check` shows each one\'s',
+            'budget = "balanced"     # shared so that all tables come out useful; `check` shows each one\'s share',
             "# target = { zone = 2, singleton = 1 }  # instead of budget: how much the error of each table matters to you",
             "# public = { total = 37714 }  # numbers that are public already: published as they are, at no cost",
         ]

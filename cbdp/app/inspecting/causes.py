@@ -41,6 +41,11 @@ def _others(reading: TripReading, found: Inspection) -> Iterator[Cause]:
     for dropped in found.dropped:
         ends = linked and dropped.reason == REASONS[MISSING] and dropped.column in PLACES
         said = None if ends else _plain(found, dropped)
+        if linked and dropped.reason == NOBODY:
+            said = (
+                f"{counted(dropped.rows, 'tap')} {'has' if dropped.rows == 1 else 'have'} no value in {dropped.column!r}, so nobody can tell which taps belong together",
+                "they are left out",
+            )
         if said is not None:
             yield Cause(dropped.rows, *said)
 

@@ -19,6 +19,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     from cbdp.app.config import read
     from cbdp.app.inspecting import causes_of, look, reading_of
+    from cbdp.app.inspecting.taps import ROWS, linked_taps
     from cbdp.app.inspecting.words import Section, as_page, as_text, sections
     from cbdp.app.new_file import check_new, write_new
     from cbdp.report.markup import INTERNAL
@@ -32,7 +33,8 @@ def main(argv: Sequence[str]) -> int:
     if reading.config.series is not None:
         from cbdp.app.series.late import closed_periods, lines_of
 
-        made.append(Section("Closed periods of the series", tuple(lines_of(closed_periods(reading)))))
+        closed = lines_of(closed_periods(reading), "rows" if linked_taps(reading) is None else ROWS)
+        made.append(Section("Closed periods of the series", tuple(closed)))
     if path is None:
         print(as_text(made))
         return 0

@@ -14,6 +14,7 @@ from cbdp.app.inspecting.cause import Cause, counted
 from cbdp.app.inspecting.causes import causes_of
 from cbdp.app.inspecting.reading import dropped_as, look, reading_of_plan
 from cbdp.app.inspecting.tables import read_as_trips, unused_counts
+from cbdp.app.inspecting.taps import ROWS
 from cbdp.errors import InputError
 from cbdp.privacy.unit import Person
 from cbdp.release.counted import counted as noun
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from cbdp.app.publish.run import Judge
 
 LEAST = 0.5  # share of the rows, and of the trips they stand for, that must count
-TAPS = "trips and taps left alone"  # what rows are once taps are linked
 UNREADABLE = 0.1  # share of the rows whose time may be written in no form that is understood
 
 
@@ -45,19 +45,19 @@ class Share:
     @property
     def all(self) -> str:
         """How many there are of what."""
-        return f"{self.read:,} {TAPS}" if self.what == TAPS else counted(self.read, self.what)
+        return f"{self.read:,} {ROWS}" if self.what == ROWS else counted(self.read, self.what)
 
     @property
     def short(self) -> bool:
         return not self.read or self.counted < LEAST * self.read
 
 
-def judge(say: Callable[[str], None], *, accept: bool = False) -> Judge:
-    """What a release does between its count and its charge; `accept` goes on whatever the count is."""
+def judge(say: Callable[[str], None], *, accept: bool = False, days: str = "") -> Judge:
+    """What a release does between its count and its charge; `accept` goes on whatever the count is, `days` says which days are counted."""
 
     def judged(plan: Plan, counts: Counts) -> None:
         shares = shares_of(plan, counts)
-        say(summary(plan, counts, shares))
+        say(f"{days}{summary(plan, counts, shares)}")
         for note in () if plan.schema is None else plan.schema.notes:
             say(f"note: {note}")
         if accept:
@@ -92,7 +92,7 @@ def shares_of(plan: Plan, counts: Counts) -> tuple[Share, ...]:
     if counts.rows is None:
         return ()
     prepared = plan.trips.by if isinstance(plan.trips, Prepared) else None
-    seen = Share(counts.rows.read, counts.rows.inside, TAPS if isinstance(prepared, Linked) else "row")
+    seen = Share(counts.rows.read, counts.rows.inside, ROWS if isinstance(prepared, Linked) else "row")
     if planning.weight_column(plan.columns, plan.universe) is None:
         return (seen,)
     found = look(reading_of_plan(plan))

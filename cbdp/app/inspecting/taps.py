@@ -13,6 +13,7 @@ from cbdp.trips.engines.base import MISSING, UNREAD
 from cbdp.trips.inspect import REASONS, Dropped
 from cbdp.trips.preparing import Linked, Prepared
 
+ROWS = "rows (a row is a trip, or a tap that is part of none)"  # once taps are linked
 MOST = 200  # different words of a column that are looked at: where there are more, it is another column
 SHOWN = 8
 FEW = 5  # one in so many taps, or more, without its other end is a habit of riders and not an accident
@@ -160,13 +161,15 @@ def _untapped(reading: TripReading, found: Inspection, linked: Linked, dropped: 
     if untimed(found):
         return
     other = ends[dropped.column]
-    what = f"{counted(dropped.rows, 'tap')} have no {other} of the same {linked.person!r} within {linked.within // 3600} hours"
+    what = f"{counted(dropped.rows, 'tap')} {'has' if dropped.rows == 1 else 'have'} no {other} of the same {linked.person!r} within {linked.within // 3600} hours"
     if other == "tap-on":
         yield Cause(
-            dropped.rows, what, "they are left out: the tap-on is missing, or was before the file begins"
+            dropped.rows,
+            what,
+            "they are left out: the tap-on is missing or was before the file begins, or the card tapped off twice",
         )
         return
-    cure = "they are left out: the tap-off is missing, or was after the file ends"
+    cure = "they are left out: the tap-off is missing or was after the file ends, or the card tapped on twice"
     if dropped.rows * FEW > found.read:
         cure = f"they are left out. If riders need not tap off, work out the missing ends of their trips first, or {_by_stop(reading)}"
     yield Cause(dropped.rows, what, cure)

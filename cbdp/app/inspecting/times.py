@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cbdp.app.inspecting.cause import Cause, quoted, toml
 from cbdp.app.inspecting.formats import DATES, cover, fits, shape, swapped
 from cbdp.app.inspecting.reading import TripReading, dropped_as, look
-from cbdp.app.inspecting.taps import linked_taps
+from cbdp.app.inspecting.taps import ROWS, linked_taps
 from cbdp.trips import Inspection
 from cbdp.trips.engines.base import MISSING, UNREAD
 from cbdp.trips.inspect import Dropped
@@ -76,7 +76,7 @@ def _cure(reading: TripReading, found: Inspection, dropped: Dropped) -> str:
     tried = [t for t in trials if t is not None and t.unread < dropped.rows]
     if not tried:
         return 'state how they are written, for example time_format = "%d.%m.%Y %H:%M", or write them like 2026-01-31 08:14'
-    return _said(tried, "rows" if linked_taps(reading) is None else "trips and taps left alone")
+    return _said(tried, "rows" if linked_taps(reading) is None else ROWS)
 
 
 def _said(tried: list[Trial], rows: str) -> str:

@@ -88,6 +88,7 @@ def _run(options: argparse.Namespace) -> int:
 
     with Interrupts(_say):  # before anything slow is loaded
         from cbdp.app.config import read
+        from cbdp.app.inspecting.cause import counted
         from cbdp.app.series.running import run_series
         from cbdp.app.series.today import check_over, until_of
 
@@ -105,7 +106,8 @@ def _run(options: argparse.Namespace) -> int:
     )
     left = ran.due - ran.found - len(ran.made)
     print(
-        f"{len(ran.made)} releases made now; {ran.due} are due by the end of {until}, {left} of these are missing"
+        f"{counted(len(ran.made), 'release')} made now; {ran.due} {'is' if ran.due == 1 else 'are'} due by the end of {until}, "
+        f"{left} of these {'is' if left == 1 else 'are'} missing"
     )
     if ran.stopped:
         print("stopped after a release: run the command again to go on", file=sys.stderr)

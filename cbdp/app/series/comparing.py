@@ -61,7 +61,10 @@ def releases_in(status: Status, written: str) -> list[Release]:
     touching = [(s, path) for s, path in latest(status) if s.last >= first and s.first <= last]
     due = [s for s in status.due if s.last >= first and s.first <= last]
     if not {s.period for s in due} <= {s.period for s, _ in touching}:
-        raise InputError(f"{len(due)} releases in {written} are not made yet: run `cbdp series run` first")
+        many = "1 release" if len(due) == 1 else f"{len(due)} releases"
+        raise InputError(
+            f"{many} in {written} {'is' if len(due) == 1 else 'are'} not made yet: run `cbdp series run` first"
+        )
     if not touching:
         raise InputError(f"the series has no release in {written}: see `cbdp series status`")
     for slot, _ in touching:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cbdp.app.inspecting.judging import DroppedError, judge
+from cbdp.release.counted import counted
 from cbdp.trips import Counts, count
 
 if TYPE_CHECKING:
@@ -22,16 +23,17 @@ def judge_series(say: Callable[[str], None], *, accept: bool = False) -> Judge:
     judged: set[str] = set()  # places of trips that were looked at as a whole
 
     def one(plan: Plan, counts: Counts) -> None:
-        say(f"counted {int(counts.value.sum()):,} trips in {plan.days} (private: for you alone)")
+        noun = counted(plan.universe)
+        say(f"counted {noun.number(int(counts.value.sum()))} in {plan.days} (private: for you alone)")
         if accept:
             return
         place = repr(plan.trips)
         if place not in judged:
-            judge(say)(replace(plan, slot=None), _all_rows(plan))
+            judge(say, days="all days together: ")(replace(plan, slot=None), _all_rows(plan))
             judged.add(place)
         if not counts.value.sum():
             raise DroppedError(
-                f"there are no trips in {plan.days}, nothing was spent: if its rows are still to come, run this again when they "
+                f"there are no {noun.many} in {plan.days}, nothing was spent: if its rows are still to come, run this again when they "
                 "are there; if nobody travelled, list the days in series.gaps or add --accept-dropped"
             )
 

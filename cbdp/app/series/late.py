@@ -119,11 +119,11 @@ def _now(reading: TripReading, slots: Sequence[Slot]) -> dict[Slot, int]:
     return found
 
 
-def lines_of(closed: Sequence[ClosedPeriod]) -> list[str]:
-    """What the curator is told of closed periods."""
+def lines_of(closed: Sequence[ClosedPeriod], rows_are: str = "rows") -> list[str]:
+    """What the curator is told of closed periods; `rows_are` says what rows are, where that needs words."""
     late = [one for one in closed if one.late]
     unknown = sum(one.then is None for one in closed)
-    found = [f"{len(closed)} periods are closed: rows that come for them now are in no release"]
+    found = [f"{len(closed)} periods are closed: {rows_are} that come for them now are in no release"]
     if late:
         rows = [(one.slot.label, f"{one.then:,}", f"{one.now:,}", f"{one.late:,}") for one in late]
         found += aligned([("period", "rows at its release", "rows now", "came late"), *rows], right=(1, 2, 3))

@@ -49,7 +49,7 @@ class Ran:
 
     due: int  # releases that are due by the day that was asked for
     made: tuple[Path, ...]
-    found: int  # that earlier runs had made
+    found: int  # that other runs have made
     stopped: bool = False  # by a signal, after a release
 
 
@@ -73,17 +73,25 @@ def run_series(
     slots = due_slots(config, until)
     waiting = pending(config, slots)
     made: list[Path] = []
+    found = len(slots) - len(waiting)
     planner, judge = _Planner(config, waiting), judge_series(say, accept=accept_dropped)
     for n, slot in enumerate(waiting):
         with _counting(made), watching() as interrupts:
+            if made:  # what they cost is spent
+                interrupts.stopped = (
+                    f"{_after(made)}; nothing was charged for {slot.label}: run the command again to go on"
+                )
             say(f"{slot.label}: release {n + 1} of {len(waiting)} that are due")
             create = create_ledger and not made
             done = _release(planner, slot, detail, create=create, interrupts=interrupts, judge=judge)
         if done.fresh:
             made.append(done.path)
+        else:
+            found += 1
+            say(f"{slot.label}: another run has made it meanwhile")
         if interrupts.heard and n + 1 < len(waiting):
-            return Ran(len(slots), tuple(made), len(slots) - len(waiting), stopped=True)
-    return Ran(len(slots), tuple(made), len(slots) - len(waiting))
+            return Ran(len(slots), tuple(made), found, stopped=True)
+    return Ran(len(slots), tuple(made), found)
 
 
 @contextmanager
@@ -94,8 +102,12 @@ def _counting(made: Sequence[Path]) -> Iterator[None]:
     except CbdpError as why:
         if not made or getattr(why, "exit_code", None) == SeriesStoppedError.exit_code:
             raise
-        many = f"{len(made)} release{'s' * (len(made) > 1)}"
-        raise SeriesStoppedError(f"stopped after {many} of this run, which stay as they are: {why}") from why
+        raise SeriesStoppedError(f"{_after(made)}: {why}") from why
+
+
+def _after(made: Sequence[Path]) -> str:
+    stay = "which stays as it is" if len(made) == 1 else "which stay as they are"
+    return f"stopped after {len(made)} release{'s' * (len(made) > 1)} of this run, {stay}"
 
 
 @dataclass

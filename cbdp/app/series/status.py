@@ -46,8 +46,8 @@ class Status:
         series = series_of(self.config)
         yield (
             f"series {series.name!r}, version {series.version}: {series.calendar} from {series.start}"
-            f"{f' to {series.end}' if series.end else ''}; by the end of {self.until} {len(self.made) + len(self.due)} releases are "
-            f"due, {len(self.made)} are made"
+            f"{f' to {series.end}' if series.end else ''}; by the end of {self.until} {_due(len(self.made) + len(self.due))}, "
+            f"{len(self.made)} {'is' if len(self.made) == 1 else 'are'} made"
         )
         if self.due:
             yield f"to be made: {_listed([slot.label for slot in self.due])}"
@@ -121,6 +121,10 @@ def _approximate(worst: WorstCase) -> str:
     if not worst.delta:
         return f"({worst.shown}, 0)"
     return f"({worst.shown}, {float(worst.delta):.2g})"
+
+
+def _due(many: int) -> str:
+    return "1 release is due" if many == 1 else f"{many} releases are due"
 
 
 def _listed(names: Sequence[str]) -> str:

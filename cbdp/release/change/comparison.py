@@ -20,6 +20,7 @@ from cbdp.release.change.many import adjusted
 from cbdp.release.change.shared import shared
 from cbdp.release.change.sides import Side, side_of, simulated_ends
 from cbdp.release.change.words import differences_between, headline, name_of
+from cbdp.release.counted import TRIPS, Noun, counted
 from cbdp.release.release import Release
 from cbdp.release.where import Where, conditions
 
@@ -53,6 +54,7 @@ class Compared:
     confidence: float
     names: tuple[str, str]  # of the two sides
     notes: tuple[str, ...] = ()
+    noun: Noun = TRIPS  # what is counted
 
     @property
     def rows(self) -> int:
@@ -71,9 +73,9 @@ class Compared:
     @property
     def headline(self) -> tuple[str, ...]:
         """What the comparison shows, in sentences."""
-        counted = {v: self.many(v) for v in (CHANGED, CHANCE, NOISE, UNTOLD)}
-        alone = counted[CHANGED] + counted[CHANCE]
-        return headline(self.rows, alone, counted[CHANGED], counted[UNTOLD], self.confidence)
+        seen = {v: self.many(v) for v in (CHANGED, CHANCE, NOISE, UNTOLD)}
+        alone = seen[CHANGED] + seen[CHANCE]
+        return headline(self.rows, alone, seen[CHANGED], seen[UNTOLD], self.confidence)
 
 
 def compare(
@@ -111,6 +113,7 @@ def compare(
         float(confidence),
         (name_of(sides[0], "the first release"), name_of(sides[1], "the second release")),
         (*notes, *differences_between(*sides)),
+        counted(sides[0][0].features.universe),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cbdp.release.about import Dates
 from cbdp.release.change.many import METHOD
+from cbdp.release.counted import counted
 from cbdp.release.release import Release
 from cbdp.release.when import dates_of, period_of
 
@@ -46,7 +47,12 @@ def name_of(releases: Sequence[Release], otherwise: str) -> str:
     spoken = [_spoken(r) for r in releases]
     if not all(spoken):
         return otherwise
-    return spoken[0] if len(spoken) == 1 else f"{spoken[0]} to {spoken[-1]} ({len(spoken)} releases)"
+    if len(spoken) == 1:
+        return spoken[0]
+    parts = [r.series for r in releases if r.series is not None]
+    if len(parts) == len(spoken):
+        return f"{Dates(min(p.first for p in parts), max(p.last for p in parts))} ({len(spoken)} releases)"
+    return f"{spoken[0]} to {spoken[-1]} ({len(spoken)} releases)"
 
 
 def _spoken(release: Release) -> str:
@@ -66,8 +72,11 @@ def differences_between(first: Sequence[Release], second: Sequence[Release]) -> 
                 f"The {what} differs: {' and '.join(one)} in the first, {' and '.join(two)} in the second."
             )
     if any("person" in _unit(r) for r in (*first, *second)):
+        noun = counted(first[0].features.universe)
         made.append(
-            "Of each person only as many trips count as the unit of privacy allows: changes in further trips are not seen."
+            noun.say(
+                "Of each person only as many trips count as the unit of privacy allows: changes in further trips are not seen."
+            )
         )
     made += _spans(first, second)
     if not all(r.secure for r in (*first, *second)):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.features.dimension import Dimension
 from cbdp.parts import did_you_mean
+from cbdp.release.counted import counted
 from cbdp.release.plots.style import BAR, COLOURS, INK, axes, clean, head_and_foot, sureness
 from cbdp.release.published import Grouped, Published
 from cbdp.release.roles import clock, roles
@@ -20,7 +21,7 @@ HOUR = 3600
 
 
 def day(published: Published, by: str | None, ax: Any) -> Any:
-    """Trips in each period."""
+    """Trips, or taps, in each period."""
     time = roles(published.dag).time
     if time is None:
         known = ", ".join(published.dag.universe.dimensions)
@@ -35,7 +36,8 @@ def day(published: Published, by: str | None, ax: Any) -> Any:
     )
     clean(ax, "y")
     _ticks(ax, dimension, left, width)
-    ax.set_ylabel("trips", color=INK)
+    noun = counted(published.dag.universe)
+    ax.set_ylabel(noun.many, color=INK)
     ax.set_ylim(bottom=0)
     zone = None if published.release.about is None else published.release.about.timezone
     ax.set_xlabel(
@@ -45,7 +47,7 @@ def day(published: Published, by: str | None, ax: Any) -> Any:
     head_and_foot(
         ax,
         published,
-        "trips in each period",
+        f"{noun.many} in each period",
         sureness(published, grouped.low is not None, grouped.exact, marks),
     )
     return ax

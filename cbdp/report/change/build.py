@@ -50,7 +50,7 @@ def _head(made: Compared, whole: Compared | None) -> Html:
     return tag(
         "header",
         tag("p", f"{made.names[0]} → {made.names[1]}", class_="where"),
-        tag("h1", "How trips changed"),
+        tag("h1", made.noun.say("How trips changed")),
         lead,
         _named(made),
         _tiles(made, whole),
@@ -70,8 +70,8 @@ def _named(made: Compared) -> Html | None:
 def _tiles(made: Compared, whole: Compared | None) -> Html:
     first, second = (int(made.columns[side].sum()) for side in ("first", "second"))  # type: ignore[union-attr]
     tiles = [
-        ("Published trips before", f"{first:,}", made.names[0]),
-        ("Published trips after", f"{second:,}", made.names[1]),
+        (made.noun.say("Published trips before"), f"{first:,}", made.names[0]),
+        (made.noun.say("Published trips after"), f"{second:,}", made.names[1]),
         (
             "Change",
             signed(second - first),
@@ -122,12 +122,13 @@ def _method(made: Compared) -> Html:
             "p",
             "Verdicts are about noise only. Whether a change comes from the season, a holiday, or a new timetable, numbers alone do not say.",
         ),
-        tag("p", _legend()),
+        tag("p", _legend(made)),
     )
 
 
-def _legend() -> Html:
-    marks = ((1, True, "more trips"), (-1, True, "fewer trips"), (1, False, "within noise"))
+def _legend(made: Compared) -> Html:
+    say = made.noun.say
+    marks = ((1, True, say("more trips")), (-1, True, say("fewer trips")), (1, False, "within noise"))
     return tag(
         "ul",
         [

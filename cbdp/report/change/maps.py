@@ -38,7 +38,7 @@ def change_map(made: Compared, places: Stops | None) -> Html | None:
         aria_label=said, class_="picture",
     )  # fmt: skip
     what = "Discs are as large as the change." if len(made.by) == 1 else _ways_note(made)
-    note = f"{what} Orange: more trips, blue: fewer, grey: within noise."
+    note = f"{what} Orange: more {made.noun.many}, blue: fewer, grey: within noise."
     return join(tag("p", note, class_="note"), tag("div", picture, id="chart-map"))
 
 

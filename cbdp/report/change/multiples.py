@@ -71,7 +71,10 @@ def _panel(
         tag("text", values[-1], x=WIDE - 4, y=TALL - 3, text_anchor="end", class_="muted"),
     ]
     others = (name for name in made.by if name != along)
-    name = ", ".join(f"{other} {value}" for other, value in zip(others, key, strict=True)) or "all trips"
+    name = (
+        ", ".join(f"{other} {value}" for other, value in zip(others, key, strict=True))
+        or f"all {made.noun.many}"
+    )
     picture = tag(
         "svg",
         axis,

@@ -17,7 +17,9 @@ def label_of(made: Compared, row: int, by: tuple[str, ...] | None = None) -> str
     """The labels of a row."""
     names = made.by if by is None else by
     arrow = len(names) == 2 and names[0].startswith("origin") and names[1].startswith("destination")
-    return (" → " if arrow else ", ").join(str(made.columns[name][row]) for name in names) or "all trips"
+    return (" → " if arrow else ", ").join(
+        str(made.columns[name][row]) for name in names
+    ) or f"all {made.noun.many}"
 
 
 def signed(value: int) -> str:
@@ -106,7 +108,7 @@ def _order(made: Compared) -> list[int]:
 def _row(made: Compared, row: int) -> Html:
     first, second, change, low, high = numbers_of(made, row)
     verdict, ratio = str(made.columns["verdict"][row]), float(made.columns["ratio"][row])  # type: ignore[arg-type]
-    labels = [str(made.columns[name][row]) for name in made.by] or ["all trips"]
+    labels = [str(made.columns[name][row]) for name in made.by] or [f"all {made.noun.many}"]
     shown = "–" if math.isnan(ratio) else f"{ratio:.3g}"
     cells = [
         tag("th", labels[0], scope="row"),

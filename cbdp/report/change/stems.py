@@ -39,7 +39,9 @@ def stems(made: Compared) -> Html | None:
     picture = tag(
         "svg", zero, names, marks, viewBox=f"0 0 {wide} {tall}", width=wide, height=tall, role="img", aria_label=said, class_="picture"
     )  # fmt: skip
-    note = "Lines are intervals. Coloured: more than noise can explain, orange for more trips and blue for fewer. Grey: within noise."
+    note = made.noun.say(
+        "Lines are intervals. Coloured: more than noise can explain, orange for more trips and blue for fewer. Grey: within noise."
+    )
     return join(tag("p", note, class_="note"), tag("div", picture, class_="scroll", id="chart-stems"))
 
 

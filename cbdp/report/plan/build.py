@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cbdp.release.counted import TRIPS, Noun
 from cbdp.report.markup import Html, join, page, tag
 from cbdp.report.plan.deployments import DEPLOYMENTS, UNITS
 
+Say = Callable[[str], str]
 PACKAGE = "cbdp.report.plan"
 SIGNS = {"epsilon": "ε", "rho": "ρ"}
 
@@ -30,19 +31,19 @@ def build(facts: Mapping[str, Any]) -> str:
         }
         for d in DEPLOYMENTS
     ]
-    noun = _noun(facts)
     data = {**facts, "others": others, "units": list(UNITS.values())}
+    say = _noun(facts).say
     body = join(
-        _header(facts),
+        _header(facts, say),
         tag(
             "main",
-            tag("div", _controls(facts), tag("div", _results(noun), class_="results"), class_="plan"),
+            tag("div", _controls(facts, say), tag("div", _results(say), class_="results"), class_="plan"),
         ),
         tag(
             "footer",
             tag(
                 "p",
-                noun.say(
+                say(
                     "Made by cbdp from public facts only: the configuration (which is inside this page), the stops, the ledger. No trip was read. Opening this page sends no request."
                 ),
             ),
@@ -53,19 +54,19 @@ def build(facts: Mapping[str, Any]) -> str:
 
 
 def _noun(facts: Mapping[str, Any]) -> Noun:
-    """What is counted: trips, unless the facts say otherwise."""
-    return Noun(**facts["counted"]) if "counted" in facts else TRIPS
+    """What is counted: trips, if nothing else is said."""
+    return Noun(**facts["noun"]) if "noun" in facts else TRIPS
 
 
-def _header(facts: Mapping[str, Any]) -> Html:
+def _header(facts: Mapping[str, Any], say: Say) -> Html:
     return tag(
         "header",
         tag("p", facts["name"], class_="where"),
         tag("h1", f"Choose {SIGNS[facts['currency']]}: what it tells, what it protects"),
         tag(
             "p",
-            f"Move the sliders. The page shows how precise each table would be, and how sure somebody could become about one {_noun(facts).one}, a commuter or a "
-            "family. When you are happy with it, copy the configuration.",
+            say("Move the sliders. The page shows how precise each table would be, and how sure somebody could become about one trip, a commuter or a "
+                "family. When you are happy with it, copy the configuration."),
             class_="lead",
         ),
         tag("noscript", tag("p", "This page computes in your browser: please allow scripts.", class_="warning")),
@@ -73,18 +74,18 @@ def _header(facts: Mapping[str, Any]) -> Html:
     )  # fmt: skip
 
 
-def _controls(facts: Mapping[str, Any]) -> Html:
-    sign, noun = SIGNS[facts["currency"]], _noun(facts)
+def _controls(facts: Mapping[str, Any], say: Say) -> Html:
+    sign = SIGNS[facts["currency"]]
     return tag(
         "form",
         tag("h2", "Settings"),
         _slider("amount", f"Privacy budget {sign}", "Smaller protects better, larger tells more."),
         tag("p", id="strength", class_="note"),
-        _unit_choice(noun),
-        _slider("k", noun.say("Trips of one person that count"), "The others are left out, chosen at random."),
-        _slider("period", "Length of a period", noun.say("Longer periods hold more trips, so noise matters less.")),
-        _slider("zone", "Zones", noun.say("Fewer, larger zones hold more trips. Fewer zones than now are drawn anew from the stops’ coordinates.")),
-        tag("div", tag("label", noun.say("About how many trips are there?"), for_="trips"),
+        _unit_choice(say),
+        _slider("k", say("Trips of one person that count"), "The others are left out, chosen at random."),
+        _slider("period", "Length of a period", say("Longer periods hold more trips, so noise matters less.")),
+        _slider("zone", "Zones", say("Fewer, larger zones hold more trips. Fewer zones than now are drawn anew from the stops’ coordinates.")),
+        tag("div", tag("label", say("About how many trips are there?"), for_="trips"),
             tag("input", id="trips", type="number", min=1, step="any", inputmode="numeric"),
             tag("span", "A round public number. It only serves to predict errors.", class_="about"), class_="setting"),
         tag("details",
@@ -96,10 +97,10 @@ def _controls(facts: Mapping[str, Any]) -> Html:
     )  # fmt: skip
 
 
-def _unit_choice(noun: Noun) -> Html:
+def _unit_choice(say: Say) -> Html:
     options = [
-        tag("option", noun.say("one trip"), value="trip"),
-        tag("option", noun.say("one person, with all their trips"), value="person"),
+        tag("option", say("one trip"), value="trip"),
+        tag("option", say("one person, with all their trips"), value="person"),
     ]
     about = tag("span", id="unit-about", class_="about")
     return tag(
@@ -123,14 +124,14 @@ def _slider(key: str, name: str, about: str) -> Html:
     )
 
 
-def _results(noun: Noun) -> list[Html]:
+def _results(say: Say) -> list[Html]:
     return [
         _section("tables", "What each table would tell", tag("p", id="confidence"), tag("div", id="told"), _thresholds()),
-        _section("risk", "What somebody could find out", _risk(noun)),
+        _section("risk", "What somebody could find out", _risk(say)),
         _section("others", "Where others stand", _others()),
         _section("left", "What is left of the budget", tag("div", id="account")),
         _section("take", "Take these settings", _take()),
-        _section("how", "How these numbers are made", _how()),
+        _section("how", "How these numbers are made", _how(say)),
     ]  # fmt: skip
 
 
@@ -142,7 +143,7 @@ def _thresholds() -> Html:
     return tag("details", tag("summary", "What the verdicts mean"), tag("dl", id="uses"))
 
 
-def _risk(noun: Noun) -> Html:
+def _risk(say: Say) -> Html:
     prior = tag(
         "div",
         tag("label", "Somebody already thinks it is this likely", for_="prior"),
@@ -152,13 +153,13 @@ def _risk(noun: Noun) -> Html:
     )
     means = (
         "These are upper limits that hold for everybody, whatever else they know and however they compute. Nobody has to come near them. "
-        "Several trips of one person count together: that is why a commuter is protected less than a single trip, unless the unit is a person. A commuter’s month is 2 trips on each of 20 days, all in releases with these settings."
+        "Several trips of one person count together: that is why a commuter is protected less than a single trip, unless the unit is a person. Where only so many trips of a person count, one trip more can push another out: so ε of a single trip is that of two changes. A commuter’s month is 2 trips on each of 20 days, all in releases with these settings."
     )
     return join(
         prior,
         tag("div", id="beliefs"),
         tag("div", id="curve", class_="chart"),
-        tag("p", noun.say(means), class_="note"),
+        tag("p", say(means), class_="note"),
     )
 
 
@@ -200,20 +201,20 @@ def _take() -> Html:
     )
 
 
-def _how() -> Html:
+def _how(say: Say) -> Html:
     return tag(
         "ul",
         tag("li", tag("b", "Off on average"), " is the usual distance between a published count and the true one; large errors weigh more (statisticians call it the root mean square). "
             "It accounts for the noise and for what the engine does afterwards: it makes the tables agree, and moves small noisy counts towards zero. ",
             tag("code", "cbdp check --json"), " has the same numbers."),
-        tag("li", tag("b", "The average count"), " of a table is the number of trips divided by the number of its counts. A table is judged by it, here, in ",
+        tag("li", tag("b", "The average count"), say(" of a table is the number of trips divided by the number of its counts. A table is judged by it, here, in "),
             tag("code", "cbdp check"), " and in the report of a release."),
         tag("li", tag("b", "Published as"), " is where a count of that size would come out. This range is on the safe side: it does not count on the noise "
             "becoming smaller when small counts are moved towards zero, and it allows for what that takes away."),
         tag("li", tag("b", "Tested: "), "in simulated releases of three generated cities, predicted errors of tables were 0.8 to 1.4 times the real ones, and 94 % of "
             "3,984 counts of about average size came out within their range of 90 %. Errors of single trip types (one origin, one destination, one period) are harder to predict (0.2 to 1.6 times, unless "
             "data.expected_filled is stated); their ranges held. ", tag("code", "python -m benchmarks planned"), " does it again."),
-        tag("li", tag("b", "What somebody could find out"), " follows from the definition of differential privacy: the odds of any conclusion grow at most "
-            "by the factor e to the power of ε. Trips, days and people that belong together add up: twice as many, twice the ε."),
-        tag("li", "Where at most so many trips of each person count, the trips that are left out are not part of these errors."),
+        tag("li", tag("b", "What somebody could find out"), " follows from the definition of differential privacy: the odds of any conclusion grow at most ",
+            say("by the factor e to the power of ε. Trips, days and people that belong together add up: twice as many, twice the ε.")),
+        tag("li", say("Where at most so many trips of each person count, the trips that are left out are not part of these errors.")),
     )  # fmt: skip

@@ -16,21 +16,21 @@
     const tile = (head, value, about) => html("div", { class: "tile" }, html("span", { class: "head" }, head), html("span", { class: "value" }, value.replace(" %", "\u00a0%")),
       html("span", { class: "about" }, about));
     at("tiles").replaceChildren(
-      tile(`Protection of ${made.unit.kind === "trip" ? ofCounted("one trip") : made.unit.per === "release" ? "one person" : `a person’s ${made.unit.per}`}`, strengthOf(made).split(":")[0],
+      tile(`Protection of ${made.unit.kind === "trip" ? spoken("one trip") : made.unit.per === "release" ? "one person" : `a person’s ${made.unit.per}`}`, strengthOf(made).split(":")[0],
         `the odds change at most ${factorOf(made.epsilon)}-fold`),
-      tile(ofCounted("Sure about one trip"), `at most ${atMost(believes(prior, trip.epsilon))}`, `for somebody who thought ${percent(prior)}`),
+      tile(spoken("Sure about one trip"), `at most ${atMost(believes(prior, trip.epsilon))}`, `for somebody who thought ${percent(prior)}`),
       tile("Sure about a commuter", `at most ${atMost(believes(prior, month.epsilon))}`, `for somebody who thought ${percent(prior)}`),
-      tile("Tables that show the peak", peaks, judged.length ? "average counts are within 25 %" : ofCounted("say how many trips there are")));
-    at("summary").textContent = `${sign} ${amountText()} · ${ofCounted("one trip")}: at most ${atMost(believes(prior, trip.epsilon))} sure · ${peaks} tables show the peak`;
+      tile("Tables that show the peak", peaks, judged.length ? "average counts are within 25 %" : spoken("say how many trips there are")));
+    at("summary").textContent = `${sign} ${amountText()} · one ${data.noun.one}: at most ${atMost(believes(prior, trip.epsilon))} sure · ${peaks} tables show the peak`;
   };
 
   const KIND = { "size a line": ["good", "✓"], "see the peak": ["good", "✓"], "busy or quiet": ["fair", "!"], "sums only": ["poor", "✕"] };
   const tellTables = (made) => {
     at("confidence").textContent = `Ranges hold with ${percent(data.confidence)} confidence.` + (state.trips === null
-      ? ofCounted(" Nobody says how many trips there are: examples are for counts of 100.") : ` Each table is judged by its average count, if there are about ${tripsWord(state.trips)}: ${data.counted.many} divided by the number of counts. Where ${data.counted.many} are spread unevenly, many counts are smaller.`);
+      ? spoken(" Nobody says how many trips there are: examples are for counts of 100.") : spoken(` Each table is judged by its average count, if there are about ${tripsWord(state.trips)}: trips divided by the number of counts. Where trips are spread unevenly, many counts are smaller.`));
     at("told").replaceChildren(...made.tables.map((table) => {
       const [kind, mark] = table.use === null ? ["none", "?"] : KIND[table.use.name];
-      const can = table.use === null ? ofCounted("Say how many trips there are") : upper(table.use.can);
+      const can = table.use === null ? spoken("Say how many trips there are") : upper(table.use.can);
       const place = made.variant.measured.indexOf(table.name);
       const share = data.public.includes(table.name) ? "public already" : place < 0 ? "not measured" : `${percent(made.parts[place])} of ${sign}`;
       return html("article", { class: "told", "data-table": table.name },
@@ -39,8 +39,8 @@
         bar(table, kind),
         table.use === null ? "" : html("p", { class: "uses" }, usesOf(table)),
         html("p", { class: "about" }, table.use === null ? `A count of ${say(table.count)} is within ` : "The average count is within ", html("b", { class: "relative" }, percent(table.relative)),
-          ...(table.good > 1 ? ["; counts of ", html("b", { class: "good-from" }, say(table.good)), ` ${data.counted.many} or more are within ${percent(data.good)}`] : []),
-          ". On average, counts are off by ", html("b", { class: "error" }, amountOf(table.error)), ` ${data.counted.many}. `, `${say(table.size)} ${table.size === 1 ? "count" : "counts"}, `,
+          ...(table.good > 1 ? ["; counts of ", html("b", { class: "good-from" }, say(table.good)), ` ${data.noun.many} or more are within ${percent(data.good)}`] : []),
+          ". On average, counts are off by ", html("b", { class: "error" }, amountOf(table.error)), ` ${data.noun.many}. `, `${say(table.size)} ${table.size === 1 ? "count" : "counts"}, `,
           html("span", { class: "share" }, share), table.margin === null ? "." : ", noise alone ", table.margin === null ? "" : html("span", { class: "margin" }, `±${say(table.margin)}`),
           table.margin === null ? "" : "."));
     }));
@@ -124,7 +124,7 @@
     else {
       const left = book.cap - book.spent, after = left - cost;
       lines.push(`Of ${letter} = ${six(book.cap)} in ${book.file}${book.exists ? "" : " (not created yet)"}, ${six(book.spent)} is spent and ${six(left)} is left. This release costs ${six(cost)}`
-        + (after >= -1e-9 ? `: then ${six(Math.max(0, after))} is left, enough for ${say(Math.floor(Math.max(0, after) / cost + 1e-9))} more like it.` : ", which does not fit."));
+        + (after >= -1e-9 ? `: then ${six(Math.max(0, after))} is left${after < cost - 1e-9 ? "" : `, enough for ${say(Math.floor(after / cost + 1e-9))} more like it`}.` : ", which does not fit."));
     }
     at("account").replaceChildren(...lines.map((line) => html("p", { class: book.cap !== null && book.stated && cost > book.cap - book.spent + 1e-9 ? "warning" : null }, line)));
   };

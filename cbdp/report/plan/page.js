@@ -105,8 +105,8 @@
     set("zone", data.zones.length, state.zone, data.zones[state.zone] === null ? "" : `${data.zones[state.zone]} zones`);
     at("k-setting").hidden = state.unit === "trip";
     at("unit").value = state.unit;
-    at("unit-about").textContent = state.unit === "trip" ? ofCounted("A person who made many trips is protected less.") : data.unit.known ? ""
-      : "Your trips need a column that tells people apart, like a card number.";
+    at("unit-about").textContent = state.unit === "trip" ? spoken("A person who made many trips is protected less.") : data.unit.known ? ""
+      : spoken("Your trips need a column that tells people apart, like a card number.");
     const month = made.losses[1].epsilon;
     at("strength").textContent = strengthOf(made) + (month > TOO_MUCH && made.epsilon <= TOO_MUCH
       ? ` But a commuter’s month adds up to ε = ${upwards(month)}: ${state.unit === "trip" ? "think of protecting persons" : "think of a longer period"}.` : "");

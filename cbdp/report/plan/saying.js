@@ -23,12 +23,9 @@
     return places === 0 ? say(up) : up.toFixed(places);
   };
   const upper = (words) => words[0].toUpperCase() + words.slice(1);
-  // What is counted, in place of trips: taps, where rows have one place.
-  const ofCounted = (text) => text.replace(/\b([Tt])rip(s?)\b/g, (_, first, many) => {
-    const word = many ? data.counted.many : data.counted.one;
-    return first === "T" ? upper(word) : word;
-  });
-  const tripsWord = (n) => say(n) + ofCounted(n === 1 ? " trip" : " trips");
+  // A sentence about trips, about what is counted: trips or taps.
+  const spoken = (text) => text.replace(/\b([Tt])rip(s?)\b/g, (_, first, many) => (first === "T" ? upper : (word) => word)(many ? data.noun.many : data.noun.one));
+  const tripsWord = (n) => `${say(n)} ${n === 1 ? data.noun.one : data.noun.many}`;
   const lengthOf = (every) => {
     if (every === null) return "";
     const minutes = Number(every.replace(/\D+/, "")) * (every.endsWith("h") ? 60 : every.endsWith("min") ? 1 : 1 / 60);
@@ -46,19 +43,19 @@
     const can = named.filter((use) => table.relative <= use.within).map((use) => use.can);
     const not = named.filter((use) => table.relative > use.within).map((use) => use.can);
     const last = data.uses[data.uses.length - 1].can;
-    return (can.length ? `You can ${can.join(", ")}.` : `You can only ${last}.`) + (not.length ? ` You cannot ${not.join(", ")}.` : "");
+    return (can.length ? `You can ${can.join(can.length > 2 ? ", " : " and ").replace(/, ([^,]*)$/, " and $1")}.` : `You can only ${last}.`) + (not.length ? ` You cannot ${not.join(" or ")}.` : "");
   };
   const strengthOf = (made) => data.levels.find((level) => made.epsilon <= level.upto).said;
   const rarely = (rare) => (rare === 0 ? "" : ` (except with a probability of ${digits(rare, 2)})`);
   const WHO = {
-    trip: { name: ofCounted("One trip"), question: () => ofCounted("that a certain trip was made") },
+    trip: { name: spoken("One trip"), question: () => spoken("that a certain trip was made") },
     month: {
       name: "A commuter’s month",
-      question: () => ofCounted(`that somebody commuted all month (${data.month.trips} trips on each of ${data.month.days} days)`),
+      question: () => `that somebody commuted all month (${tripsWord(data.month.trips)} on each of ${data.month.days} days)`,
     },
     family: {
       name: "A family of four",
-      question: (unit) => (unit.kind === "trip" ? ofCounted("that four people made a certain trip together")
+      question: (unit) => (unit.kind === "trip" ? spoken("that four people made a certain trip together")
         : `that a family of four travelled${unit.per === "release" ? "" : ` ${unit.per === "day" ? "on" : "in"} a certain ${unit.per}`}`),
     },
   };

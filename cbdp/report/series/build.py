@@ -41,9 +41,10 @@ def build(
     True
     """
     listed = _checked(periods)
+    noun = listed[0].noun
     sections = [
-        ("person", "What all of this costs one person", person(statement)),
-        ("calendar", "Trips by day", heat_map(listed)),
+        ("person", "What all of this costs one person", person(statement, noun)),
+        ("calendar", noun.say("Trips by day"), heat_map(listed)),
         (
             "running",
             "Running total",
@@ -76,17 +77,17 @@ def _checked(periods: Sequence[PeriodFacts]) -> list[PeriodFacts]:
 
 def _head(periods: list[PeriodFacts], title: str, confidence: float, simulation: bool) -> Html:
     busiest, quietest = max(periods, key=lambda p: p.total), min(periods, key=lambda p: p.total)
-    total = measured(periods) or running(periods)
+    total, say = measured(periods) or running(periods), periods[0].noun.say
     reach = round(-float(ndtri((1 - confidence) / 2)) * total.deviation[-1])
     tiles = [
         ("Releases", f"{len(periods):,}", str(Dates(periods[0].first, periods[-1].last))),
         (
-            "Published trips",
+            say("Published trips"),
             f"{total.total[-1]:,}",
             f"±\u00a0{reach:,} at {100 * confidence:g}\u00a0% confidence",
         ),
-        ("Most trips", f"{busiest.total:,}", busiest.name),
-        ("Fewest trips", f"{quietest.total:,}", quietest.name),
+        (say("Most trips"), f"{busiest.total:,}", busiest.name),
+        (say("Fewest trips"), f"{quietest.total:,}", quietest.name),
     ]
     early = sum(p.preliminary for p in periods)
     return tag(

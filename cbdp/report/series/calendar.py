@@ -23,7 +23,7 @@ def heat_map(periods: list[PeriodFacts]) -> Html | None:
     pictures = [
         [tag("h3", year), tag("div", _year(own, most), class_="scroll")] for year, own in years.items()
     ]
-    note = f"The strongest colour stands for {most:,} trips. Grey days have no release. Point at a day, or tap it, for its number and interval."
+    note = f"The strongest colour stands for {periods[0].noun.number(most)}. Grey days have no release. Point at a day, or tap it, for its number and interval."
     return join(tag("p", note, class_="note"), pictures)
 
 
@@ -40,7 +40,7 @@ def _year(periods: list[PeriodFacts], most: int) -> Html:
         for n, name in enumerate(DAYS)
         if n % 2 == 0
     ]
-    said = f"Trips by day from {first} to {last}"
+    said = periods[0].noun.say(f"Trips by day from {first} to {last}")
     return tag(
         "svg", names, _months(days, monday), cells, viewBox=f"0 0 {wide} {tall}", width=wide, height=tall, role="img", aria_label=said,
         class_="picture",
@@ -73,4 +73,6 @@ def tip_of(period: PeriodFacts) -> str:
     """What stands at a day."""
     day = f"{DAYS[period.first.weekday()]} " if period.first == period.last else ""
     early = "\npreliminary" if period.preliminary else ""
-    return f"{day}{period.name}\n{period.total:,} trips ({period.low:,} to {period.high:,}){early}"
+    return (
+        f"{day}{period.name}\n{period.noun.number(period.total)} ({period.low:,} to {period.high:,}){early}"
+    )

@@ -22,7 +22,7 @@ def little_charts(periods: list[PeriodFacts]) -> Html | None:
     for period in drawn:
         months.setdefault((period.first.year, period.first.month), []).append(period)
     sheets = [_sheet(key, own, most) for key, own in months.items()]
-    note = f"Each little chart is a day from its first to its last period of the day; all have the same scale, up to {most:,} trips."
+    note = f"Each little chart is a day from its first to its last period of the day; all have the same scale, up to {drawn[0].noun.number(most)}."
     return join(tag("p", note, class_="note"), tag("div", sheets, class_="multiples", id="chart-days"))
 
 
@@ -43,7 +43,7 @@ def _sheet(key: tuple[int, int], periods: list[PeriodFacts], most: int) -> Html:
         cells,
         viewBox=f"0 0 {wide} {tall}",
         role="img",
-        aria_label=f"Trips by time on each day of {name}",
+        aria_label=periods[0].noun.say(f"Trips by time on each day of {name}"),
     )
     return tag("figure", tag("figcaption", name), picture)
 

@@ -16,6 +16,7 @@ from cbdp.features import TOTAL
 from cbdp.features.grouping import Grouping
 from cbdp.privacy.running import STRATEGIES
 from cbdp.release.about import Dates
+from cbdp.release.counted import TRIPS, Noun, counted
 from cbdp.release.release import Release
 
 LONGEST = 200  # values along a little chart
@@ -52,6 +53,7 @@ class PeriodFacts:
     profile: tuple[int, ...] = ()
     preliminary: bool = False
     span: SpanFacts | None = None  # where the series keeps running totals of all trips
+    noun: Noun = TRIPS  # what is counted
 
     @property
     def name(self) -> str:
@@ -91,6 +93,7 @@ def period_of(
         _profile(release),
         preliminary,
         _span(release),
+        counted(release.features.universe),
     )
 
 

@@ -20,20 +20,20 @@ def running_chart(
     """The total since the start; below it how far noise may reach, which a line of totals is too thick to show."""
     if len(periods) < 2:
         return None
-    shown = measured or added
+    shown, noun = measured or added, periods[0].noun
     reach = -float(ndtri((1 - confidence) / 2))
     follows = any(p.span for p in periods)  # then what is published, added up, is what was measured
     widths = {ALONE if follows else ADDED: [reach * d for d in added.deviation]}
     if measured is not None:
         widths[FOLLOWING if follows else OWN] = [reach * d for d in measured.deviation]
     last = {name: round(width[-1]) for name, width in widths.items()}
-    said = "; ".join(f"{name}: ±\u00a0{width:,}" for name, width in last.items())
+    said = "; ".join(f"±\u00a0{width:,} ({name})" for name, width in last.items())
     words = (
-        f"{shown.total[-1]:,} trips since the start. How far noise reaches at {100 * confidence:g} % confidence after "
+        f"{noun.number(shown.total[-1])} since the start. How far noise reaches at {100 * confidence:g} % confidence after "
         f"{len(periods):,} releases: {said}."
     )
-    totals = _chart(periods, {"total": [float(v) for v in shown.total]}, "Trips since the start")
-    noise = _chart(periods, widths, "How far noise reaches, in trips")
+    totals = _chart(periods, {"total": [float(v) for v in shown.total]}, noun.say("Trips since the start"))
+    noise = _chart(periods, widths, noun.say("How far noise reaches, in trips"))
     return join(tag("p", words), totals, noise, _legend(list(widths)) if len(widths) > 1 else None)
 
 

@@ -7,6 +7,7 @@ import math
 from cbdp.privacy.ledger import Amount
 from cbdp.privacy.ledger.amounts import SYMBOLS
 from cbdp.privacy.spending import Statement, WorstCase
+from cbdp.release.counted import TRIPS, Noun
 from cbdp.report.markup import Html, join, table, tag
 
 SAID = (
@@ -16,7 +17,7 @@ SAID = (
 )
 
 
-def person(statement: Statement | None) -> Html | None:
+def person(statement: Statement | None, noun: Noun = TRIPS) -> Html | None:
     """None where no ledger was given."""
     if statement is None:
         return None
@@ -26,8 +27,10 @@ def person(statement: Statement | None) -> Html | None:
         for w in statement.windows
     ]
     head = ["Any", "ε at most", "δ", "Sum", *(["Strict sum"] if strict else []), "Highest from"]
-    notes = [tag("p", f"{note[0].upper()}{note[1:]}.", class_="note") for note in statement.notes]
-    return join(tag("p", SAID), tag("div", table(head, rows, id="statement"), class_="scroll"), notes)
+    notes = [tag("p", noun.say(f"{note[0].upper()}{note[1:]}."), class_="note") for note in statement.notes]
+    return join(
+        tag("p", noun.say(SAID)), tag("div", table(head, rows, id="statement"), class_="scroll"), notes
+    )
 
 
 def _span(days: int | None) -> str:

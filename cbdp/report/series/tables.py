@@ -27,5 +27,12 @@ def months(periods: list[PeriodFacts], confidence: float) -> Html:
                 f"{total / len(own):,.0f}",
             ]
         )
-    head = ["Month", "Releases", "Trips", f"{100 * confidence:g} % interval", "Trips per release"]
+    noun = periods[0].noun
+    head = [
+        "Month",
+        "Releases",
+        noun.say("Trips"),
+        f"{100 * confidence:g} % interval",
+        noun.say("Trips per release"),
+    ]
     return tag("div", table(head, rows, id="by-month"), class_="scroll")

@@ -72,7 +72,7 @@ def test_weeks_and_days_are_compared(city: Path, capsys: Captured) -> None:
     assert [r["change"] for r in said["rows"]] == made.columns["change"].tolist()
     assert cli.main([*asked, "2026-03-02..2026-03-04", "2026-03-05..2026-03-07", "--format", "json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["first"] == "2 March 2026 to 4 March 2026 (3 releases)"
+    assert said["first"] == "2–4 March 2026 (3 releases)"
     total = sum(cbdp.load(city / "releases" / f"2026-03-0{n}").total for n in (2, 3, 4))
     assert said["rows"][0]["first"] == total
 
@@ -106,7 +106,7 @@ def test_days_that_are_due_and_not_made_are_not_left_out(city: Path, capsys: Cap
     """Of 10 March there is no release yet, though it is due: the span would come out too small."""
     asked = ["series", "compare", str(city / "cbdp.toml"), "--until", "2026-03-10"]
     assert cli.main([*asked, "2026-03-02..2026-03-03", "2026-03-09..2026-03-10"]) == 2
-    assert "1 releases in 2026-03-09..2026-03-10 are not made yet" in capsys.readouterr().err
+    assert "1 release in 2026-03-09..2026-03-10 is not made yet" in capsys.readouterr().err
 
 
 def test_spans() -> None:

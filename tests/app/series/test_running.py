@@ -165,6 +165,20 @@ def test_two_runs_at_once_make_every_release_once(city: Path) -> None:
     assert charges(city) == [(f"2026-03-0{n}", "final") for n in (1, 2, 3, 4, 5)]
 
 
+def test_what_another_run_makes_meanwhile_is_not_missing(city: Path) -> None:
+    """A second run comes in while the first one begins: it makes all releases, and the first one says so."""
+    run(city, "2026-03-01")
+    said: list[str] = []
+
+    def say(text: str) -> None:
+        if not said:
+            assert len(run(city, "2026-03-03").made) == 2
+        said.append(text)
+
+    assert run(city, "2026-03-03", say=say) == Ran(3, (), 3)
+    assert said[1::2] == [f"2026-03-0{n}: another run has made it meanwhile" for n in (2, 3)]
+
+
 def test_trips_may_lie_in_a_file_for_each_period(city: Path) -> None:
     """{period} in data.trips; a file that is missing stops before anything is spent."""
     for n in (1, 2):

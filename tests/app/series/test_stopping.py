@@ -13,6 +13,8 @@ import pytest
 from daily_city import write_daily_city
 
 from cbdp.app.cli import main
+from cbdp.app.series import running
+from cbdp.app.stopping import hear_again
 from cbdp.privacy.ledger import Ledger
 
 
@@ -73,3 +75,33 @@ def test_a_program_gets_its_signals_back(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGINT)
     assert main(["series", "run", str(folder / "cbdp.toml"), "--until", "2026-03-02", "--create-ledger"]) == 0
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_stops_before_a_charge_does_not_deny_the_releases_before_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while the second release is counted: one is made and paid for, and the line says so."""
+    folder = write_daily_city(tmp_path, days=3)
+    seen: list[object] = []
+
+    def judged(*_: object, **__: object) -> object:
+        def judge(*counted: object) -> None:
+            seen.append(counted)
+            if len(seen) == 2:
+                signal.raise_signal(signal.SIGINT)
+
+        return judge
+
+    monkeypatch.setattr(running, "judge_series", judged)
+    try:
+        asked = ["series", "run", str(folder / "cbdp.toml"), "--until", "2026-03-03", "--create-ledger"]
+        assert main(asked) == 130
+    finally:
+        hear_again()
+    said = capsys.readouterr().err
+    assert (
+        "stopped after 1 release of this run, which stays as it is; nothing was charged for 2026-03-02"
+        in said
+    )
+    assert "nothing was spent" not in said
+    assert events(folder).count("released") == events(folder).count("reserved") == 1

@@ -134,3 +134,17 @@ def test_the_same_comparison_gives_the_same_page(pair: list[cbdp.Release]) -> No
     """To the byte."""
     made: Compared = compare(*pair, "origin")
     assert build(made, PLACES) == build(made, PLACES)
+
+
+def test_where_taps_are_counted_no_sentence_speaks_of_trips() -> None:
+    """In the words, the notes, the charts and the legend."""
+    universe = cbdp.Universe(location=NAMES, time=["am", "pm"])
+    dag = cbdp.FeatureDag(universe, [cbdp.Feature("location", by="location")])
+    mechanism = cbdp.ConstraintBased(dag, 1, unit=cbdp.Person("card", 2))
+    made = [{"location": NAMES * n, "time": ["am"] * 12 * n, "card": list(range(12 * n))} for n in (40, 90)]
+    one, two = (mechanism.simulate(rows, n) for n, rows in enumerate(made))
+    for by in ("location", ()):
+        page = Page(build(compare(one, two, by), PLACES))
+        assert "How taps changed" in page.text
+        assert "Of each person only as many taps count" in page.text
+        assert "trip" not in page.text.lower()

@@ -20,6 +20,7 @@ from cbdp.app.explain.command import planned
 from cbdp.app.explain.expected import amount_text
 from cbdp.app.explain.meaning import believed
 from cbdp.app.explain.numbers import percent
+from cbdp.datasets import practice
 from cbdp.privacy.accounting import epsilon_of, in_words
 from cbdp.report.text import at_most
 
@@ -284,3 +285,21 @@ def test_names_cannot_become_code(browser: Any, tmp_path: Path) -> None:
     with opened(browser, tmp_path, html) as page:
         assert page.evaluate("window.hacked") is None
         assert HOSTILE[:20] in page.text_content("header")
+
+
+def test_where_taps_are_counted_the_page_speaks_of_taps(browser: Any, tmp_path: Path) -> None:
+    """In what is fixed and in what is drawn; what others promise, and how the page was tested, stays what it is."""
+    for name in ("taps.csv", "stops.csv"):
+        (tmp_path / name).write_text(practice.files()[name], "utf-8")
+    path = init.write(tmp_path / "cbdp.toml", tmp_path / "taps.csv", tmp_path / "stops.csv", count_taps=True)
+    path.write_text(
+        path.read_text("utf-8").replace("# expected_trips = 100000", "expected_trips = 40000", 1), "utf-8"
+    )
+    out = tmp_path / "plan.html"
+    assert cli.main(["plan", str(path), "--page", str(out)]) == 0
+    with opened(browser, tmp_path, out.read_text("utf-8")) as page:
+        for part in ("header", "#controls", "#tables", "#risk", "#left"):
+            text = page.inner_text(part)
+            assert not re.search(r"\btrips?\b", text, re.IGNORECASE), text
+        assert "A total of 40,000 taps would be published as" in page.inner_text("#told")
+        assert "that a certain tap was made" in page.inner_text("#beliefs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -78,9 +79,20 @@ def test_running_totals_and_months_add_up() -> None:
     assert made.deviation[-1] == pytest.approx(18 * 363**0.5)
     page = Page(build(year, totals=replace(made, deviation=tuple(40.0 for _ in year))))
     assert f"{made.total[-1]:,} trips since the start" in page.text
-    assert "published periods added up: ± 564; measured on its own: ± 66" in page.text
+    assert "± 564 (published periods added up); ± 66 (measured on its own)" in page.text
     january = sum(p.total for p in year[:31])
     assert f"{january:,}" in page.text
+
+
+def test_where_taps_are_counted_no_sentence_speaks_of_trips() -> None:
+    """The word is that of the releases: of one place, and not of two."""
+    universe = cbdp.Universe(location=["A", "B"], time=cbdp.periods("06:00", "08:00", "1h"))
+    mechanism = cbdp.ConstraintBased(cbdp.FeatureDag(universe, [cbdp.Feature("time", by="time")]), 1)
+    taps = [period_of(mechanism.simulate(np.full(4, 90), n), START + dt.timedelta(days=n)) for n in range(3)]
+    html = build(taps, STATEMENT)
+    assert f"{sum(p.total for p in taps):,} taps since the start" in Page(html).text
+    assert f"{taps[0].total:,} taps (" in _marks(html, "heat")[0]["data-tip"]
+    assert not re.search(r"\b[Tt]rips?\b", html.partition("<body")[2].partition("<script")[0])
 
 
 def test_the_statement_for_one_person_is_told() -> None:
@@ -150,6 +162,10 @@ def test_a_year_fits_the_screen_and_tells_its_days(browser: Any, tmp_path: Any, 
     html = build(_year(), STATEMENT, totals=Running(running(_year()).total, tuple(40.0 for _ in range(363))))
     with opened(browser, tmp_path, html, width) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for table in ("#statement", "#by-month"):
+            assert page.evaluate(
+                f"(box => box.scrollWidth <= box.clientWidth)(document.querySelector('{table}').parentNode)"
+            )
         page.locator(".heat").first.hover()
         assert "trips (" in page.locator("#tip").text_content()
 
@@ -180,8 +196,8 @@ def test_a_series_with_running_totals_says_how_far_noise_reaches() -> None:
     assert found.deviation[-1] < 0.4 * added.deviation[-1]
     page = Page(build(periods, STATEMENT))
     reach = round(1.6448536 * found.deviation[-1])
-    assert f"days measured one by one, added up: ± {round(1.6448536 * added.deviation[-1])}" in page.text
-    assert f"as published, following running totals: ± {reach}" in page.text
+    assert f"± {round(1.6448536 * added.deviation[-1])} (days measured one by one, added up)" in page.text
+    assert f"± {reach} (as published, following running totals)" in page.text
     january = [p for p in periods if p.first.month == 1]
     assert variance_of(periods, january) == pytest.approx(january[-1].span.deviation ** 2)  # type: ignore[union-attr]
     week = periods[33:40]
