@@ -24,7 +24,8 @@ def exact(value: Number, what: str = "epsilon") -> Fraction:
     try:
         return Fraction(repr(float(value))) if isinstance(value, float) else Fraction(value)
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
-        raise InputError(f"{what} is {value!r}, give a finite number") from None
+        comma = "; write decimals with a point" if isinstance(value, str) and "," in value else ""
+        raise InputError(f"{what} is {value!r}, give a finite number{comma}") from None
 
 
 def positive(value: Number, what: str = "epsilon") -> Fraction:

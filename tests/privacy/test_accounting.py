@@ -171,6 +171,7 @@ def test_pure_epsilon_enters_as_half_its_square():
         (lambda: rho_for(0, 1e-6), "epsilon is 0, it must be above 0"),
         (lambda: epsilon_of(10**9, 1e-6), "which promises nothing: give at most"),
         (lambda: to_rho("x"), "epsilon is 'x', give a finite number"),
+        (lambda: to_rho("1,0"), "epsilon is '1,0', give a finite number; write decimals with a point"),
     ],
 )
 def test_bad_input_is_named(call, says):

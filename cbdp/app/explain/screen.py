@@ -165,11 +165,11 @@ def _legend(plan: Plan, told: bool, typical: bool) -> Iterator[str]:
 def _noise(plan: Plan, either: LawChoice | None) -> Iterator[str]:
     law = getattr(plan.mechanism, "law", "geometric")
     budget = getattr(plan.mechanism, "budget", None)
-    shared = f", shared {budget if isinstance(budget, str) else 'as given'}" if budget is not None else ""
+    shared = f"; budget {budget if isinstance(budget, str) else 'as given'}" if budget is not None else ""
     better = ""
     if either is not None and either.better not in (None, law):
         better = f"; {either.better} noise would have {1 / either.ratio:.2g} times smaller errors (--all)"
-    yield f"{plan.mechanism.name}, {law}{shared}{better}"
+    yield f"{plan.mechanism.name}, {law} noise{shared}{better}"
 
 
 def _account(plan: Plan) -> Iterator[str]:
