@@ -213,7 +213,7 @@ def _interval(published: Ints, best: Combination, runs: _Runs | None, risk: floa
     Expected values were not made again unless there is no combination.
     """
     half, use = best.half_width(risk), best.told
-    low, high = best.value - half, np.maximum(best.value + half, NEGATIVE * half)
+    low, high = best.value - half, np.maximum(best.value + half, np.ceil(NEGATIVE * half))
     if runs is not None and not (expects and use.all()):
         known = best.variance == 0
         if not expects and use.any() and _mean_square(runs.errors[:, use]) < np.mean(best.variance[use]):

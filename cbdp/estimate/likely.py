@@ -150,7 +150,7 @@ def reaching(estimate: Floats, error: Floats, truth: Floats, excess: float, risk
 
 def doubt(estimate: Floats, best: Combination, runs: LikelyRuns) -> float:
     """By how many times the mean square error may exceed that of the runs, given the unbiased answers."""
-    if not best.told.all():
+    if not best.told.all() or not best.variance.any():
         return float(BELIEF @ EXCESS)
     noise = best.variance
     usual = noise * (

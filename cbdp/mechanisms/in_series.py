@@ -20,7 +20,6 @@ from cbdp.privacy.laws import Law
 from cbdp.privacy.laws.base import Currency
 from cbdp.privacy.measurement import Measurement, NoisyAnswer
 from cbdp.privacy.running import STRATEGIES, Strategy
-from cbdp.privacy.sensitivity import Change
 from cbdp.release import Release
 from cbdp.release.running import RunningPart, RunningTable
 from cbdp.trips import Counts
@@ -74,16 +73,15 @@ def paid_tables(
     return made
 
 
-def price_of_row(mechanism: ConstraintBased, span: Span, number: int) -> Fraction:
-    """What one more draw of the sums that end in a period costs for one unit, whichever its period is; of all tables together."""
-    total = Fraction(0)
-    for name, paid in span.tables.items():
-        one = mechanism.change(name)
-        for row in span.sums.asked(number - 1):
-            most = int(row.max())
-            again = Change(one.l1 * most, one.l2_squared * most**2, one.touched, one.pile * most)
-            total += Fraction(paid.law.cost(again))
-    return total
+def price_of_row(span: Span, number: int) -> Fraction:
+    """What one more draw of the sums that end in a period costs for one unit, whichever its period is; of all tables together.
+
+    For the unit that the span was charged for: earlier periods were counted with its bound, also if it is smaller now.
+    """
+    power = 2 if span.currency == "rho" else 1
+    whole = int((span.sums.rows**power).sum(axis=0).max())  # what `amount` pays: the dearest column
+    most = sum(int(row.max()) ** power for row in span.sums.asked(number - 1))
+    return sum((paid.amount for paid in span.tables.values()), Fraction(0)) * Fraction(most, whole)
 
 
 @dataclass

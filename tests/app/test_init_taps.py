@@ -187,16 +187,18 @@ def test_counts_by_place_are_released_by_place(town: Path) -> None:
 
 def test_init_says_what_it_understood_and_what_is_left(town: Path) -> None:
     """Lines to edit are named with their number."""
-    first, columns, stops, zones, edit, then = init.told(_started(town, "trips.csv"))
+    first, columns, stops, zones, alone, people, edit, then = init.told(_started(town, "trips.csv"))
     assert first.endswith("cbdp.toml for a file of trips")
     assert columns.startswith("  origin is 'from_stop', destination is 'to_stop', time is 'start_time'")
     assert stops == "  of the 16 stops, id is 'stop_id', name is 'name', lat is 'lat', lon is 'lon'"
     assert zones == "  zones: column 'zone' of the stops, 4 zones"
+    assert alone == "  each trip is protected on its own"
+    assert people.endswith('write unit = { person = "card_id", max_trips = 4, per = "day" }')
     assert edit == "nothing has to be edited; look it over"
     assert "cbdp inspect" in then
     path = init.write(town / "without.toml", town / "trips.csv")
     number = 1 + [line.startswith("stops = ") for line in path.read_text("utf-8").splitlines()].index(True)
-    assert init.told(path)[2] == f"you have to edit, marked EDIT: stops in line {number}"
+    assert init.told(path)[-2] == f"you have to edit, marked EDIT: stops in line {number}"
 
 
 def test_taps_without_a_header_are_refused(town: Path) -> None:
@@ -316,3 +318,20 @@ def test_a_second_column_of_counts_is_named(town: Path) -> None:
     text = _started(town, "both.csv").read_text("utf-8")
     assert 'count = "entries"' in text
     assert "# 'exits' looks like counts too: it is not counted." in text
+
+
+def test_a_column_that_may_be_of_cards_is_not_passed_over_in_silence(town: Path) -> None:
+    """Where no column is known to tell people apart, those that nobody knows are named, and what to write."""
+    (town / "odd.csv").write_text("chip,time,stop,tap\nC1,2026-03-02 08:00,S01,on\n")
+    said = "\n".join(init.told(_started(town, "odd.csv")))
+    assert "each tap is protected on its own; no column of cards or persons was found among chip" in said
+    assert 'write unit = { person = "its name", max_trips = 4, per = "day" }' in said
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cardid", "CardNumber", "userid", "SmartCardID", "traveler_id", "tarjeta", "kartennummer", "opal_card"],
+)
+def test_cards_have_many_names(town: Path, name: str) -> None:
+    (town / "named.csv").write_text(f"{name},time,stop,tap\nC1,2026-03-02 08:00,S01,on\n")
+    assert config.read(_started(town, "named.csv")).privacy.unit.person == name

@@ -132,7 +132,7 @@ def test_one_more_draw_costs_no_less_than_any_day_of_it() -> None:
     for strategy in STRATEGIES:
         span = span_of(made, 6, strategy)
         for number in range(1, 7):
-            price = price_of_row(made, span, number)
+            price = price_of_row(span, number)
             for day in range(6):
                 entries = span.sums.asked(number - 1)[:, day].tolist()
                 cost = sum(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,11 +51,16 @@ NEVER = dict.fromkeys(
 COORDINATE = dict.fromkeys(("lat", "lon", "lng", "long", "latitude", "longitude", "x", "y"), -20)
 PERSON = dict.fromkeys(
     ("person", "user", "rider", "card", "customer", "member", "passenger", "account", "traveller", "token", "media",
-     "smartcard", "cardholder", "subscriber", "client", "pan"),
+     "smartcard", "cardholder", "subscriber", "client", "pan", "traveler", "patron", "farecard", "travelcard", "medium",
+     "tarjeta", "carte", "karte"),
     4,
 ) | {"device": 2}  # fmt: skip
 ID = {"id", "hash", "hashed", "key", "number", "num", "nr", "no", "uuid", "serial", "fare", "masked", "encrypted", "pseudonym",
-      "anonymous", "anonymised", "anonymized"}  # fmt: skip
+      "anonymous", "anonymised", "anonymized", "numero", "nummer", "transit", "travel", "payment", "app", "emv", "opal",
+      "oyster", "clipper", "myki", "smart"}  # fmt: skip
+GLUED = re.compile(
+    r"(person|user|rider|card|customer|member|passenger|account|travell?er|karten)(id|no|nr|num|number|nummer)"
+)
 READER = {"device"}  # beside taps it is what reads the cards: to protect it would protect nobody
 
 
@@ -154,8 +160,16 @@ def _sided(role: str, name: str) -> Mapping[str, int]:
 
 def _person(name: str, kind: Any) -> int:  # noqa: ARG001
     """A person's id is called so and nothing else: `member_casual` or `user_type` are kinds of persons."""
-    kinds = set(words_of(name)) - set(PERSON) - ID
-    return 0 if kinds else score(name, PERSON) + ("id" in words_of(name))
+    words = {part for word in words_of(name) for part in _parts(word)}
+    if words - set(PERSON) - ID:
+        return 0
+    return sum(PERSON.get(word, 0) for word in words) + ("id" in words)
+
+
+def _parts(word: str) -> tuple[str, ...]:
+    """Two words that are written as one, as in `cardid`."""
+    glued = GLUED.fullmatch(word)
+    return (word,) if glued is None else ("card" if glued[1] == "karten" else glued[1], glued[2])
 
 
 _ROLES: Mapping[str, Callable[[str, Any], int]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 
 from cbdp.app.config.choices import UNKNOWN
 from cbdp.app.guessing.stops import guess_stops
-from cbdp.app.init.texts import EDIT
+from cbdp.app.init.texts import EDIT, OTHERS
+
+MOST = 8  # columns that are named
 
 
 def told(file: Path) -> list[str]:
@@ -26,6 +29,7 @@ def told(file: Path) -> list[str]:
         f"wrote {file} for a file of {_kind(columns)}",
         *([f"  {_named(columns)}"] if _named(columns) else []),
         *(f"  {line}" for line in ([] if _asked(edit, "stops") else _stops(written, file.absolute().parent))),
+        *(f"  {line}" for line in _protected(written, text)),
         f"you have to edit, marked {EDIT} {', '.join(edit)}"
         if edit
         else "nothing has to be edited; look it over",
@@ -47,6 +51,31 @@ def _kind(columns: Mapping[str, str]) -> str:
 
 def _named(columns: Mapping[str, str]) -> str:
     return ", ".join(f"{role} is {column!r}" for role, column in columns.items() if column != UNKNOWN)
+
+
+def _protected(written: Mapping[str, Any], text: str) -> list[str]:
+    """Where each row is protected on its own although a column may tell people apart: nobody shall overlook it."""
+    columns = written["data"].get("columns", {})
+    if written["privacy"]["unit"] != "trip" or "count" in columns:
+        return []
+    row = "tap" if "location" in columns else "trip"
+    known = re.search(r'^unit = "trip".*person = ("[^"]*")', text, re.MULTILINE)
+    others = re.search(rf"^{OTHERS}(.*)$", text, re.MULTILINE)
+    named = others[1].split(", ") if others and known is None else []
+    if known is None and not named:
+        return []
+    shown = ", ".join(named[:MOST]) + (", …" if len(named) > MOST else "")
+    why = f"; no column of cards or persons was found among {shown}" if known is None else ""
+    who = (
+        "if one of them tells people apart"
+        if known is None
+        else f"to protect people, whom {known[1]} tells apart"
+    )
+    person = '"its name"' if known is None else known[1]
+    return [
+        f"each {row} is protected on its own{why}",
+        f'  {who}, write unit = {{ person = {person}, max_trips = 4, per = "day" }}',
+    ]
 
 
 def _stops(written: Mapping[str, Any], folder: Path) -> list[str]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 EDIT = "EDIT:"  # marks what could not be guessed
+OTHERS = "# other columns of the trips: "
 
 HEAD = """\
 # A configuration of cbdp. What stands behind a # is a note; to use a setting that stands in one, take away its #.

@@ -19,6 +19,7 @@ from cbdp.app.init.texts import (
     FEATURES,
     HEAD,
     MECHANISM,
+    OTHERS,
     PRESET,
     PRIVACY,
     STOP_TABLES,
@@ -198,7 +199,7 @@ def _data(start: Start) -> list[str]:
     else:
         lines.append(_columns(place_roles(found) if found.places else found.columns, found.places))
     if found.others:
-        lines.append(f"# other columns of the trips: {', '.join(' '.join(n.split()) for n in found.others)}")
+        lines.append(f"{OTHERS}{', '.join(' '.join(n.split()) for n in found.others)}")
     lines += [f"# {name!r} looks like counts too: {OWN_ROWS}" for name in _more_counts(found)]
     lines += _stops(start)
     lines += _time_lines(start)

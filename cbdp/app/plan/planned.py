@@ -85,7 +85,7 @@ class Plan:
     @property
     def service_days(self) -> str:
         """How rows are given a service day, in words: all releases of a series do it alike."""
-        return service_days(self.columns, self.universe, self.clock)
+        return service_days(self.columns, self.universe, self.clock, self.schema)
 
     @property
     def dataset(self) -> str:
@@ -149,7 +149,7 @@ def plan(config: Config, slot: Slot | None = None, *, must_fit: bool = True) -> 
         check_fits(config, mechanism.unit, universe)
         columns = _dated(config, columns, universe, trips, mechanism.unit, slot)
         request = request_of_slot(config, slot)
-    covers = _covered(mechanism, universe, slot, columns, trips.clock)
+    covers = _covered(mechanism, universe, slot, columns, trips)
     account = _account(config, mechanism, request, covers, must_fit=must_fit)
     return Plan(
         config,
@@ -170,13 +170,13 @@ def plan(config: Config, slot: Slot | None = None, *, must_fit: bool = True) -> 
 
 
 def _covered(
-    mechanism: Mechanism, universe: Universe, slot: Slot | None, columns: Mapping[str, str], clock: Clock
+    mechanism: Mechanism, universe: Universe, slot: Slot | None, columns: Mapping[str, str], trips: TripSchema
 ) -> Covers:
     """The days and the unit that the charge is for, and how rows are given these days."""
     covers = covers_of(mechanism.unit, universe, slot, mechanism)
-    if covers.first is None:
-        return covers
-    return replace(covers, days=service_days(columns, universe, clock))
+    if covers.first is None and covers.per == "release":
+        return covers  # it tells no days apart
+    return replace(covers, days=service_days(columns, universe, trips.clock, trips.source))
 
 
 def _account(
@@ -193,13 +193,14 @@ def plan_of(earlier: Plan, config: Config, slot: Slot) -> Plan:
     """The plan of another release of the same series, which shares all but its period with an earlier one of the same stage."""
     config = applied(config, slot)
     request = request_of_slot(config, slot)
+    if config.data.trips != earlier.config.data.trips:  # a file of its own, whose times may have another zone
+        trips = schema_of(config)
+        earlier = replace(earlier, trips=trips.given, schema=trips.source)
     covers = replace(covers_of(earlier.unit, earlier.universe, slot), days=earlier.service_days)
     account = _account(config, earlier.mechanism, request, covers)
-    given = earlier.trips if config.data.trips == earlier.config.data.trips else schema_of(config).given
     return replace(
         earlier,
         config=config,
-        trips=given,
         account=account,
         output=output_of(config, account),
         request=request,

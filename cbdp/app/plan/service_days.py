@@ -16,7 +16,8 @@ from cbdp.features import Universe
 from cbdp.privacy.ledger import Charge, Covers, Ledger
 from cbdp.release.loading import read_manifest
 from cbdp.release.series import RUNNING
-from cbdp.trips import Clock, planning
+from cbdp.trips import Clock, Schema, planning
+from cbdp.trips.kinds import kind_of
 
 if TYPE_CHECKING:
     from cbdp.app.config import Config
@@ -25,16 +26,17 @@ NEAR = dt.timedelta(days=3)  # no zone and no start of a day moves a trip furthe
 WRITTEN = "as they are written"
 
 
-def service_days(columns: Mapping[str, str], universe: Universe, clock: Clock) -> str:
-    """In words: which column, in which zone, from which time on."""
+def service_days(columns: Mapping[str, str], universe: Universe, clock: Clock, schema: Schema | None) -> str:
+    """In words: which column, in which zone (as stated, or as the column's type has it), from which time on."""
     column = planning.dated_column(columns, universe)
+    typed = schema and column in schema.kinds and kind_of(schema.kinds[column]).zone
     form = "" if clock.format is None else f" ({clock.format})"
-    return f"of column {column!r}{form}, times {clock.timezone or WRITTEN}, days from {clock.day_starts} on"
+    return f"of column {column!r}{form}, times {clock.timezone or typed or WRITTEN}, days from {clock.day_starts} on"
 
 
 def check_alike(config: Config, covers: Covers, path: Path) -> None:
     """Refuse a release whose days are read in another way than those of other releases near it, before a row is read."""
-    if covers.first is None or not covers.days or not path.parent.is_dir() or not Ledger.started(path):
+    if not covers.days or not path.parent.is_dir() or not Ledger.started(path):
         return
     own = None if config.series is None else config.series.name
     with Ledger.view(path) as ledger:
@@ -49,15 +51,10 @@ def check_alike(config: Config, covers: Covers, path: Path) -> None:
 
 def _near(charge: Charge, covers: Covers) -> bool:
     other = charge.covers
-    if (
-        other is None
-        or other.first is None
-        or other.last is None
-        or (charge.part and charge.part.stage == RUNNING)
-    ):
+    if other is None or (charge.part and charge.part.stage == RUNNING):
         return False
-    assert covers.first is not None
-    assert covers.last is not None
+    if other.first is None or other.last is None or covers.first is None or covers.last is None:
+        return True  # it may be about any day
     return other.first <= covers.last + NEAR and covers.first <= other.last + NEAR
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cbdp.app.plan.periods import series_of
-from cbdp.app.plan.service_days import read_as
+from cbdp.app.plan.service_days import read_as, service_days
 from cbdp.app.plan.slots import shape_of
 from cbdp.app.series.renaming import check_names, names_since
 from cbdp.errors import CbdpError
 from cbdp.privacy.ledger import Charge, Ledger
-from cbdp.release.loading import load
+from cbdp.release.loading import load, read_manifest
 from cbdp.release.series import RUNNING
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def check_continuity(plan: Plan) -> None:
         _check_periods(plan, earlier)
         _check_version(plan, earlier)
         _check_days(plan, ledger, earlier)
+        _check_person(plan, ledger, earlier)
         same = [c for c in earlier if c.part and c.part.version == series.version]
         if any(c.part.shape != shape_of(plan.features) for c in same if c.part):
             raise plan.config.source.error(("series", "version"), _changed(plan, ledger, same))
@@ -81,7 +82,7 @@ def _check_days(plan: Plan, ledger: Ledger, earlier: Sequence[Charge]) -> None:
     """Rows are given their days as in the last release that can be read: else a trip could be counted on two days, and paid for on one."""
     for charge in reversed(earlier):
         before = read_as(charge, ledger)
-        if before and before != plan.service_days:
+        if before and before not in (plan.service_days, _as_before(plan)):
             raise plan.config.source.error(
                 ("data",),
                 f"a trip's day was read {before}, and would now be read {plan.service_days}: a trip could be counted on two days. Undo that, or "
@@ -89,6 +90,35 @@ def _check_days(plan: Plan, ledger: Ledger, earlier: Sequence[Charge]) -> None:
             )
         if before:
             return
+
+
+def _check_person(plan: Plan, ledger: Ledger, earlier: Sequence[Charge]) -> None:
+    """Persons are told apart by the same column as in the last release that can be read: else the account adds up two kinds of persons."""
+    now = getattr(plan.unit, "column", None)
+    for charge in reversed(earlier):
+        done = ledger.finished(charge.request)
+        before = None if done is None else _person_of(Path(done.path))
+        if before is not None and now is not None and before != now:
+            raise plan.config.source.error(
+                ("privacy", "unit"),
+                f"people were told apart by column {before!r}, and would now be by {now!r}: what all releases cost one person could not be told. "
+                f"Write person = {before!r} again, or begin a series of another name",
+            )
+        if before is not None:
+            return
+
+
+def _person_of(folder: Path) -> str | None:
+    try:
+        unit = (read_manifest(folder).get("privacy") or {}).get("unit") or {}
+    except CbdpError:
+        return None
+    return unit.get("column")
+
+
+def _as_before(plan: Plan) -> str:
+    """As versions up to 0.2 stated times whose column has a zone by its type."""
+    return service_days(plan.columns, plan.universe, plan.clock, None)
 
 
 def _check_version(plan: Plan, earlier: Sequence[Charge]) -> None:

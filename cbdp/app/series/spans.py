@@ -100,12 +100,12 @@ def place_of(config: Config, plan: Plan, given: RunningSection) -> Place:
         return _new(plan, given, slots)
     with Ledger.view(plan.account.path) as ledger:
         held = [(done, m) for done, m in _made(plan, ledger) if m]
-        later = [done for done, _ in held if _first_day(done.charge) > plan.slot.first]
+        later = [day for day in _drawn(plan, ledger, held) if day > plan.slot.first]
         if later:
             raise config.source.error(
                 ("series", "running"),
-                f"{plan.slot.period} is before {_first_day(later[0].charge)}, whose running totals are published: they are made in the order "
-                f"of days. List {plan.slot.period} in series.gaps",
+                f"{plan.slot.period} is before {min(later)}, whose running totals are published, or were drawn by a run that died: they are made "
+                f"in the order of days. List {plan.slot.period} in series.gaps",
             )
         found = _open(plan, given, ledger, held) if held else None
         return found or _new(plan, given, slots)
@@ -119,6 +119,18 @@ def _made(plan: Plan, ledger: Ledger) -> Iterator[tuple[Finished, Mapping[str, A
     finished = [done for done in map(ledger.finished, asked) if done is not None]
     for done in sorted(finished, key=lambda one: _first_day(one.charge)):
         yield done, running_of(Path(done.path), done.sha256)
+
+
+def _drawn(plan: Plan, ledger: Ledger, held: list[tuple[Finished, Mapping[str, Any]]]) -> Iterator[dt.date]:
+    """The first days of releases whose sums are published, or may have been drawn by a run that died: they have the place in the span
+    that the next release would take.
+    """
+    yield from (_first_day(done.charge) for done, _ in held)
+    series = series_of(plan.config)
+    own = {charge.id for charge in charges_of(ledger, series.name, plan.dataset)}
+    for charge in ledger.unfinished():
+        if charge.id in own and charge.part and charge.part.version == series.version:
+            yield _first_day(charge)
 
 
 def _first_day(charge: Charge) -> dt.date:
@@ -190,6 +202,13 @@ def _check_gaps(plan: Plan, charged: Covers, made: int) -> None:
     assert charged.last is not None
     number, last = (release_of(charged, day.toordinal()) for day in (plan.slot.first, charged.last))
     first = release_of(charged, charged.first.toordinal())
+    same = release_of(charged, plan.slot.last.toordinal()) == number
+    if not same or plan.slot.last > charged.last:
+        raise plan.config.source.error(
+            ("series", "start"),
+            f"the running totals since {charged.first} were charged to {charged.last} for periods that begin as the first one does, and "
+            f"{plan.slot.period} ({plan.slot.first} to {plan.slot.last}) is none of them: keep start as it was, or raise series.version to begin a new span",
+        )
     if charged.calendar and last - first + 1 == charged.periods and number - first != made:
         raise plan.config.source.error(
             ("series", "gaps"),
@@ -220,7 +239,7 @@ def _new(plan: Plan, given: RunningSection, slots: _Slots) -> Place:
     own = {a.feature: a.share for a in plan.mechanism.answers()}
     amounts = {name: given.share * own[name] for name in given.tables}
     tables = paid_tables(plan.mechanism, amounts, STRATEGIES[strategy](periods))
-    request = _request(plan, periods, strategy, tables)
+    request = _request(plan, days[-1].last, periods, strategy, tables)
     return Place(Span(plan.slot.first, periods, strategy, request, tables), days[-1].last, ())
 
 
@@ -250,13 +269,16 @@ class _Slots:
             until += step
 
 
-def _request(plan: Plan, periods: int, strategy: str, tables: Mapping[str, PaidTable]) -> str:
+def _request(plan: Plan, last: dt.date, periods: int, strategy: str, tables: Mapping[str, PaidTable]) -> str:
     """What the ledger knows a span by: all that is public and decides what is measured."""
     assert plan.slot is not None
     series, data = series_of(plan.config), plan.config.data
     paid = {name: [t.law.name, str(t.law.scale), str(t.amount)] for name, t in tables.items()}
     whose = [data.id, data.riders, series.name, series.version, shape_of(plan.features)]
-    stated = ["running", *whose, plan.slot.first.isoformat(), periods, strategy, paid]
+    covers = _covers(
+        plan, plan.slot.first, last
+    ).fields()  # another unit or calendar is another price, and never paid by this charge
+    stated = ["running", *whose, covers, periods, strategy, paid]
     return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
 
 
@@ -285,8 +307,7 @@ def _whole(plan: Plan, place: Place, currency: Currency) -> dict[str, Any]:
 def _again(plan: Plan, place: Place) -> dict[str, Any]:
     """One more draw of the sums that end with this release; in whichever release of the span a person is, it costs no more than this."""
     assert plan.slot is not None
-    assert isinstance(plan.mechanism, ConstraintBased)
-    amount = price_of_row(plan.mechanism, place.span, place.number)
+    amount = price_of_row(place.span, place.number)
     return {
         "request": f"{place.span.request}:{place.number}",
         place.span.currency: amount,

@@ -172,3 +172,14 @@ def test_a_map_that_does_not_fit_is_refused(
     (city / "names.csv").write_text(text)
     change(city, "start = 2026-03-01", 'start = 2026-03-01\nversion = 2\nrenamed = { 2 = "names.csv" }')
     assert says in refused(city, capsys)
+
+
+def test_persons_are_told_apart_by_one_column(city: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With a number for every row as the person, a card could have any number of trips on days that the account states for one with two."""
+    trips = pq.read_table(city / "trips.parquet")
+    pq.write_table(trips.append_column("row", pa.array(range(len(trips)))), city / "trips.parquet")
+    text = (city / "cbdp.toml").read_text()
+    (city / "cbdp.toml").write_text(text.replace('person = "card"', 'person = "row"'))
+    said = refused(city, capsys)
+    assert "people were told apart by column 'card', and would now be by 'row'" in said
+    assert "begin a series of another name" in said
