@@ -95,10 +95,12 @@ def _check_days(plan: Plan, ledger: Ledger, earlier: Sequence[Charge]) -> None:
 def _check_person(plan: Plan, ledger: Ledger, earlier: Sequence[Charge]) -> None:
     """Persons are told apart by the same column as in the last release that can be read: else the account adds up two kinds of persons."""
     now = getattr(plan.unit, "column", None)
+    if now is None:
+        return
     for charge in reversed(earlier):
         done = ledger.finished(charge.request)
         before = None if done is None else _person_of(Path(done.path))
-        if before is not None and now is not None and before != now:
+        if before not in (None, now):
             raise plan.config.source.error(
                 ("privacy", "unit"),
                 f"people were told apart by column {before!r}, and would now be by {now!r}: what all releases cost one person could not be told. "
