@@ -6,17 +6,20 @@ At low ε a projection keeps the maxima of the noise; an expected value does not
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.estimate.base import Estimator, Program
-from cbdp.estimate.estimate import Estimate
+from cbdp.estimate.compiler import compile as compiled
+from cbdp.estimate.compiler import merge
+from cbdp.estimate.estimate import Estimate, certified
+from cbdp.estimate.posterior.anchored import anchored
 from cbdp.estimate.posterior.estimate import drawn_leaves, expected_leaves
+from cbdp.estimate.posterior.rates import total_of
 from cbdp.estimate.posterior.reconciled import estimate_above
-from cbdp.estimate.projection import Projection
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement, Revealing
 from cbdp.progress import tell
@@ -46,8 +49,14 @@ class Posterior(Estimator):
     ) -> Estimate:
         leaves = expected_leaves(features, measurements, prior=program.prior)
         tables = [m for m in measurements if m.feature != SINGLETON]
-        weighed = replace(program, weights=self.weights)
-        return Projection().estimate(features, [*tables, leaves], weighed)
+        tell("solving")
+        problem = anchored(
+            compiled(features, [*tables, leaves], self.weights),
+            total_of(list(merge(features, (m for m in measurements if len(m.values))).values())),
+        )
+        warm = None if program.warm_start is None else program.warm_start.solution
+        solution = program.solver.solve(problem, warm)
+        return certified(features, problem, solution, program.solver, program.tolerance)
 
     def estimate_above(
         self, features: FeatureDag, tables: Sequence[Measurement], leaves: Revealing, program: Program

@@ -11,8 +11,10 @@ from cbdp.estimate.base import Program
 from cbdp.estimate.compiler import compile as compiled
 from cbdp.estimate.estimate import Estimate, certified
 from cbdp.estimate.floors import first_floors
+from cbdp.estimate.posterior.anchored import anchored
 from cbdp.estimate.posterior.censored import Expected
 from cbdp.estimate.posterior.dealing import dealt, seed_of
+from cbdp.estimate.posterior.rates import total_of
 from cbdp.estimate.posterior.sparse import expected_above
 from cbdp.features import FeatureDag
 from cbdp.privacy.measurement import Measurement, Revealing
@@ -50,7 +52,9 @@ def _of_expected(
     """The program for types that are told apart, and one leaf for all others of each group."""
     none = np.empty(0, dtype=np.int64)
     unknown = replace(above, values=none, elements=none, variance=None)
-    problem = compiled(features, [*measurements, unknown], "inverse-variance")
+    problem = anchored(
+        compiled(features, [*measurements, unknown], "inverse-variance"), total_of(measurements)
+    )
     others = np.flatnonzero(found.rest > 0)
     return replace(
         problem,

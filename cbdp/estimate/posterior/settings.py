@@ -104,6 +104,9 @@ class Tuning:
     shared_exact: float = 1e-4  # residual of the linear system
     shared_steps_most: int = 100  # steps that it may take
 
+    # Weights of the program (anchored.py)
+    anchored: float = 20.0  # elements up to which a feature weighs at least twice what its noise says
+
     # Universes too large to list (sparse.py)
     active: tuple[float, ...] = (
         *_TENTHS,
