@@ -60,8 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--confidence", type=float, default=0.9, help="of the intervals (default: 0.9)")
     parser.add_argument(
         "--sharp",
-        action="store_true",
-        help="narrower intervals where no table gives the answer; takes seconds to minutes",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="narrower intervals where no table gives the answer, which take seconds to minutes; done unless told otherwise up to 131,072 trip types",
     )
     parser.add_argument("--csv", metavar="FILE", help="write the table to a new file")
     return parser

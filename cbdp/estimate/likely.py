@@ -7,13 +7,14 @@ mechanism is run on them, and its errors are seen. Intervals are made of these a
 1. *Spread.* The mean square error of a count is that of its own group over the runs, drawn to that of groups of a similar estimate.
 2. *Doubt.* The model may be wrong: groups may differ by more than it can see. How far the real estimate is from the best unbiased answer
    (`cbdp.estimate.combined`) tells, against how far it is in the runs. The excess of the mean square error is weighed over a prior of
-   all sizes up to ten times; without evidence it is about a quarter.
+   all sizes up to ten times; without evidence it is about a tenth.
 3. *Optimism.* Drawn trips may still be smoother than true ones. Some runs are followed by a further one, on trips drawn from the run's own answers. By how
-   much that errs less than the first is what the first is taken to err less than the truth (an iterated bootstrap).
+   much that errs less than the first is what the first is taken to err less than the truth (an iterated bootstrap). This counts where noise
+   cannot tell: where the unbiased answer's variance is many times that of the estimate. Where it is a few times, doubt is enough, and sharper.
 4. *Every size.* Of counts with about the same estimate the intervals hold as many as they say. Of counts with the same truth they hold fewer where
    these are large, for the estimate is drawn to what is usual. Where they would miss more than half of the counts of some size in the runs,
    and where they are wider, the interval of the unbiased answer is taken: single trip types are of this kind.
-5. *No sharper than can be checked.* An interval is at least two fifths as wide as that of the unbiased answer. Where noise is much larger than the runs'
+5. *No sharper than can be checked.* An interval is at least a fifth as wide as that of the unbiased answer. Where noise is much larger than the runs'
    errors, it could not show that the model is wrong.
 """
 
@@ -50,9 +51,13 @@ MISSED = 5  # times the risk that counts of one size may be missed
 MANY = 100  # errors that the reach is read off
 EXCESS = np.concatenate([[0.0], np.logspace(-1, 1, 21)])  # of a mean square error, that are weighed
 MOST_OPTIMISM = 10.0
-LEAST = 0.4  # of the unbiased answer's interval: by noise that is so much wider, a model that errs would not be found out
+OPTIMISTIC = 1.5  # times the logarithm of the optimism that is seen one step further on: each step smooths less than the one before
+TOLD = 8.0  # times the estimate's variance: by noise of that variance optimism is half told
+LEAST = 0.2  # of the unbiased answer's interval: by noise that is so much wider, a model that errs would not be found out
 FURTHER = 2  # runs on trips that the answers of other runs leave possible
-BELIEF = np.concatenate([[1.0], EXCESS[1:] ** -1 / np.sum(EXCESS[1:] ** -1)]) / 2
+BELIEF = np.concatenate(
+    [[0.8], 0.2 * EXCESS[1:] ** -1 / np.sum(EXCESS[1:] ** -1)]
+)  # most of it in none: the runs are those of the mechanism itself
 
 
 class Estimated(ReleaseLike, Protocol):
@@ -132,8 +137,7 @@ def estimates(release: Estimated, grouping: Grouping) -> Floats:
 
 def half_widths(estimate: Floats, best: Combination, runs: LikelyRuns, risk: float) -> Floats | None:
     """How far the truth may be from each estimate; None: counts of some size would be missed too often."""
-    excess = optimism(runs) * (1 + doubt(estimate, best, runs)) - 1
-    half = reaching(estimate, runs.error, runs.truth, excess, risk)
+    half = reaching(estimate, runs.error, runs.truth, excess(estimate, best, runs), risk)
     noise = best.half_width(risk)
     return None if half is None else np.maximum(half, np.where(np.isfinite(noise), LEAST * noise, 0.0))
 
@@ -146,6 +150,11 @@ def reaching(estimate: Floats, error: Floats, truth: Floats, excess: float, risk
         return None
     made: Floats = half * np.sqrt(1 + excess)
     return made
+
+
+def excess(estimate: Floats, best: Combination, runs: LikelyRuns) -> float:
+    """By how many times the mean square error is taken to exceed that of the runs."""
+    return optimism(best, runs) * (1 + doubt(estimate, best, runs)) - 1
 
 
 def doubt(estimate: Floats, best: Combination, runs: LikelyRuns) -> float:
@@ -164,7 +173,7 @@ def doubt(estimate: Floats, best: Combination, runs: LikelyRuns) -> float:
     return float(belief @ EXCESS / belief.sum())
 
 
-def optimism(runs: LikelyRuns) -> float:
+def optimism(best: Combination, runs: LikelyRuns) -> float:
     """By how many times runs on trips as they may be have a smaller mean square error than the true trips would.
 
     Seen one step further on: the runs' own answers leave trips possible, too, and runs on those err less, or not.
@@ -172,7 +181,9 @@ def optimism(runs: LikelyRuns) -> float:
     first, second = (float(np.mean(e**2)) for e in (runs.error, runs.further))
     if runs.error.size < MANY or not second > 0:
         return 1.0
-    return float(np.clip(first / second, 1.0, MOST_OPTIMISM))
+    told = TOLD * first / max(float(best.variance.mean()), np.finfo(float).tiny)
+    believed = OPTIMISTIC / (1 + told**2)
+    return float(np.clip(first / second, 1.0, MOST_OPTIMISM) ** believed)
 
 
 def _mean_squares(estimate: Floats, error: Floats) -> Floats:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.estimate import ESTIMATORS
+from cbdp.estimate import ESTIMATORS, Estimate
 from cbdp.estimate.public import exact_answers
 from cbdp.release import Release
 from cbdp.trips import Counts
@@ -26,7 +26,8 @@ Likely = tuple[tuple[Ints, Ints], Release]
 
 # the runs of a release by their seeds, as long as somebody holds the release
 _runs: WeakKeyDictionary[Release, dict[int, Release]] = WeakKeyDictionary()
-_likely: WeakKeyDictionary[Release, dict[int, Likely]] = WeakKeyDictionary()
+# those on trips as they may be, as long as somebody holds the estimate: a release that is given stops or words keeps it
+_likely: WeakKeyDictionary[Estimate, dict[int, Likely]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Again:
 
     def likely(self, seed: int) -> Likely:
         """Trips drawn from what the noisy answers leave possible, and a release of them."""
-        kept = _likely.setdefault(self.release, {})
+        assert self.release.estimate is not None
+        kept = _likely.setdefault(self.release.estimate, {})
         if seed in kept:
             return kept[seed]
         universe, estimator = self.release.features.universe, self.release.recipe.estimator

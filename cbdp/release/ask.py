@@ -1,8 +1,8 @@
 """Answers to any question about a release: counts by any attributes, of any trip types, with intervals. No privacy is spent.
 
-Intervals are made from the measurements that add up to a count (`cbdp.estimate.intervals`): the same in an answer, in the report and in
-exports. Sharp ones are about the estimate where this is narrower (`cbdp.estimate.likely`). These take runs of the mechanism that made the
-release: once, whatever is asked.
+Intervals are made from the measurements that add up to a count (`cbdp.estimate.intervals`), or are about the estimate where this is narrower
+(`cbdp.estimate.likely`). The latter take runs of the mechanism that made the release: once, whatever is asked. That takes seconds where trip types are
+some ten thousand, and is done unless told otherwise; beyond `AT_ONCE` only if asked for. An answer, the report and exports give the same.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ from cbdp.estimate.likely import (
     LEAST,
     LikelyRuns,
     can_draw,
-    doubt,
     estimates,
+    excess,
     half_widths,
     likely_runs,
-    optimism,
     reaching,
 )
 from cbdp.estimate.shares import share_ends
@@ -42,6 +41,7 @@ Floats = NDArray[np.float64]
 Columns = dict[str, list[Hashable] | Ints | Floats]
 
 NEARLY = 1e-6  # of a trip: what an estimate may be off
+AT_ONCE = 2**17  # trip types up to which the mechanism is run for intervals without being told to
 NUMBERS = ("count", "estimate", "low", "high")
 SHARES = ("share", "share_low", "share_high")
 
@@ -52,7 +52,7 @@ def ask(
     where: Where | None = None,
     confidence: float = 0.9,
     share_of: str | Sequence[str] | None = None,
-    sharp: bool = False,
+    sharp: bool | None = None,
 ) -> Columns:
     """The columns of `by`, then count (published), estimate, low, high; with `share_of`, which share of these groups each is."""
     risk = checked_risk(confidence)
@@ -65,12 +65,12 @@ def ask(
         if share_of is None
         else Grouping(grouping.universe, _wholes(grouping, share_of), grouping.conditions)
     )
-    runs = _runs(release, grouping, wholes) if sharp else None
-    interval = interval_of(release, grouping, confidence)
-    low, high = interval.low, interval.high
-    if runs is not None:
-        low, high = _nearer(interval, counts, estimate, combined(release, grouping), runs.parts, risk)
-    made: Columns = {**grouping.keys(), "count": counts, "estimate": estimate, "low": low, "high": high}
+    runs = _runs(release, grouping, wholes) if _sharp(release, sharp) else None
+    interval = _sharpened(
+        release, grouping, interval_of(release, grouping, confidence, sharp=False), runs, risk
+    )
+    ends = {"low": interval.low, "high": interval.high}
+    made: Columns = {**grouping.keys(), "count": counts, "estimate": estimate, **ends}
     return made if wholes is None else {**made, **_shares(release, grouping, wholes, counts, risk, runs)}
 
 
@@ -109,18 +109,31 @@ def _expects(release: Release) -> bool:
     return estimator is not None and ESTIMATORS.get(estimator).expects
 
 
+def _sharp(release: Release, sharp: bool | None) -> bool:
+    return release.features.universe.size <= AT_ONCE if sharp is None else sharp
+
+
+def _sharpened(
+    release: Release, grouping: Grouping, interval: Interval, runs: _Runs | None, risk: float
+) -> Interval:
+    if runs is None:
+        return interval
+    counts, estimate = grouping.added(release.index, release.value), estimates(release, grouping)
+    return _nearer(interval, counts, estimate, combined(release, grouping), runs.parts, risk)
+
+
 def _nearer(
     interval: Interval, counts: Ints, estimate: Floats, best: Combination, runs: LikelyRuns, risk: float
-) -> tuple[Ints, Ints]:
-    """The ends of intervals about the estimate, where they are narrower; they hold the published count."""
+) -> Interval:
+    """Intervals about the estimate, where they are narrower; they hold the published count."""
     half = half_widths(estimate, best, runs, risk)
     if half is None:
-        return interval.low, interval.high
+        return interval
     use = (half < best.half_width(risk)) & (interval.low < interval.high)
     low = np.maximum(np.ceil(estimate - half - NEARLY), 0.0)
     high = np.maximum(np.floor(estimate + half + NEARLY), np.ceil(estimate - NEARLY))
     low, high = np.minimum(low, counts).astype(np.int64), np.maximum(high, counts).astype(np.int64)
-    return np.where(use, low, interval.low), np.where(use, high, interval.high)
+    return Interval(np.where(use, low, interval.low), np.where(use, high, interval.high), interval.elements)
 
 
 def grouping_of(
@@ -148,13 +161,21 @@ def names_of(by: str | Sequence[str]) -> tuple[str, ...]:
     return (by,) if isinstance(by, str) else tuple(by)
 
 
-def told_interval(release: Release, grouping: Grouping, confidence: float) -> Interval | None:
-    """Intervals that the measurements alone tell; None: it takes simulated runs."""
-    return told_intervals(release, grouping, confidence, expects=_expects(release))
+def told_interval(
+    release: Release, grouping: Grouping, confidence: float, sharp: bool | None = None
+) -> Interval | None:
+    """Intervals that the measurements tell, or narrower ones as `ask` has them; None: the measurements do not tell."""
+    told = told_intervals(release, grouping, confidence, expects=_expects(release))
+    if told is None or not _sharp(release, sharp):
+        return told
+    runs = _runs(release, grouping, None)
+    return _sharpened(release, grouping, told, runs, checked_risk(confidence))
 
 
-def interval_of(release: Release, grouping: Grouping, confidence: float) -> Interval:
-    told = told_interval(release, grouping, confidence)
+def interval_of(
+    release: Release, grouping: Grouping, confidence: float, sharp: bool | None = None
+) -> Interval:
+    told = told_interval(release, grouping, confidence, sharp)
     if told is not None:
         return told
     if release.simulated is None:
@@ -200,8 +221,8 @@ def _nearer_share(
     truth = _share(parts.truth, wholes.truth[:, inside])
     error = _share(parts.estimate, wholes.estimate[:, inside]) - truth
     own = _share(estimate, bincount(inside, estimate, wholes.truth.shape[1])[inside])
-    excess = optimism(parts) * (1 + doubt(estimate, combined(release, grouping), parts)) - 1
-    half = reaching(own, error, truth, excess, risk)
+    more = excess(estimate, combined(release, grouping), parts)
+    half = reaching(own, error, truth, more, risk)
     low, high = told
     if half is None:
         return told

@@ -149,7 +149,7 @@ class Release:
         where: Where | None = None,
         confidence: float = 0.9,
         share_of: str | Sequence[str] | None = None,
-        sharp: bool = False,
+        sharp: bool | None = None,
     ) -> Columns:
         """Counts by any attributes, of any trip types, with confidence intervals: columns for any data frame; no privacy is spent.
 
@@ -157,8 +157,8 @@ class Release:
         With `share_of`, some of the attributes in `by` (() for all trips that meet the conditions), the answer also tells each group's
         share of the trips with the same values of those attributes.
 
-        Intervals are made from the noisy answers, as in the report and in exports. With `sharp` those about the estimate are taken where they are
-        narrower; the first such question takes a while, for the mechanism is run some ten times.
+        Intervals are made from the noisy answers, or about the estimate where that is narrower (`sharp`), as in the report and in exports. For the latter the
+        mechanism is run some ten times, once for all questions. Unless told, it is where trip types are at most 131,072, which takes seconds.
         """
         from cbdp.release.ask import ask
 

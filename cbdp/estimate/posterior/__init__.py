@@ -52,7 +52,7 @@ class Posterior(Estimator):
         tell("solving")
         problem = anchored(
             compiled(features, [*tables, leaves], self.weights),
-            total_of(list(merge(features, (m for m in measurements if len(m.values))).values())),
+            total_of(list(merge(features, (m for m in measurements if len(m.values))).values()), 0.0),
         )
         warm = None if program.warm_start is None else program.warm_start.solution
         solution = program.solver.solve(problem, warm)

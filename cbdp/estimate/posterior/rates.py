@@ -374,8 +374,8 @@ def _scores(element, rate, fold, own, noisy, factor, variance, bunched):  # type
     return score, square
 
 
-def total_of(measurements: Sequence[Measurement]) -> float:
-    """The number of trips to be expected, given all whole measurements, combined by inverse variance.
+def total_of(measurements: Sequence[Measurement], least: float = 1.0) -> float:
+    """The number of trips to be expected, given all whole measurements, combined by inverse variance; not below the least.
 
     Before they are seen the total has Jeffreys' law of a Poisson mean, T^(−1/2): noise far above the total makes fewer trips.
     """
@@ -386,8 +386,8 @@ def total_of(measurements: Sequence[Measurement]) -> float:
     ]
     precision = sum(1 / v for _, v in told)
     mean, deviation = sum(t / v for t, v in told) / precision, math.sqrt(1 / precision)
-    if mean > 30 * deviation:
-        return max(1.0, mean)
+    if mean > 30 * deviation or deviation < 0.5:
+        return max(least, mean)
     trips = np.exp(np.linspace(0.0, math.log(max(2.0, mean + 12 * deviation)), TUNING.orders))
     far = np.square((trips - mean) / deviation)
     likely = np.exp((far.min() - far) / 2) * np.sqrt(trips)

@@ -53,7 +53,7 @@ def _of_expected(
     none = np.empty(0, dtype=np.int64)
     unknown = replace(above, values=none, elements=none, variance=None)
     problem = anchored(
-        compiled(features, [*measurements, unknown], "inverse-variance"), total_of(measurements)
+        compiled(features, [*measurements, unknown], "inverse-variance"), total_of(measurements, 0.0)
     )
     others = np.flatnonzero(found.rest > 0)
     return replace(
