@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from cbdp.estimate.posterior.lattice import TINY
 from cbdp.estimate.posterior.margins import Margin
 from cbdp.estimate.posterior.models import Models
 from cbdp.estimate.posterior.settings import TUNING
+from cbdp.estimate.posterior.threads import each
 from cbdp.privacy.laws import Law
 
 Floats = NDArray[np.float64]
@@ -22,6 +25,7 @@ Seen = tuple[Floats, Floats, Floats]  # by element: the factor seen, its precisi
 
 TRIED = np.array([(s, b) for s in TUNING.signal for b in TUNING.bunched])
 RATE, NOISY, LEAVES, FIT = 0, 1, 2, 3  # columns of passes.by_fold
+SUMS = 10  # numbers of `_tried`
 
 
 def bunched_by(noisy: NDArray[Any], rate: Singles, law: Law) -> float:
@@ -42,37 +46,94 @@ def corrected(
     rng: np.random.Generator | None,
 ) -> None:
     """Correct the models so that the margin's sums are met, as far as that predicts left-out leaves better."""
-    element, fold = margin.of_leaves(), models.fold
-    found = models.each(
-        lambda k: passes.by_fold(element, models.rate[k], fold, k, noisy, variance, bunched, margin.size)
-    )
-    others, many = (np.sum([own[:, i] for _, own in found], axis=0) for i in (NOISY, LEAVES))
-
-    def seen(k: int, outside: Floats, held: Floats, known: Floats) -> Seen:
-        own = found[k][1]
-        spread = np.maximum((many - own[:, LEAVES]) * variance, TINY)
-        precision = outside**2 / spread + held**2 * margin.precision
-        told = (others - own[:, NOISY]) * outside / spread + known * held * margin.precision
-        return np.divide(told, precision, out=np.ones(margin.size), where=precision > TINY), precision, held
-
-    def scored(k: int) -> tuple[Seen, Floats]:
-        outside, own = found[k]
-        made = seen(k, outside, outside + own[:, RATE], margin.known)
-        return made, _scores(*made, own[:, FIT:], TRIED, TUNING.least_corrected)
-
-    tried = models.each(scored)
-    best = _chosen(*np.sum([scores for _, scores in tried], axis=0))
+    element, many = margin.of_leaves(), models.ranges(margin.size)
+    looking = Looking(margin, element, models, noisy, variance, bunched)
+    sums, kept = np.zeros((TUNING.folds, SUMS, len(TRIED))), list[Seen]()
+    for here in many:
+        kept, fits = looking.seen(*here)
+        sums += each(_tried_all, zip(kept, fits, strict=True), len(noisy))
+    best = _chosen(*_scores(sums))
     if best is None:
         return
+    if len(many) > 1:
+        parts = [looking.seen(*here)[0] for here in many]
+        kept = [_joined([part[k] for part in parts]) for k in range(TUNING.folds)]
     off = None if rng is None else rng.standard_normal(margin.size)
 
     def factor(made: Seen) -> Floats:
         found: Floats = _shrunk(*made, *TRIED[best], TUNING.least_corrected)
         return found if off is None else _as_it_may_be(found, off, *made[1:], *TRIED[best])
 
-    outside, inside = passes.outside_moved(element, models.rate[0], models.off, fold, 0, margin.size)
-    moved = factor(seen(0, outside, outside + inside, margin.known + margin.moves))
-    models.multiply(element, [factor(made) for made, _ in tried], moved)
+    models.multiply(element, [factor(made) for made in kept], factor(looking.moved()))
+
+
+@dataclass(frozen=True, eq=False)
+class Looking:
+    """What sums say of a margin's factors."""
+
+    margin: Margin
+    element: NDArray[np.int32]  # of each leaf
+    models: Models
+    noisy: NDArray[Any]
+    variance: float
+    bunched: float
+
+    def seen(self, low: int, high: int) -> tuple[list[Seen], list[Floats]]:
+        """Of some elements what each fold's model sees; and how well it predicts the leaves it has not seen (`passes.by_fold`)."""
+        found = self.models.each(lambda k: self._by_fold(k, low, high))
+        noisy, leaves = (np.sum([own[:, i] for _, own in found], axis=0) for i in (NOISY, LEAVES))
+        made = [
+            self._told(
+                slice(low, high),
+                outside,
+                outside + own[:, RATE],
+                noisy - own[:, NOISY],
+                leaves - own[:, LEAVES],
+            )
+            for outside, own in found
+        ]
+        return made, [own[:, FIT:] for _, own in found]
+
+    def moved(self) -> Seen:
+        """What the first model sees with moved tables."""
+        size, models = self.margin.size, self.models
+        noisy, leaves = passes.outside(self.element, self.noisy, models.fold, 0, size)
+        moved = self.element, models.rate[0], models.off, models.fold, 0, size
+        outside, inside = passes.outside_moved(*moved)
+        told = slice(None), outside, outside + inside, noisy, leaves
+        return self._told(*told, self.margin.known + self.margin.moves)
+
+    def _by_fold(self, k: int, low: int, high: int) -> tuple[Floats, Floats]:
+        models = self.models
+        leaves = self.element, models.rate[k], models.fold, k, self.noisy
+        made: tuple[Floats, Floats] = passes.by_fold(low, high, *leaves, self.variance, self.bunched)
+        return made
+
+    def _told(
+        self,
+        here: slice,
+        outside: Floats,
+        held: Floats,
+        noisy: Floats,
+        leaves: Floats,
+        known: Floats | None = None,
+    ) -> Seen:
+        margin = self.margin
+        known, sure = (margin.known if known is None else known)[here], margin.precision[here]
+        spread = np.maximum(leaves * self.variance, TINY)
+        precision = outside**2 / spread + held**2 * sure
+        told = noisy * outside / spread + known * held * sure
+        return np.divide(told, precision, out=np.ones(len(told)), where=precision > TINY), precision, held
+
+
+def _tried_all(given: tuple[Seen, Floats]) -> Floats:
+    made: Floats = _tried(*given[0], given[1], TRIED, TUNING.least_corrected)
+    return made
+
+
+def _joined(parts: Sequence[Seen]) -> Seen:
+    ratio, precision, held = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return ratio, precision, held
 
 
 def _as_it_may_be(
@@ -108,17 +169,35 @@ def _shrunk(ratio, precision, held, signal, bunched, least):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def _scores(ratio, precision, held, fit, tried, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """By trial, the change of the weighted squared error on the left-out leaves, and the sum of its squares.
+def _tried(ratio, precision, held, fit, tried, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """SUMS × trials: what `_scores` needs of the factors f of each trial, before they are made to keep the total.
 
-    With a factor r the error of a leaf changes by w (1 − r)(2y − m(1 + r)): an element's leaves enter by their sums of w y, w m, w²y²,
-    w²y m and w²m² alone (`fit`), so that trials need no pass over the leaves.
+    With a factor r the weighted squared error of a left-out leaf changes by w (1 − r)(2y − m(1 + r)): an element's leaves enter by
+    their sums a, b, c, d, e of w y, w m, w²y², w²y m and w²m² alone (`fit`). Both it and its square are polynomials of r.
     """
-    made = np.zeros((2, len(tried)))
+    made = np.zeros((SUMS, len(tried)))
     for t in range(len(tried)):
-        factor = _shrunk(ratio, precision, held, tried[t, 0], tried[t, 1], least)
-        for j in range(len(factor)):
-            less, more = 1.0 - factor[j], 1.0 + factor[j]
-            made[0, t] += less * (2.0 * fit[j, 0] - more * fit[j, 1])
-            made[1, t] += less * less * (4.0 * fit[j, 2] - 4.0 * more * fit[j, 3] + more * more * fit[j, 4])
+        for j in range(len(ratio)):
+            doubt = 1.0 / max(precision[j], TINY) + tried[t, 1] / max(held[j], TINY)
+            f = max(1.0 + tried[t, 0] / (tried[t, 0] + doubt) * (ratio[j] - 1.0), least)
+            a, b, c, d, e = fit[j, 0], fit[j, 1], fit[j, 2], fit[j, 3], fit[j, 4]
+            made[0, t] += held[j]
+            made[1, t] += f * held[j]
+            made[2, t] += 2.0 * a - b
+            made[3, t] -= 2.0 * a * f
+            made[4, t] += b * f * f
+            made[5, t] += 4.0 * c - 4.0 * d + e
+            made[6, t] += (4.0 * d - 8.0 * c) * f
+            made[7, t] += (4.0 * c + 4.0 * d - 2.0 * e) * f * f
+            made[8, t] -= 4.0 * d * f * f * f
+            made[9, t] += e * f * f * f * f
     return made
+
+
+def _scores(sums: Floats) -> tuple[Floats, Floats]:
+    """By trial, the change of the weighted squared error on the left-out leaves, and the sum of its squares; `sums` are by fold."""
+    held, after = sums[:, 0], sums[:, 1]
+    r = held / after  # so that the total stays
+    score = sums[:, 2] + r * (sums[:, 3] + r * sums[:, 4])
+    square = sums[:, 5] + r * (sums[:, 6] + r * (sums[:, 7] + r * (sums[:, 8] + r * sums[:, 9])))
+    return score.sum(axis=0), np.maximum(square, 0.0).sum(axis=0)

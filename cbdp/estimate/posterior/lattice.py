@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy.special import gammaln, ndtr, pdtrc, xlogy
+from scipy.special import gammaln, ndtr, pdtrc
 
 from cbdp.estimate.posterior import mixing
 from cbdp.estimate.posterior.settings import TUNING
@@ -159,7 +159,10 @@ def mixtures(means: Floats, expected: Floats, shapes: Floats = SHAPES) -> Floats
 def _poisson(means: Floats, steps: Ints, step: int) -> Floats:
     """Means × steps: the law of a Poisson count; a count between two steps is dealt to both, so that means are kept."""
     if step == 1:
-        law = np.exp(xlogy(steps, means[:, None]) - means[:, None] - gammaln(steps + 1.0))
+        log = np.log(
+            np.maximum(means, TINY)
+        )  # a mean of 0 has all counts but 0 out of the question, as this has
+        law = np.exp(np.outer(log, steps) - means[:, None] - gammaln(steps + 1.0))
     else:  # a hat function of the count is a second difference of expected excesses E[(n − a)⁺]
         over = step * np.arange(0.0, len(steps) + 1)
         excess = means[:, None] * pdtrc(np.maximum(over - 1, 0), means[:, None]) - over * pdtrc(

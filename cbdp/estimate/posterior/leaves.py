@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cbdp.estimate.posterior.lattice import SHAPES, TINY, Lattice
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.shapes import cost, counted, evidence, strata, sums_by
-from cbdp.estimate.posterior.threads import each
+from cbdp.estimate.posterior.threads import each, in_parts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -54,10 +54,10 @@ class LeafLaw:
             answers[s, here] = np.stack([mean, variance, np.maximum(lever, 0.0)], axis=1)
 
         each(answer, range(len(self.often)), len(noisy))
-        table = self.table
-        return ExpectedLeaves(
-            *_looked_up(answers, self.group, table.place, noisy, table.capped, table.variance, TUNING.certain)
-        )
+        table, made = self.table, np.empty((3, len(noisy)))
+        leaves = self.group, table.place, noisy, table.capped, table.variance, TUNING.certain
+        in_parts(lambda begin, end: _look_up(*made, answers, *leaves, begin, end), len(noisy))
+        return ExpectedLeaves(*made)
 
     def drawn(self, noisy: NDArray[Any], rng: np.random.Generator) -> Floats:
         """Given its noisy count, a count of each leaf as it may be, in trips."""
@@ -95,27 +95,30 @@ def leaf_law(noisy: NDArray[Any], rate: NDArray[Any], table: Lattice, shapes: Fl
     expected = _calibrated(noisy, rate, group, table.variance)
     often = counted(group, table.place, len(expected), len(table.used))
     fit, mixed = evidence(table, expected, often, len(noisy), shapes)
-    more = table.mixtures(LEVER * expected, shapes)
     pooled, priced = fit.sum(axis=0), cost(shapes)
     near = np.exp(-np.abs(np.subtract.outer(np.arange(len(fit)), np.arange(len(fit)))))
     told = near @ fit + TUNING.pooled * (pooled - fit) + priced
     told -= told.max(axis=1, keepdims=True)
     weight = np.where(told > -TUNING.near, np.exp(told), 0.0)
     weight /= weight.sum(axis=1, keepdims=True)
-    priors = (np.einsum("sk,skm->sm", weight, part) for part in (mixed, more))
-    return LeafLaw(table, group, often, *priors)
+
+    def more(s: int) -> Floats:
+        """As the prior, for larger rates."""
+        made: Floats = weight[s] @ table.mixtures(LEVER * expected[s : s + 1], shapes)[0]
+        return made
+
+    prior = np.einsum("sk,skm->sm", weight, mixed)
+    return LeafLaw(table, group, often, prior, np.array(each(more, range(len(fit)), len(noisy))))
 
 
 @njit(cache=True, nogil=True)
-def _looked_up(answers, group, place, noisy, capped, variance, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _look_up(mean, spread, lever, answers, group, place, noisy, capped, variance, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's answer; beyond the tables a noisy count and its variance stand for themselves."""
-    mean, spread, lever = np.empty(len(group)), np.empty(len(group)), np.empty(len(group))
-    for u in range(len(group)):
+    for u in range(begin, end):
         mean[u], spread[u], lever[u] = answers[group[u], place[u]]
         if capped[u]:
             mean[u], spread[u] = noisy[u], variance
         spread[u] = max(spread[u], least)
-    return mean, spread, lever
 
 
 def _moments(prior: Floats, law: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:

@@ -18,8 +18,6 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Made = TypeVar("Made")
 
-AT_ONCE = 2**16  # trip types whose codes are listed at a time
-
 
 @dataclass(frozen=True, eq=False)
 class Models:
@@ -39,6 +37,11 @@ class Models:
         """The work on each fold's model, in their order."""
         return each(work, range(TUNING.folds), len(self.fold))
 
+    def ranges(self, size: int) -> list[tuple[int, int]]:
+        """Elements of a margin that are looked at together, so that what is held of them is not more than what is held of the leaves."""
+        at_once = max(TUNING.weighed_least, len(self.fold) // TUNING.weighed_leaves)
+        return [(low, min(low + at_once, size)) for low in range(0, size, at_once)]
+
     def multiply(self, element: NDArray[np.int32], factor: Sequence[Floats], moved: Floats) -> None:
         """Multiply each model's rates by its factors, and the first model's from moved tables by those."""
         off = np.log(moved / factor[0]).astype(np.float32)
@@ -53,8 +56,9 @@ class Models:
 
 def folds_of(universe: Universe) -> NDArray[np.int8]:
     """The fold of each trip type: by the sum of its codes, so that each value of each dimension is in all of them."""
-    made = np.empty(universe.size, dtype=np.int8)
-    for begin in range(0, universe.size, AT_ONCE):
-        end = min(begin + AT_ONCE, universe.size)
-        made[begin:end] = np.sum(universe.unrank_codes(np.arange(begin, end)), axis=0) % TUNING.folds
-    return made
+    made = np.zeros([block.size for block in universe.blocks], dtype=np.int8)
+    for axis, block in enumerate(universe.blocks):
+        own = np.sum(block.unrank(np.arange(block.size)), axis=0) % TUNING.folds
+        made += own.astype(np.int8).reshape([-1 if axis == other else 1 for other in range(made.ndim)])
+        made %= TUNING.folds
+    return made.reshape(-1)

@@ -135,15 +135,19 @@ def _emptied(sums, whole, into):
 
 
 @njit(cache=True, nogil=True)
-def held(element, rate, size):
-    """Elements × 2: the sums of rates and of their squares.
+def _turns(size, leaves):
+    """Sums are in four parts that take turns: neighbours are often of one element, and would wait for each other. Large ones are in one."""
+    return 3 if size * 16 <= leaves else 0
 
-    In four parts that take turns: neighbours are often of one element, and would wait for each other.
-    """
-    parts = np.zeros((size, 4, 2))
+
+@njit(cache=True, nogil=True)
+def held(element, rate, size):
+    """Elements × 2: the sums of rates and of their squares."""
+    turns = _turns(size, len(rate))
+    parts = np.zeros((size, turns + 1, 2))
     for u in range(len(rate)):
         m = np.float64(rate[u])
-        part = parts[element[u], u & 3]
+        part = parts[element[u], u & turns]
         part[0] += m
         part[1] += m * m
     return parts.sum(axis=1)
@@ -152,7 +156,8 @@ def held(element, rate, size):
 @njit(cache=True, nogil=True, fastmath=True)
 def held_moved(element, rate, off, size):
     """Elements × 2: the sums of rates and of their squares, if the rates' logarithms are off by so much."""
-    parts = np.zeros((size, 4, 2))
+    turns = _turns(size, len(rate))
+    parts = np.zeros((size, turns + 1, 2))
     times, bits = np.empty(BLOCK, dtype=np.float32), np.empty(BLOCK, dtype=np.int32)
     for begin in range(0, len(rate), BLOCK):
         many = min(BLOCK, len(rate) - begin)
@@ -160,7 +165,7 @@ def held_moved(element, rate, off, size):
         exponential(times[:many], bits[:many])
         for i in range(many):
             m = np.float64(rate[begin + i]) * np.float64(times[i])
-            part = parts[element[begin + i], i & 3]
+            part = parts[element[begin + i], i & turns]
             part[0] += m
             part[1] += m * m
     return parts.sum(axis=1)
@@ -201,16 +206,19 @@ def missed(noisy, rate):
 
 
 @njit(cache=True, nogil=True)
-def by_fold(element, rate, fold, own, noisy, variance, bunched, size):
-    """By element, the sum of rates outside of the fold `own`; and of its leaves what tells how well rates predict them.
+def by_fold(low, high, element, rate, fold, own, noisy, variance, bunched):
+    """By element of a range, the sum of rates outside of the fold `own`; and of its leaves what tells how well rates predict them.
 
     For a rate m, a noisy count y and w = m/(variance + bunched·m) these are the sums of m, y, 1, w y, w m and w²y², w²y m, w²m².
     """
-    outside, inside = np.zeros((size, 4)), np.zeros((size, OWN))
+    turns = _turns(high - low, len(rate))
+    outside, inside = np.zeros((high - low, turns + 1)), np.zeros((high - low, OWN))
     for u in range(len(rate)):
-        e, m = element[u], np.float64(rate[u])
+        e, m = np.int64(element[u]) - low, np.float64(rate[u])
+        if e < 0 or e >= high - low:
+            continue
         if fold[u] != own:
-            outside[e, u & 3] += m  # as in `held`
+            outside[e, u & turns] += m
             continue
         y = np.float64(noisy[u])
         w = m / (variance + bunched * m)
@@ -225,6 +233,17 @@ def by_fold(element, rate, fold, own, noisy, variance, bunched, size):
         row[6] += a * b
         row[7] += b * b
     return outside.sum(axis=1), inside
+
+
+@njit(cache=True, nogil=True)
+def outside(element, noisy, fold, own, size):
+    """By element, the sum of noisy counts outside of a fold, and their number."""
+    sums, many = np.zeros(size), np.zeros(size)
+    for u in range(len(noisy)):
+        if fold[u] != own:
+            sums[element[u]] += noisy[u]
+            many[element[u]] += 1.0
+    return sums, many
 
 
 @njit(cache=True, nogil=True, fastmath=True)

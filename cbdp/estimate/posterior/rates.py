@@ -40,7 +40,6 @@ KNOTS = np.arange(TUNING.lowest_log, TUNING.highest_log + TUNING.knot_step / 2, 
 STRIDE = int(TUNING.knot_step / TUNING.cell)  # cells between two knots
 assert STRIDE == 2  # as passes.added has it
 assert len(KNOTS) <= factors.WIDE
-KNOWN, HELD, SQUARES, SHIFT = 0, 4, 5, 6  # rows of `_told`
 UNDER = int(-TUNING.lowest_log / TUNING.cell)  # cells below the factor 1
 SPREADS = np.array(TUNING.spreads)
 
@@ -177,16 +176,16 @@ def _by_likelihood(
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """What one fold's model says of a margin's factors: nats gained by each spread, and all that is told of each element."""
+    """What one fold's model says of a margin's factors: the nats that each spread gains, and what that was told from."""
 
     gains: Floats
-    told: Floats
+    held: Floats | None  # elements × 2: sums of rates and of their squares, where these were needed
     sums: Singles | None  # log-likelihoods by element and knot; None: too many to be kept
 
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """The factors of one margin, weighed by the likelihood of its leaves."""
+    """The factors of one margin, weighed by the likelihood of its leaves, and by what is known of their sums."""
 
     margin: Margin
     element: NDArray[np.int32]  # of each leaf
@@ -204,54 +203,46 @@ class Weighing:
         """Of so many elements, each fold's model judges one."""
         return TUNING.folds if self.margin.size > TUNING.judged else 1
 
-    @property
-    def ranges(self) -> list[tuple[int, int]]:
-        """Elements that are weighed at a time, so that memory stays a small part of what the leaves need."""
-        at_once = max(TUNING.weighed_least, len(self.element) // TUNING.weighed_leaves)
-        starts = range(0, self.margin.size, at_once)
-        return [(low, min(low + at_once, self.margin.size)) for low in starts]
-
     def weigh(self, k: int) -> Weighed:
-        grid, gains, told = self.grid, np.zeros(len(SPREADS)), _told(self.margin)
-        if self.margin.precision.any():
-            self._tell(told, passes.held(self.element, self.models.rate[k], self.margin.size))
-        for low, high in self.ranges:
-            sums = self._added(k, low, high)
-            begin = (k - low) % self.every
+        grid, gains, size = self.grid, np.zeros(len(SPREADS)), self.margin.size
+        known = bool(self.margin.precision.any())
+        held = passes.held(self.element, self.models.rate[k], size) if known else None
+        for low, high in self.models.ranges(size):
+            sums, told = self._added(k, low, high), self._told(low, high, held)
             law = grid.spline, grid.factor, grid.one, grid.law
-            gains += factors.gains(sums, self.every, begin, *law, told[:, low:high], TUNING.depth)
-        return Weighed(gains, told, sums if high - low == self.margin.size else None)
+            gains += factors.gains(sums, self.every, (k - low) % self.every, *law, told, TUNING.depth)
+        return Weighed(gains, held, sums if high - low == size else None)
 
     def factors(
         self, k: int, weighed: Weighed, prior: Floats, chance: Floats | None
     ) -> tuple[Floats, Floats]:
         """The factors of a fold's model; of the first one also as moved tables would have them."""
-        told, moved = weighed.told, weighed.told[:, :0]
-        if not self.margin.precision.any():
-            self._tell(told, passes.held(self.element, self.models.rate[k], self.margin.size))
-        if k == 0:
-            moved = _told(self.margin)
-            moved[KNOWN] += self.margin.moves
-            rates = self.models.rate[0], self.models.off
-            self._tell(moved, passes.held_moved(self.element, *rates, self.margin.size))
-            moved[SHIFT] = self.grid.parts * np.log(moved[HELD] / np.maximum(told[HELD], TINY))
-        both: tuple[list[Floats], ...] = ([], [])
-        for low, high in self.ranges:
+        rate, size = self.models.rate[k], self.margin.size
+        held = passes.held(self.element, rate, size) if weighed.held is None else weighed.held
+        moved = passes.held_moved(self.element, rate, self.models.off, size) if k == 0 else None
+        first, second = np.empty(size), np.empty(0 if moved is None else size)
+        for low, high in self.models.ranges(size):
             sums = self._added(k, low, high) if weighed.sums is None else weighed.sums
-            part = None if chance is None else chance[low:high]
-            for made, of in zip(both, (told, moved), strict=True):
-                if of.shape[1]:
-                    made.append(_factors(self.grid, prior, part, sums, of[:, low:high]))
-        first, second = (
-            _of_same_total(np.concatenate(made), of[HELD]) if made else np.empty(0)
-            for made, of in zip(both, (told, moved), strict=True)
-        )
+            given = self.grid, prior, None if chance is None else chance[low:high], sums
+            first[low:high] = _factors(*given, self._told(low, high, held))
+            if moved is not None:
+                second[low:high] = _factors(*given, self._told(low, high, moved, held))
+        first *= held[:, 0].sum() / (first @ held[:, 0])  # the total stays
+        if moved is not None:
+            second *= moved[:, 0].sum() / (second @ moved[:, 0])
         return first, second
 
-    def _tell(self, told: Floats, held: Floats) -> None:
-        """What the leaves say: the sums of their rates, and what their squares make of variances."""
-        told[HELD] = held[:, 0]
-        told[SQUARES] = self.uneven * held[:, 1]
+    def _told(self, low: int, high: int, held: Floats | None, first: Floats | None = None) -> Floats:
+        """What factors.py is to know of some elements; with `first`, what was held then, as moved tables have it."""
+        here, margin = slice(low, high), self.margin
+        made = np.zeros((7, high - low))
+        made[:4] = margin.known[here], margin.precision[here], margin.power[here], margin.width[here]
+        if held is not None:
+            made[4], made[5] = held[here, 0], self.uneven * held[here, 1]
+        if held is not None and first is not None:
+            made[0] += margin.moves[here]
+            made[6] = self.grid.parts * np.log(held[here, 0] / np.maximum(first[here, 0], TINY))
+        return made
 
     def _added(self, k: int, low: int, high: int) -> Singles:
         last = TUNING.columns - 2 - STRIDE * (len(KNOTS) - 1)
@@ -268,18 +259,6 @@ def _factors(grid: Grid, prior: Floats, chance: Floats | None, sums: Singles, to
     """The expected factors, or those at these chances of their laws."""
     given = sums, grid.spline, grid.factor, prior, told, TUNING.depth, TUNING.least_factor
     made: Floats = factors.factors(*given) if chance is None else factors.drawn(*given, chance)
-    return made
-
-
-def _of_same_total(factor: Floats, held: Floats) -> Floats:
-    factor *= held.sum() / (factor @ held)
-    return factor
-
-
-def _told(margin: Margin) -> Floats:
-    """What factors.py is to know of each element, before its leaves are looked at."""
-    made = np.zeros((SHIFT + 1, margin.size))
-    made[:HELD] = margin.known, margin.precision, margin.power, margin.width
     return made
 
 

@@ -34,29 +34,29 @@ def strata(rate: NDArray[Any], many: int) -> NDArray[np.uint8]:
 @njit(cache=True, nogil=True)
 def _groups(rate, many):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's group, by the leaves and trips before it; no group is empty."""
-    leaves, trips = np.zeros(2**16), np.zeros(2**16)  # by exponent and leading places
-    bits, none = rate.view(np.int32), np.float32(FAINTEST)
-    least = np.full(1, none).view(np.int32)[0]
+    sums = np.zeros((2**16, 2))  # leaves and trips, by exponent and leading places
+    bits, least = rate.view(np.int32), np.full(1, np.float32(FAINTEST)).view(np.int32)[0]
     for u in range(len(rate)):
         at = max(bits[u], least) >> LEADING
-        leaves[at] += 1.0
-        trips[at] += rate[u]
+        sums[at, 0] += 1.0
+        sums[at, 1] += rate[u]
     before, held = 0.0, 0.0
-    for at in range(len(leaves)):  # from here on those before each
-        here, there = leaves[at], trips[at]
-        leaves[at], trips[at] = before, held
+    for at in range(len(sums)):  # from here on those before each
+        here, there = sums[at]
+        sums[at] = before, held
         before, held = before + here, held + there
+    by_leaf, by_trip = 0.5 * many / len(rate), 0.5 * many / max(held, TINY)
     group, used = np.empty(len(rate), dtype=np.uint8), np.zeros(many, dtype=np.uint8)
     for u in range(len(rate)):
         at = max(bits[u], least) >> LEADING
-        leaves[at] += 1.0
-        trips[at] += rate[u]
-        place = 0.5 * trips[at] / max(held, TINY) + 0.5 * leaves[at] / len(rate)
-        group[u] = min(int(place * many), many - 1)
+        sums[at, 0] += 1.0
+        sums[at, 1] += rate[u]
+        group[u] = min(int(by_trip * sums[at, 1] + by_leaf * sums[at, 0]), many - 1)
         used[group[u]] = 1
-    number = (np.cumsum(used) - 1).astype(np.uint8)
-    for u in range(len(rate)):
-        group[u] = number[group[u]]
+    if not used.all():
+        number = (np.cumsum(used) - 1).astype(np.uint8)
+        for u in range(len(rate)):
+            group[u] = number[group[u]]
     return group
 
 

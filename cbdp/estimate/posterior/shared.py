@@ -33,7 +33,7 @@ from cbdp.estimate.posterior.lattice import TINY
 from cbdp.estimate.posterior.leaves import ExpectedLeaves
 from cbdp.estimate.posterior.margins import LAPLACE
 from cbdp.estimate.posterior.settings import TUNING
-from cbdp.estimate.posterior.threads import each
+from cbdp.estimate.posterior.threads import in_parts
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import bincount
@@ -41,7 +41,6 @@ from cbdp.solvers.problem import bincount
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-PARTS = 4  # of the leaves that are added up apart
 _EXCESS = np.concatenate([[0.0], np.logspace(*TUNING.shared_range, TUNING.shared_steps)])
 _BELIEF = np.concatenate([[1.0], _EXCESS[1:] ** -1 / np.sum(_EXCESS[1:] ** -1)]) / 2
 
@@ -137,18 +136,16 @@ def without_shared_errors(
         if np.abs(step).max(initial=0.0) < TUNING.shared_near:
             break
         mean, own, lever = _moved_sums(leaves, off)
-    moved, variance = _moved(*leaves, off, TUNING.certain)
-    return replace(found, mean=moved, variance=variance)
+    made = np.empty((2, len(found.mean)))
+    in_parts(lambda begin, end: _move(*made, *leaves, off, TUNING.certain, begin, end), len(found.mean))
+    return replace(found, mean=made[0], variance=made[1])
 
 
 def _moved_sums(leaves: tuple[Any, ...], off: Floats) -> Floats:
-    """By cell, the sums of the leaves' means, variances and levers, if they are off by so much.
-
-    Added up by parts of the leaves, on threads; the parts are the same whatever the threads.
-    """
-    many = len(leaves[0])
-    edges = [many * part // PARTS for part in range(PARTS + 1)]
-    parts = each(lambda p: _sums_of(*leaves, off, TUNING.certain, *edges[p : p + 2]), range(PARTS), many)
+    """By cell, the sums of the leaves' means, variances and levers, if they are off by so much."""
+    parts: list[Floats] = in_parts(
+        lambda begin, end: _sums_of(*leaves, off, TUNING.certain, begin, end), len(leaves[0])
+    )
     return reduce(np.add, parts)
 
 
@@ -167,15 +164,13 @@ def _sums_of(cell, mean, variance, lever, off, certain, begin, end):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def _moved(cell, mean, variance, lever, off, certain):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _move(moved, spread, cell, mean, variance, lever, off, certain, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's mean and variance, if it is off by so much."""
-    moved, spread = np.empty(len(mean)), np.empty(len(mean))
-    for u in range(len(mean)):
+    for u in range(begin, end):
         first = max(mean[u], certain)
         times, slope = _bent(lever[u] / first * off[cell[u]])
         moved[u] = first * times
         spread[u] = max(variance[u] * slope, certain)
-    return moved, spread
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -262,7 +257,7 @@ def _predicted(
     if not effects:
         return off, price
     ends = np.cumsum([0, *(len(e.spread) for e in effects)])
-    place = np.stack([e.sums.element + end for e, end in zip(effects, ends[:-1], strict=True)])
+    place = np.stack([e.sums.element + end for e, end in zip(effects, ends[:-1], strict=True)], axis=1)
     spread, noise = (
         np.concatenate(part) for part in ([e.spread for e in effects], [e.sums.noise for e in effects])
     )
@@ -282,18 +277,17 @@ def _predicted(
 
 @njit(cache=True, nogil=True)
 def _effects_of(place, spread, lever, price):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """By cell, the sum of prices, and of the effects that they make; `place` is that of each cell's elements among all (features × cells)."""
+    """By cell, the sum of prices, and of the effects that they make; `place` is that of each cell's elements among all (cells × features)."""
     shift, effect, shared = np.zeros(len(lever)), np.zeros(len(price)), np.zeros(len(lever))
-    for i in range(len(place)):
-        for k in range(len(lever)):
-            shift[k] += price[place[i, k]]
-    for i in range(len(place)):
-        for k in range(len(lever)):
-            effect[place[i, k]] += lever[k] * shift[k]
+    for k in range(len(lever)):
+        for i in range(place.shape[1]):
+            shift[k] += price[place[k, i]]
+        for i in range(place.shape[1]):
+            effect[place[k, i]] += lever[k] * shift[k]
     effect *= spread
-    for i in range(len(place)):
-        for k in range(len(lever)):
-            shared[k] += effect[place[i, k]]
+    for k in range(len(lever)):
+        for i in range(place.shape[1]):
+            shared[k] += effect[place[k, i]]
     return shift, shared
 
 
@@ -302,7 +296,8 @@ def _covariance(place, spread, noise, own, lever, price):  # type: ignore[no-unt
     """The covariance of all sums, noise included, times these numbers."""
     shift, shared = _effects_of(place, spread, lever, price)
     made = noise * price
-    for i in range(len(place)):
-        for k in range(len(lever)):
-            made[place[i, k]] += own[k] * shift[k] + lever[k] * shared[k]
+    for k in range(len(lever)):
+        held = own[k] * shift[k] + lever[k] * shared[k]
+        for i in range(place.shape[1]):
+            made[place[k, i]] += held
     return made
