@@ -131,8 +131,9 @@ def _moments(prior: Floats, law: Floats, first: Floats, second: Floats) -> tuple
 def _calibrated(noisy: NDArray[Any], rate: NDArray[Any], group: NDArray[Any], variance: float) -> Floats:
     """The mean of each stratum: as expected, or drawn to what its noisy counts say where these differ for sure."""
     sums: Floats = sums_by(group, rate, noisy, int(group.max()) + 1)
-    many, chance, told = sums[0], variance / sums[0], sums[2] / sums[0]
-    wanted = np.maximum(sums[1] / many, TINY)
+    many, told = sums[0], sums[2] / sums[0]
+    wanted: Floats = np.maximum(sums[1] / many, TINY)
+    chance: Floats = variance / many
     lever = wanted**2 / ((TUNING.drift * wanted) ** 2 + chance) ** 2
     scale = (lever * wanted**2).sum()
     if not scale > 0:
@@ -142,4 +143,5 @@ def _calibrated(noisy: NDArray[Any], rate: NDArray[Any], group: NDArray[Any], va
     off = min(off, 1.0) if off > TUNING.stratum_sure * doubt else 0.0
     believed = np.where(many < TUNING.fewest_leaves, 0.0, off * wanted**2 / (off * wanted**2 + chance))
     made: Floats = np.maximum(wanted + believed * (told - wanted), 1e-3 * wanted)
-    return made * ((many @ wanted) / (many @ made))  # the total is known better from all answers together
+    made *= (many @ wanted) / (many @ made)  # the total is known better from all answers together
+    return made

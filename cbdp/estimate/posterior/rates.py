@@ -175,7 +175,7 @@ def _by_likelihood(
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
+class FoldEvidence:
     """What one fold's model says of a margin's factors: the nats that each spread gains, and what that was told from."""
 
     gains: Floats
@@ -203,7 +203,7 @@ class Weighing:
         """Of so many elements, each fold's model judges one."""
         return TUNING.folds if self.margin.size > TUNING.judged else 1
 
-    def weigh(self, k: int) -> Weighed:
+    def weigh(self, k: int) -> FoldEvidence:
         grid, gains, size = self.grid, np.zeros(len(SPREADS)), self.margin.size
         known = bool(self.margin.precision.any())
         held = passes.held(self.element, self.models.rate[k], size) if known else None
@@ -211,10 +211,10 @@ class Weighing:
             sums, told = self._added(k, low, high), self._told(low, high, held)
             law = grid.spline, grid.factor, grid.one, grid.law
             gains += factors.gains(sums, self.every, (k - low) % self.every, *law, told, TUNING.depth)
-        return Weighed(gains, held, sums if high - low == size else None)
+        return FoldEvidence(gains, held, sums if high - low == size else None)
 
     def factors(
-        self, k: int, weighed: Weighed, prior: Floats, chance: Floats | None
+        self, k: int, weighed: FoldEvidence, prior: Floats, chance: Floats | None
     ) -> tuple[Floats, Floats]:
         """The factors of a fold's model; of the first one also as moved tables would have them."""
         rate, size = self.models.rate[k], self.margin.size
