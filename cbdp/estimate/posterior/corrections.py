@@ -168,29 +168,33 @@ def _shrunk(ratio, precision, held, signal, bunched, least):  # type: ignore[no-
     return made
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=True)
 def _tried(ratio, precision, held, fit, tried, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """SUMS × trials: what `_scores` needs of the factors f of each trial, before they are made to keep the total.
 
     With a factor r the weighted squared error of a left-out leaf changes by w (1 − r)(2y − m(1 + r)): an element's leaves enter by
-    their sums a, b, c, d, e of w y, w m, w²y², w²y m and w²m² alone (`fit`). Both it and its square are polynomials of r.
+    their sums of w y, w m, w²y², w²y m and w²m² alone (`fit`). Both it and its square are polynomials of r.
     """
-    made = np.zeros((SUMS, len(tried)))
+    made = np.empty((SUMS, len(tried)))
+    unsure, share = 1.0 / np.maximum(precision, TINY), 1.0 / np.maximum(held, TINY)
+    a, b, c, d, e = fit[:, 0].copy(), fit[:, 1].copy(), fit[:, 2].copy(), fit[:, 3].copy(), fit[:, 4].copy()
+    made[0], made[2], made[5] = held.sum(), 2.0 * a.sum() - b.sum(), 4.0 * c.sum() - 4.0 * d.sum() + e.sum()
     for t in range(len(tried)):
+        signal, bunched = tried[t, 0], tried[t, 1]
+        kept = linear = quadratic = one = two = three = four = 0.0
         for j in range(len(ratio)):
-            doubt = 1.0 / max(precision[j], TINY) + tried[t, 1] / max(held[j], TINY)
-            f = max(1.0 + tried[t, 0] / (tried[t, 0] + doubt) * (ratio[j] - 1.0), least)
-            a, b, c, d, e = fit[j, 0], fit[j, 1], fit[j, 2], fit[j, 3], fit[j, 4]
-            made[0, t] += held[j]
-            made[1, t] += f * held[j]
-            made[2, t] += 2.0 * a - b
-            made[3, t] -= 2.0 * a * f
-            made[4, t] += b * f * f
-            made[5, t] += 4.0 * c - 4.0 * d + e
-            made[6, t] += (4.0 * d - 8.0 * c) * f
-            made[7, t] += (4.0 * c + 4.0 * d - 2.0 * e) * f * f
-            made[8, t] -= 4.0 * d * f * f * f
-            made[9, t] += e * f * f * f * f
+            doubt = unsure[j] + bunched * share[j]
+            f = max(1.0 + signal / (signal + doubt) * (ratio[j] - 1.0), least)
+            square = f * f
+            kept += f * held[j]
+            linear += a[j] * f
+            quadratic += b[j] * square
+            one += (4.0 * d[j] - 8.0 * c[j]) * f
+            two += (4.0 * c[j] + 4.0 * d[j] - 2.0 * e[j]) * square
+            three += d[j] * f * square
+            four += e[j] * square * square
+        made[1, t], made[3, t], made[4, t] = kept, -2.0 * linear, quadratic
+        made[6, t], made[7, t], made[8, t], made[9, t] = one, two, -4.0 * three, four
     return made
 
 

@@ -54,7 +54,7 @@ class LeafLaw:
             answers[s, here] = np.stack([mean, variance, np.maximum(lever, 0.0)], axis=1)
 
         each(answer, range(len(self.often)), len(noisy))
-        table, made = self.table, np.empty((3, len(noisy)))
+        table, made = self.table, [np.empty(len(noisy)) for _ in range(3)]
         leaves = self.group, table.place, noisy, table.capped, table.variance, TUNING.certain
         in_parts(lambda begin, end: _look_up(*made, answers, *leaves, begin, end), len(noisy))
         return ExpectedLeaves(*made)
@@ -115,10 +115,11 @@ def leaf_law(noisy: NDArray[Any], rate: NDArray[Any], table: Lattice, shapes: Fl
 def _look_up(mean, spread, lever, answers, group, place, noisy, capped, variance, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's answer; beyond the tables a noisy count and its variance stand for themselves."""
     for u in range(begin, end):
-        mean[u], spread[u], lever[u] = answers[group[u], place[u]]
+        s, k = group[u], place[u]
+        mean[u], lever[u] = answers[s, k, 0], answers[s, k, 2]
+        spread[u] = max(answers[s, k, 1], least)
         if capped[u]:
-            mean[u], spread[u] = noisy[u], variance
-        spread[u] = max(spread[u], least)
+            mean[u], spread[u] = noisy[u], max(variance, least)
 
 
 def _moments(prior: Floats, law: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:

@@ -103,7 +103,7 @@ def log_likelihoods(mixed, law, often, tiny):  # type: ignore[no-untyped-def]  #
     return made
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def _mix(into, mixed, law):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Add up the laws of the means, as many times as they are mixed in, four at a time; what is next to none is left out."""
     rest = len(mixed) % 4

@@ -136,7 +136,7 @@ def without_shared_errors(
         if np.abs(step).max(initial=0.0) < TUNING.shared_near:
             break
         mean, own, lever = _moved_sums(leaves, off)
-    made = np.empty((2, len(found.mean)))
+    made = [np.empty(len(found.mean)) for _ in range(2)]
     in_parts(lambda begin, end: _move(*made, *leaves, off, TUNING.certain, begin, end), len(found.mean))
     return replace(found, mean=made[0], variance=made[1])
 
