@@ -71,10 +71,13 @@ def margins(
         told = known_sums(partition.of_every_type(), partition.size, measured, inside, moves)
         asked = bool((told.alone > 0.5).all())
         law = noise_law(told.tails)
-        known = [told.value, told.precision, *law, told.moves]
-        if not told.precision.any():  # the largest margins, mostly
-            known = [np.broadcast_to(part[0], part.shape) for part in known]
-        return Margin(by, partition.size, np.empty(0, dtype=np.int32), *known, asked, partition)
+        known = told.value, told.precision, *law, told.moves
+        nothing = not told.precision.any()  # of the largest margins, mostly: then one number stands for all
+        value, precision, power, width, moved = (
+            np.broadcast_to(part[0], part.shape) if nothing else part for part in known
+        )
+        none = np.empty(0, dtype=np.int32)
+        return Margin(by, partition.size, none, value, precision, power, width, moved, asked, partition)
 
     return each(margin, sorted(useful, key=lambda found: found[1].size)[: TUNING.most_margins], universe.size)
 
