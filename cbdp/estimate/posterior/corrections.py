@@ -82,16 +82,10 @@ class Looking:
         """Of some elements what each fold's model sees; and how well it predicts the leaves it has not seen (`passes.by_fold`)."""
         found = self.models.each(lambda k: self._by_fold(k, low, high))
         noisy, leaves = (np.sum([own[:, i] for _, own in found], axis=0) for i in (NOISY, LEAVES))
-        made = [
-            self._told(
-                slice(low, high),
-                outside,
-                outside + own[:, RATE],
-                noisy - own[:, NOISY],
-                leaves - own[:, LEAVES],
-            )
-            for outside, own in found
-        ]
+        made = []
+        for outside, own in found:
+            seen = outside, outside + own[:, RATE], noisy - own[:, NOISY], leaves - own[:, LEAVES]
+            made.append(self._told(self.margin.known[low:high], self.margin.precision[low:high], *seen))
         return made, [own[:, FIT:] for _, own in found]
 
     def moved(self) -> Seen:
@@ -100,8 +94,8 @@ class Looking:
         noisy, leaves = passes.outside(self.element, self.noisy, models.fold, 0, size)
         moved = self.element, models.rate[0], models.off, models.fold, 0, size
         outside, inside = passes.outside_moved(*moved)
-        told = slice(None), outside, outside + inside, noisy, leaves
-        return self._told(*told, self.margin.known + self.margin.moves)
+        known = self.margin.known + self.margin.moves
+        return self._told(known, self.margin.precision, outside, outside + inside, noisy, leaves)
 
     def _by_fold(self, k: int, low: int, high: int) -> tuple[Floats, Floats]:
         models = self.models
@@ -110,16 +104,9 @@ class Looking:
         return made
 
     def _told(
-        self,
-        here: slice,
-        outside: Floats,
-        held: Floats,
-        noisy: Floats,
-        leaves: Floats,
-        known: Floats | None = None,
+        self, known: Floats, sure: Floats, outside: Floats, held: Floats, noisy: Floats, leaves: Floats
     ) -> Seen:
-        margin = self.margin
-        known, sure = (margin.known if known is None else known)[here], margin.precision[here]
+        """From the noisy counts outside of a fold, and from what is known of all leaves' sum."""
         spread = np.maximum(leaves * self.variance, TINY)
         precision = outside**2 / spread + held**2 * sure
         told = noisy * outside / spread + known * held * sure
