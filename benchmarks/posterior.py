@@ -74,9 +74,8 @@ def main(argv: list[str]) -> int:
         city = City(stops, PERIODS)
         counts = count(city.trips.astype(np.int64), city.features.universe)
         for epsilon in options.epsilon.split(","):
-            measured = cbdp.measure(
-                counts, city.features, Fraction(epsilon), "balanced", entropy=InsecureSeededEntropy(0)
-            )
+            given: Any = {"entropy": InsecureSeededEntropy(0), "sparse": False}
+            measured = cbdp.measure(counts, city.features, Fraction(epsilon), "balanced", **given)
             watch = Stopwatch()
             post_processed(city, measured, Stopwatch())  # what is compiled and listed once
             before = reset_peak()
