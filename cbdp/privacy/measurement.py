@@ -76,7 +76,7 @@ class Measurement:
 
     def _variance(self, size: int) -> Floats | None:
         if self.exact:
-            return np.full(size, CERTAIN)
+            return np.broadcast_to(CERTAIN, (size,))
         if self.variance is None and self.scale is None:
             return None
         given = self.scale if self.variance is None else self.variance
@@ -91,7 +91,7 @@ class Measurement:
             raise InputError(f"measurement of {self.feature!r}: {what} {given!r} must be above 0 and finite")
         if what == "variance":
             return numbers
-        return np.full(size, law_of(self.law, float(numbers[0])).variance()) if size else numbers
+        return np.broadcast_to(law_of(self.law, float(numbers[0])).variance(), (size,)) if size else numbers
 
 
 def _numbers(values: Any, what: str) -> NDArray[Any]:

@@ -14,12 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from cbdp.features import SINGLETON, FeatureDag
+from cbdp.rounding.best import Best, best_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -28,18 +31,19 @@ Bools = NDArray[np.bool_]
 TOLERANCE, MOST = 1e-6, 1e-3  # how far from a whole number a value may be and count as it: relative, absolute
 LOWERED = (1.0, 1e-3, 1e-6, 0.0)  # factors of the tolerance, tried in turn
 BITS = 40
+LISTED = 4  # where one of so many trip types has a count, those of the whole universe are listed
 
 
 @dataclass(frozen=True, eq=False)
 class Range:
-    """The least and the largest whole number that each value may become: one number, or two neighbours."""
+    """The least whole number that each value may become, and whether it may also become the next one."""
 
     low: Ints
-    high: Ints
+    free: Bools
 
     @property
-    def free(self) -> Bools:
-        return self.high > self.low
+    def high(self) -> Ints:
+        return self.low + self.free
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,19 +52,25 @@ class Sets:
 
     unit: int  # how many parts make one trip
     part: Ints  # of each leaf, its fraction of a trip
-    cell: Ints  # of each leaf; cells are numbered by their first leaf, whatever the order of the features
+    cell: NDArray[
+        Any
+    ]  # of each leaf; cells are numbered by their first leaf, whatever the order of the features
     element: Mapping[str, Ints]  # feature (by name) → element of each cell, numbered without gaps
     leaves: Range
     cells: Range
     elements: Mapping[str, Range]
 
+    @cached_property
+    def first(self) -> Best:
+        """The leaves that go up first in each cell: as many as its lower count asks for, and one more."""
+        quota = self.cells.low - sums_by(self.cell, self.leaves.low)
+        return best_of(self.cell, self.part, self.leaves.free, quota)
+
 
 def sets_of(features: FeatureDag, index: Ints, value: Floats) -> Sets:
     cell, element = _cells(features, index)
     unit = 1 << min(BITS, 61 - len(index).bit_length())  # so that sums of parts stay below 2^62
-    base = np.floor(value).astype(np.int64)
-    part = np.rint((value - base) * unit).astype(np.int64)
-    leaf = _carried(base, part, unit)  # a value just below a whole number has a part of a whole unit
+    leaf = _parts(value, unit)
     cells = _added(cell, leaf, unit)
     sums = {name: _added(held, cells, unit) for name, held in element.items()}
     leaves, atoms, *ranges = _ranges([leaf, cells, *sums.values()], unit)
@@ -68,55 +78,85 @@ def sets_of(features: FeatureDag, index: Ints, value: Floats) -> Sets:
     return Sets(unit, leaf[1], cell, element, leaves, _within(atoms, leaves, cell), elements)
 
 
-def sums_by(group: Ints, numbers: NDArray[Any], groups: int | None = None) -> Ints:
+def sums_by(group: NDArray[Any], numbers: NDArray[Any], groups: int | None = None) -> Ints:
     """Exact sums by group."""
     total = np.zeros(int(group.max(initial=-1)) + 1 if groups is None else groups, dtype=np.int64)
-    np.add.at(total, group, numbers.astype(np.int64, copy=False))
+    _add(total, group, numbers)
     return total
 
 
-def _cells(features: FeatureDag, index: Ints) -> tuple[Ints, dict[str, Ints]]:
+@njit(cache=True)
+def _add(total, group, numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for u in range(len(group)):
+        total[group[u]] += numbers[u]
+
+
+def _cells(features: FeatureDag, index: Ints) -> tuple[NDArray[Any], dict[str, Ints]]:
     """The cell of each leaf, and of each feature the element of each cell."""
-    own = features.cells.partition.element_of(features.universe.unrank_codes(index))
-    used, first, cell = np.unique(own, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
+    if len(index) * LISTED > features.universe.size:  # every cell's number is at hand, or soon needed
+        own = features.cell_of_leaf[index]
+    else:
+        own = features.cells.partition.element_of(features.universe.unrank_codes(index))
+    cell, used = _numbered(own, features.cells.size)
     held = features.cells.element_of_cell
     names = sorted(name for name in held if name != SINGLETON)
-    element = {name: np.unique(held[name][used[order]], return_inverse=True)[1] for name in names}
-    return place[cell], {name: numbers.astype(np.int64) for name, numbers in element.items()}
+    element = {name: np.unique(held[name][used], return_inverse=True)[1] for name in names}
+    return cell, {name: numbers.astype(np.int64) for name, numbers in element.items()}
 
 
-def _carried(base: Ints, part: Ints, unit: int) -> tuple[Ints, Ints]:
-    """The same values base + part/unit, with parts below a unit."""
-    return base + part // unit, part % unit
+@njit(cache=True)
+def _numbered(own, cells):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Cells numbered in the order in which they are met; and which these are."""
+    number, used, many = np.full(cells, -1, dtype=np.int32), np.empty(min(cells, len(own)), dtype=np.int64), 0
+    made = np.empty(len(own), dtype=np.int32)
+    for u in range(len(own)):
+        if number[own[u]] < 0:
+            number[own[u]] = many
+            used[many] = own[u]
+            many += 1
+        made[u] = number[own[u]]
+    return made, used[:many].copy()
 
 
-def _added(group: Ints, pair: tuple[Ints, Ints], unit: int) -> tuple[Ints, Ints]:
+@njit(cache=True)
+def _parts(value, unit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Values as whole numbers, and parts of a unit: one just below a whole number may have a part that counts as the whole."""
+    base, part = np.empty(len(value), dtype=np.int64), np.empty(len(value), dtype=np.int64)
+    for u in range(len(value)):
+        whole = np.int64(np.floor(value[u]))
+        rest = np.int64(np.rint((value[u] - whole) * unit))
+        base[u], part[u] = whole + rest // unit, rest % unit
+    return base, part
+
+
+def _added(group: NDArray[Any], pair: tuple[Ints, Ints], unit: int) -> tuple[Ints, Ints]:
     base, part = (sums_by(group, numbers) for numbers in pair)
-    return _carried(base, part, unit)
+    return base + part // unit, part % unit
 
 
 def _ranges(levels: list[tuple[Ints, Ints]], unit: int) -> list[Range]:
     """The ranges of all levels, by the largest tolerance that lets none contradict another."""
     for lowered in LOWERED:
-        made = [_range(base, part, unit, lowered) for base, part in levels]
-        if 2 * sum(moved for _, moved in made) < unit:
+        made = [_range(base, part, unit, lowered * unit) for base, part in levels]
+        if 2 * sum(moved for *_, moved in made) < unit:
             break
-    return [found for found, _ in made]
+    return [Range(low, free) for low, free, _ in made]
 
 
-def _range(base: Ints, part: Ints, unit: int, lowered: float) -> tuple[Range, int]:
+@njit(cache=True)
+def _range(base, part, unit, lowered):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The range of each base + part/unit, and by how many parts snapping moved bounds in all."""
-    slack = np.minimum(TOLERANCE * np.maximum(1.0, base), MOST) * (lowered * unit)
-    down, up = part <= slack, unit - part <= slack
-    moved = np.where(down, part, np.where(up, unit - part, 0))
-    return Range(base + up, base + ~down), int(moved.sum())
+    low, free, moved = np.empty(len(base), dtype=np.int64), np.empty(len(base), dtype=np.bool_), 0
+    for u in range(len(base)):
+        slack = min(TOLERANCE * max(1.0, base[u]), MOST) * lowered
+        down, up = part[u] <= slack, unit - part[u] <= slack
+        moved += part[u] if down else (unit - part[u] if up else 0)
+        low[u], free[u] = base[u] + up, not (down or up)
+    return low, free, moved
 
 
-def _within(cells: Range, leaves: Range, cell: Ints) -> Range:
+def _within(cells: Range, leaves: Range, cell: NDArray[Any]) -> Range:
     """The cells' ranges, less what their leaves' ranges cannot add up to."""
-    low = np.maximum(cells.low, sums_by(cell, leaves.low))
-    high = np.minimum(cells.high, sums_by(cell, leaves.high))
-    return Range(low, high)
+    least = sums_by(cell, leaves.low)
+    low = np.maximum(cells.low, least)
+    return Range(low, np.minimum(cells.high, least + sums_by(cell, leaves.free)) > low)

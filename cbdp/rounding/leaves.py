@@ -8,15 +8,12 @@ import numpy as np
 
 from cbdp.errors import SolverError
 from cbdp.rounding.bounds import Bools, Ints, Sets, sums_by
-from cbdp.rounding.cheapest import cheapest
 
 
 def leaf_counts(sets: Sets, up: Bools) -> Ints:
     """In each cell the leaves with the largest fractions go up, as many as its count asks for."""
-    fractional = np.flatnonzero(sets.leaves.free)
-    quota = sets.cells.low + up - sums_by(sets.cell, sets.leaves.low)
     whole = sets.leaves.low.copy()
-    whole[fractional] += cheapest(sets.cell[fractional], -sets.part[fractional], quota)
+    whole[sets.first.chosen(up)] += 1
     return whole
 
 

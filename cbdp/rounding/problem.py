@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from cbdp.rounding.bounds import Ints, Sets, sums_by
-from cbdp.rounding.cheapest import next_cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +58,4 @@ def problem_of(sets: Sets) -> CellProblem:
 
 def _marginal(sets: Sets) -> Ints:
     """1 − 2f_(n+1) of every cell, in units; 0 for cells without a choice."""
-    fractional = np.flatnonzero(sets.leaves.free)
-    cost = sets.unit - 2 * sets.part[fractional]
-    quota = sets.cells.low - sums_by(sets.cell, sets.leaves.low)
-    return next_cost(sets.cell[fractional], cost, quota, sets.cells.free)
+    return np.where(sets.cells.free, sets.unit - 2 * sets.part[sets.first.last], 0)

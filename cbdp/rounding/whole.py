@@ -13,7 +13,7 @@ When one feature refines all others but `singleton`, its elements are the cells,
 2. `problem`: the price of each cell's going up, so that cells can be chosen before their leaves;
 3. `families`: which features can be kept exact together;
 4. `tree` if no sets cross, else `program`: the choice of cells (`network`, `simplex`, `leaning`, `repair`);
-5. `leaves`: the best leaves of each cell, and a check of every count.
+5. `leaves`: the best leaves of each cell (`best`), and a check of every count.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _checked(features: FeatureDag, index: Any, value: Any) -> tuple[Ints, Floats
         )
     if len(place) and not np.issubdtype(place.dtype, np.integer):
         raise InputError(f"index is of type {place.dtype}: give the positions of trip types as whole numbers")
-    place = place.astype(np.int64)
+    place = place.astype(np.int64, copy=False)
     _check_places(place, features.universe.size)
     wrong = ~(real >= 0) | ~np.isfinite(real)
     if wrong.any():
@@ -129,7 +129,7 @@ def _checked(features: FeatureDag, index: Any, value: Any) -> tuple[Ints, Floats
 
 
 def _check_places(place: Ints, size: int) -> None:
-    falls = np.flatnonzero(np.diff(place) <= 0)
+    falls = np.flatnonzero(place[1:] <= place[:-1])
     if len(falls):
         before, after = place[falls[0]], place[falls[0] + 1]
         raise InputError(f"index has {after} after {before}: sort it in ascending order, without repeats")

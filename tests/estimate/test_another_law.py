@@ -143,8 +143,8 @@ def test_bunched_counts_are_told_from_the_noise_of_this_law() -> None:
     # squares that exceed the noise's by three standard errors of a law half as heavy-tailed
     extra = 3 * np.sqrt(3.5 * n) * heavy.variance() / n
     noisy = rate + np.sqrt(heavy.variance() + extra)
-    assert rates._bunched(noisy, rate, heavy) == 1.0
-    assert rates._bunched(noisy, rate, light) == pytest.approx(extra)
+    assert rates.bunched_by(noisy, rate, heavy) == 1.0
+    assert rates.bunched_by(noisy, rate, light) == pytest.approx(extra)
 
 
 def test_budgets_ask_the_law() -> None:

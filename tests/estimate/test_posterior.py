@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,8 @@ import cbdp
 from benchmarks.elsewhere import NOWHERE, elsewhere
 from cbdp import Feature, FeatureDag, Universe, post_process
 from cbdp.datasets import ann_arbor
-from cbdp.estimate.posterior import expected_leaves, threads
+from cbdp.estimate.posterior import expected_leaves, models, threads
+from cbdp.estimate.posterior.settings import TUNING
 from cbdp.features import SINGLETON
 from cbdp.mechanisms import ConstraintBased, Laplace
 from cbdp.progress import watched
@@ -152,6 +154,52 @@ def test_the_same_bytes_whatever_the_threads(cores: int, monkeypatch: pytest.Mon
     assert again.variance is not None
     assert expect.variance is not None
     assert again.variance.tobytes() == expect.variance.tobytes()
+
+
+def test_margins_looked_at_by_parts_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where memory would not hold a whole margin, its elements are weighed some at a time: the answer is the same but for rounding."""
+    measured = measure_demand(DAG, demand(18, 3.0), 1)
+    expect = expected_leaves(DAG, measured)
+    monkeypatch.setattr(models, "TUNING", replace(TUNING, weighed_least=3, weighed_leaves=UNIVERSE.size))
+    asked: list[int] = []
+    ranges = models.Models.ranges
+    monkeypatch.setattr(
+        models.Models,
+        "ranges",
+        lambda self, size: asked.append(len(ranges(self, size))) or ranges(self, size),
+    )
+    again = expected_leaves(DAG, measured)
+    assert max(asked) > 20
+    np.testing.assert_allclose(again.values, expect.values, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(again.variance, expect.variance, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("threaded", [0, 2**62])
+def test_work_on_threads_keeps_its_order_and_fails_as_it_would_alone(
+    threaded: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results stand in the order of the items; a failure reaches the caller, and most of what waits is not begun."""
+    monkeypatch.setattr(threads, "THREADED", threaded)
+    assert threads.each(lambda item: item**2, range(50), 1) == [item**2 for item in range(50)]
+    assert threads.in_parts(lambda begin, end: end - begin, 10) == [2, 3, 2, 3]
+    begun: list[int] = []
+
+    def work(item: int) -> None:
+        begun.append(item)
+        if item == 3:
+            raise KeyboardInterrupt
+        time.sleep(0.01)
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.each(work, range(1000), 1)
+    assert len(begun) < 100
+
+
+def test_folds_go_by_the_sum_of_codes() -> None:
+    """Also where structural zeros tie dimensions together."""
+    for universe in (UNIVERSE, UNIVERSE.without_equal("origin", "destination")):
+        codes = universe.unrank_codes(np.arange(universe.size))
+        np.testing.assert_array_equal(models.folds_of(universe), np.sum(codes, axis=0) % TUNING.folds)
 
 
 @pytest.mark.slow

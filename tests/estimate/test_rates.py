@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from posterior_cases import DAG, UNIVERSE, demand, measure_demand
 
-from cbdp.estimate.posterior import lattice, leaves, rates
+from cbdp.estimate.posterior import corrections, lattice, leaves, rates
 from cbdp.estimate.posterior.margins import margins
-from cbdp.estimate.posterior.settings import TUNING
+from cbdp.estimate.posterior.models import folds_of
 from cbdp.features import SINGLETON
 from cbdp.privacy.laws.geometric import Geometric
 
@@ -47,18 +47,16 @@ def test_a_leaf_never_enters_its_own_rate(wild: int, monkeypatch: pytest.MonkeyP
         replace(table, column=c, capped=k)
         for c, k in zip(*(np.split(a, 2) for a in (table.column, table.capped)), strict=True)
     ]
-    codes, found = UNIVERSE.unrank_codes(np.arange(UNIVERSE.size)), margins(DAG, measured)
-    played = {
-        name: Played(getattr(rates, name)) for name in ("best_shape", "believed", "_bunched", "_chosen")
-    }
-    for name, decision in played.items():
-        monkeypatch.setattr(rates, name, decision)
-    before = rates.expected(noisy, codes, found, (1500.0, 1500.0), tables[0]).rate
-    for decision in played.values():
+    fold, found = folds_of(UNIVERSE), margins(DAG, measured)
+    decisions = (rates, "best_shape"), (rates, "believed"), (rates, "bunched_by"), (corrections, "_chosen")
+    played = [Played(getattr(module, name)) for module, name in decisions]
+    for (module, name), decision in zip(decisions, played, strict=True):
+        monkeypatch.setattr(module, name, decision)
+    before = rates.expected(noisy, fold, found, (1500.0, 1500.0), tables[0]).rate
+    for decision in played:
         decision.play()
-    after = rates.expected(changed, codes, found, (1500.0, 1500.0), tables[1]).rate
+    after = rates.expected(changed, fold, found, (1500.0, 1500.0), tables[1]).rate
     assert after[u] == before[u]
-    fold = np.sum(codes, axis=0) % TUNING.folds
     np.testing.assert_array_equal(after[fold == fold[u]], before[fold == fold[u]])
     assert (after[fold != fold[u]] != before[fold != fold[u]]).mean() > 0.9
 
@@ -66,7 +64,7 @@ def test_a_leaf_never_enters_its_own_rate(wild: int, monkeypatch: pytest.MonkeyP
 def test_a_wild_noisy_count_raises_its_neighbours_and_hardly_itself() -> None:
     """A count of hundreds out of the blue moves its own rate far less than others', beyond what moves all alike."""
     measured = measure_demand(DAG, demand(1, 6.0), 1)
-    codes, u = UNIVERSE.unrank_codes(np.arange(UNIVERSE.size)), 37
+    codes, fold, u = UNIVERSE.unrank_codes(np.arange(UNIVERSE.size)), folds_of(UNIVERSE), 37
     made = []
     for wild in (0, 400):
         given = [
@@ -78,8 +76,7 @@ def test_a_wild_noisy_count_raises_its_neighbours_and_hardly_itself() -> None:
         noisy = given[-1].values.astype(float)
         table = lattice.lattice(noisy, given[-1].noise)
         total = rates.total_of(given)
-        made.append(rates.expected(noisy, codes, margins(DAG, given), (total, total), table).rate)
-    fold = np.sum(codes, axis=0) % TUNING.folds
+        made.append(rates.expected(noisy, fold, margins(DAG, given), (total, total), table).rate)
     change = np.log(made[1] / made[0])
     moved = np.abs(change - np.median(change))  # the total and the shape are decided once, for all leaves
     beside = (codes[0] == codes[0][u]) & (fold != fold[u])

@@ -13,6 +13,7 @@ from cbdp.estimate.compiler import merge
 from cbdp.estimate.posterior.lattice import lattice
 from cbdp.estimate.posterior.leaves import ExpectedLeaves, leaf_law
 from cbdp.estimate.posterior.margins import margins
+from cbdp.estimate.posterior.models import folds_of
 from cbdp.estimate.posterior.rates import expected, total_of
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.shared import measured_sums, moved_tables, moves_of, without_shared_errors
@@ -75,12 +76,11 @@ def _found(
     measurements = [*tables.values(), leaves]
     sums = measured_sums(features, measurements)
     assert leaves.noise is not None
-    noisy = leaves.values.astype(float)
+    noisy = leaves.values
     table = lattice(noisy, leaves.noise)
-    codes = features.universe.unrank_codes(np.arange(features.universe.size))
     found = expected(
         noisy,
-        codes,
+        folds_of(features.universe),
         margins(features, measurements, moves_of(sums)),
         (total_of(measurements), total_of(moved_tables(measurements, sums))),
         table,

@@ -1,4 +1,4 @@
-"""Compiled passes over the leaves, and over the elements of a margin, for factors by likelihood.
+"""Compiled passes over the elements of a margin, for factors by likelihood.
 
 Elements are weighed in single precision, by polynomials that the compiler can lay side by side: a likelihood is
 wanted to a thousandth. Sums over leaves are in double precision.
@@ -20,29 +20,12 @@ LOG2 = 0.6931471805599453
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def added(element, log, fold, left_out, column, likely, per, size, first, cell, under, last):
+def added_by_weight(element, log, weight, column, likely, per, size, first, cell, under, last):
     """Elements × WIDE: the log-likelihood of an element's leaves if their expected counts are multiplied by a knot.
 
-    `likely` has for each column two rows of `per` numbers, for even and for odd cells of the logarithm.
+    Leaves stand for so many of the same kind. `likely` has for each column two rows of `per` numbers, for even and for odd cells of
+    the logarithm.
     """
-    sums = np.zeros(size * WIDE)
-    for u in range(len(column)):
-        if fold[u] == left_out:
-            continue
-        at, part = _place(log[u], first, cell, under, last)
-        row = 2 * per * column[u]
-        low = np.uint64(row + per * (at % 2) + at // 2)
-        high = np.uint64(row + per * ((at + 1) % 2) + (at + 1) // 2)
-        into = np.uint64(WIDE * element[u])
-        for g in range(WIDE):
-            k = np.uint64(g)
-            sums[into + k] += likely[low + k] + part * (likely[high + k] - likely[low + k])
-    return sums.reshape(size, WIDE)
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def added_by_weight(element, log, weight, column, likely, per, size, first, cell, under, last):
-    """As `added`, of leaves that stand for so many of the same kind."""
     sums = np.zeros((size, WIDE))
     for u in range(len(column)):
         at, part = _place(log[u], first, cell, under, last)
@@ -65,31 +48,6 @@ def _place(log, first, cell, under, last):
     if at > last:
         return np.int64(last), 1.0
     return at, place - whole
-
-
-@njit(cache=True, nogil=True)
-def held(element, rate, size):
-    """By element, the sums of the expected counts and of their squares."""
-    sums, squares = np.zeros(size), np.zeros(size)
-    for u in range(len(rate)):
-        sums[element[u]] += rate[u]
-        squares[element[u]] += rate[u] * rate[u]
-    return sums, squares
-
-
-@njit(cache=True, nogil=True)
-def multiply(element, factor, rate):
-    """Expected counts, times their elements' factors."""
-    for u in range(len(rate)):
-        rate[u] *= factor[element[u]]
-
-
-@njit(cache=True, nogil=True)
-def multiply_both(element, factor, plus, rate, log):
-    """Expected counts and their logarithms, times their elements' factors."""
-    for u in range(len(rate)):
-        rate[u] *= factor[element[u]]
-        log[u] += plus[element[u]]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -169,7 +127,7 @@ def _fit(fit, bits, sums, spline, factor, told, depth):
         most = max(most, fit[f])
     for f in range(len(fit)):
         fit[f] -= most
-    _exponential(fit, bits)
+    exponential(fit, bits)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -191,19 +149,19 @@ def _told(fit, bits, factor, told):
         variance[f] = 1.0 + precision * (factor[f] * sums + factor[f] * factor[f] * squares)
         away = (known - factor[f] * sums) / width
         off[f] = precision * away * away + LEAST
-    _logarithm(off)
-    _logarithm(variance)
+    logarithm(off)
+    logarithm(variance)
     half, power = _F(0.5), _F(power)
     for f in range(len(fit)):
         fit[f] -= half * variance[f]
         off[f] = half * power * (off[f] - variance[f])
-    _exponential(off, bits)
+    exponential(off, bits)
     for f in range(len(fit)):
         fit[f] -= off[f]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _exponential(x, bits):
+def exponential(x, bits):
     """In place, of numbers between −80 and 80; those beyond are taken for these."""
     for f in range(len(x)):
         y = min(max(x[f], _F(-80.0)), _F(80.0))
@@ -219,7 +177,7 @@ def _exponential(x, bits):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _logarithm(x):
+def logarithm(x):
     """In place, of numbers above 0: of the power of two by its bits, and of the rest by a series."""
     bits = x.view(np.int32)
     whole = np.empty(len(x), dtype=np.float32)

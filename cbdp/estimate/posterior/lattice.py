@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
-from scipy.special import gammaln, ndtr, pdtrc, xlogy
+from scipy.special import gammaln, ndtr, pdtrc
 
 from cbdp.estimate.posterior import mixing
 from cbdp.estimate.posterior.settings import TUNING
@@ -32,7 +34,7 @@ class Lattice:
 
     step: int
     noise: Law
-    column: Ints  # of each noisy count, in the tables
+    column: NDArray[np.int16]  # of each noisy count, in the tables
     capped: NDArray[np.bool_]  # noisy counts beyond the tables
     means: Floats  # 0 and a row of means, in trips
     zero: int  # the column of a noisy count of 0
@@ -55,6 +57,24 @@ class Lattice:
             self.counts * self.trips**2, self.step
         )
 
+    @cached_property
+    def used(self) -> Ints:
+        """The columns that occur."""
+        return np.flatnonzero(np.bincount(self.column, minlength=self.counts.shape[1]))
+
+    @cached_property
+    def place(self) -> NDArray[np.int16]:
+        """Of each noisy count, its place among the columns that occur."""
+        places = np.zeros(self.counts.shape[1], dtype=np.int16)
+        places[self.used] = np.arange(len(self.used))
+        return places[self.column]
+
+    @cached_property
+    def occurring(self) -> Floats:
+        """Means × columns that occur: the probability of each noisy count; what is next to none is none."""
+        found = self.likelihood[:, self.used]
+        return np.where(found < TINY, 0.0, found)
+
     @property
     def variance(self) -> float:
         """Of the noise, in trips."""
@@ -68,12 +88,13 @@ class Lattice:
         return mixtures(self.means, expected, shapes)
 
 
-def lattice(noisy: Floats, law: Law) -> Lattice:
+def lattice(noisy: NDArray[Any], law: Law) -> Lattice:
     """The tables for these noisy counts, whose noise has this law."""
     scale = float(law.scale)
     step = max(1, int(scale // TUNING.fine))
     deep = TUNING.deep * math.ceil(scale / step)
-    place = np.clip(np.rint(noisy / step), -deep, TUNING.most_steps + 1).astype(np.int64)
+    assert deep + TUNING.most_steps + 1 < 2**15
+    place = _steps(noisy, step, -deep, TUNING.most_steps + 1)
     high = min(int(place.max()), TUNING.most_steps)
     zero = max(0, -int(place.min()))
     top = max(8, high + 3 * math.ceil(scale / step) + 3)
@@ -83,13 +104,22 @@ def lattice(noisy: Floats, law: Law) -> Lattice:
     return Lattice(
         step,
         law,
-        np.minimum(place, high) + zero,
+        np.minimum(place, high) + np.int16(zero),
         place > high,
         means,
         zero,
         trips,
         counts,
     )
+
+
+@njit(cache=True, nogil=True)
+def _steps(noisy, step, least, most):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Noisy counts in whole steps, between these."""
+    made = np.empty(len(noisy), dtype=np.int16)
+    for u in range(len(noisy)):
+        made[u] = min(max(np.rint(noisy[u] / step), least), most)
+    return made
 
 
 def _counts(means: Floats, zero: int, columns: int, step: int) -> Floats:
@@ -129,7 +159,10 @@ def mixtures(means: Floats, expected: Floats, shapes: Floats = SHAPES) -> Floats
 def _poisson(means: Floats, steps: Ints, step: int) -> Floats:
     """Means × steps: the law of a Poisson count; a count between two steps is dealt to both, so that means are kept."""
     if step == 1:
-        law = np.exp(xlogy(steps, means[:, None]) - means[:, None] - gammaln(steps + 1.0))
+        log = np.log(
+            np.maximum(means, TINY)
+        )  # a mean of 0 has all counts but 0 out of the question, as this has
+        law = np.exp(np.outer(log, steps) - means[:, None] - gammaln(steps + 1.0))
     else:  # a hat function of the count is a second difference of expected excesses E[(n − a)⁺]
         over = step * np.arange(0.0, len(steps) + 1)
         excess = means[:, None] * pdtrc(np.maximum(over - 1, 0), means[:, None]) - over * pdtrc(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from cbdp.estimate.posterior.lattice import SHAPES, TINY, Lattice
 from cbdp.estimate.posterior.settings import TUNING
-from cbdp.estimate.posterior.shapes import cost, evidence, seen, strata
+from cbdp.estimate.posterior.shapes import cost, counted, evidence, strata, sums_by
+from cbdp.estimate.posterior.threads import each, in_parts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,24 +36,30 @@ class LeafLaw:
     """The law of each leaf's count before its own noisy count is looked at: the same for all leaves of a stratum."""
 
     table: Lattice
-    group: Ints  # the stratum of each leaf
-    places: tuple[Ints, ...]  # of each stratum, the columns of noisy counts that occur
+    group: NDArray[np.uint8]  # the stratum of each leaf
+    often: Ints  # strata × columns that occur: how often
     prior: Floats  # strata × means
     more: Floats  # the same, for rates that are larger by LEVER
 
-    def expected(self, noisy: Floats) -> ExpectedLeaves:
+    def expected(self, noisy: NDArray[Any]) -> ExpectedLeaves:
         """Given its noisy count, what is to be expected of each leaf."""
-        answers = np.zeros((len(self.places), self.table.counts.shape[1], 3))  # strata × columns
-        for s, place in enumerate(self.places):
-            mean, variance = _moments(self.table, self.prior[s], place)
-            lever = (_moments(self.table, self.more[s], place)[0] - mean) / math.log(LEVER)
-            answers[s, place] = np.stack([mean, variance, np.maximum(lever, 0.0)], axis=1)
-        mean, variance, lever = (answers[:, :, i][self.group, self.table.column] for i in range(3))
-        np.copyto(mean, noisy, where=self.table.capped)
-        np.copyto(variance, self.table.variance, where=self.table.capped)
-        return ExpectedLeaves(mean, np.maximum(variance, TUNING.certain), lever)
+        answers = np.zeros((*self.often.shape, 3))  # strata × columns
+        moments = [moment[:, self.table.used] for moment in self.table.moments]
 
-    def drawn(self, noisy: Floats, rng: np.random.Generator) -> Floats:
+        def answer(s: int) -> None:
+            here = np.flatnonzero(self.often[s])
+            law = self.table.occurring[:, here], *(moment[:, here] for moment in moments)
+            mean, variance = _moments(self.prior[s], *law)
+            lever = (_moments(self.more[s], *law)[0] - mean) / math.log(LEVER)
+            answers[s, here] = np.stack([mean, variance, np.maximum(lever, 0.0)], axis=1)
+
+        each(answer, range(len(self.often)), len(noisy))
+        table, made = self.table, [np.empty(len(noisy)) for _ in range(3)]
+        leaves = self.group, table.place, noisy, table.capped, table.variance, TUNING.certain
+        in_parts(lambda begin, end: _look_up(*made, answers, *leaves, begin, end), len(noisy))
+        return ExpectedLeaves(*made)
+
+    def drawn(self, noisy: NDArray[Any], rng: np.random.Generator) -> Floats:
         """Given its noisy count, a count of each leaf as it may be, in trips."""
         table, columns = self.table, self.table.counts.shape[1]
         laws = self.prior @ table.counts[:, table.zero :]  # strata × counts, of the count without noise
@@ -71,44 +80,61 @@ class LeafLaw:
         return made
 
 
-def _alike(group: Ints, column: Ints, columns: int) -> Iterator[tuple[Ints, int, int]]:
+def _alike(group: NDArray[Any], column: NDArray[Any], columns: int) -> Iterator[tuple[Ints, int, int]]:
     """Leaves of the same stratum and column, and which these are."""
-    key = group * columns + column
+    key = group.astype(np.int64) * columns + column
     order = np.argsort(key, kind="stable")
     ends = np.flatnonzero(np.diff(key[order])) + 1
     for here in np.split(order, ends):
         yield here, *divmod(int(key[here[0]]), columns)
 
 
-def leaf_law(noisy: Floats, rate: Floats, table: Lattice, shapes: Floats = SHAPES) -> LeafLaw:
+def leaf_law(noisy: NDArray[Any], rate: NDArray[Any], table: Lattice, shapes: Floats = SHAPES) -> LeafLaw:
     """Within strata of the expected count, a prior of the shape that the noisy counts there, and elsewhere, speak for."""
     group = strata(rate, TUNING.leaf_strata)
-    found = seen(table.column, group, table.counts.shape[1])
     expected = _calibrated(noisy, rate, group, table.variance)
-    fit, mixed = evidence(table, expected, found, shapes)
-    more = table.mixtures(LEVER * expected, shapes)
+    often = counted(group, table.place, len(expected), len(table.used))
+    fit, mixed = evidence(table, expected, often, len(noisy), shapes)
     pooled, priced = fit.sum(axis=0), cost(shapes)
-    near = np.exp(-np.abs(np.subtract.outer(np.arange(len(found)), np.arange(len(found)))))
+    near = np.exp(-np.abs(np.subtract.outer(np.arange(len(fit)), np.arange(len(fit)))))
     told = near @ fit + TUNING.pooled * (pooled - fit) + priced
     told -= told.max(axis=1, keepdims=True)
     weight = np.where(told > -TUNING.near, np.exp(told), 0.0)
     weight /= weight.sum(axis=1, keepdims=True)
-    priors = (np.einsum("sk,skm->sm", weight, part) for part in (mixed, more))
-    return LeafLaw(table, group, tuple(place for place, _ in found), *priors)
+
+    def more(s: int) -> Floats:
+        """As the prior, for larger rates."""
+        made: Floats = weight[s] @ table.mixtures(LEVER * expected[s : s + 1], shapes)[0]
+        return made
+
+    prior = np.einsum("sk,skm->sm", weight, mixed)
+    return LeafLaw(table, group, often, prior, np.array(each(more, range(len(fit)), len(noisy))))
 
 
-def _moments(table: Lattice, prior: Floats, place: Ints) -> tuple[Floats, Floats]:
-    """The mean and the variance of a count, given the noisy counts of these columns."""
-    likely = np.maximum(prior @ table.likelihood[:, place], TINY)
-    first, second = (prior @ moment[:, place] / likely for moment in table.moments)
-    return first, second - first**2
+@njit(cache=True, nogil=True)
+def _look_up(mean, spread, lever, answers, group, place, noisy, capped, variance, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Each leaf's answer; beyond the tables a noisy count and its variance stand for themselves."""
+    for u in range(begin, end):
+        s, k = group[u], place[u]
+        mean[u], lever[u] = answers[s, k, 0], answers[s, k, 2]
+        spread[u] = max(answers[s, k, 1], least)
+        if capped[u]:
+            mean[u], spread[u] = noisy[u], max(variance, least)
 
 
-def _calibrated(noisy: Floats, rate: Floats, group: Ints, variance: float) -> Floats:
+def _moments(prior: Floats, law: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    """The mean and the variance of a count, given noisy counts, by their laws and moments under each mean of the prior."""
+    likely = np.maximum(prior @ law, TINY)
+    mean = prior @ first / likely
+    return mean, prior @ second / likely - mean**2
+
+
+def _calibrated(noisy: NDArray[Any], rate: NDArray[Any], group: NDArray[Any], variance: float) -> Floats:
     """The mean of each stratum: as expected, or drawn to what its noisy counts say where these differ for sure."""
-    many = np.bincount(group)
-    wanted, told, chance = np.bincount(group, rate) / many, np.bincount(group, noisy) / many, variance / many
-    wanted = np.maximum(wanted, TINY)
+    sums: Floats = sums_by(group, rate, noisy, int(group.max()) + 1)
+    many, told = sums[0], sums[2] / sums[0]
+    wanted: Floats = np.maximum(sums[1] / many, TINY)
+    chance: Floats = variance / many
     lever = wanted**2 / ((TUNING.drift * wanted) ** 2 + chance) ** 2
     scale = (lever * wanted**2).sum()
     if not scale > 0:
@@ -118,4 +144,5 @@ def _calibrated(noisy: Floats, rate: Floats, group: Ints, variance: float) -> Fl
     off = min(off, 1.0) if off > TUNING.stratum_sure * doubt else 0.0
     believed = np.where(many < TUNING.fewest_leaves, 0.0, off * wanted**2 / (off * wanted**2 + chance))
     made: Floats = np.maximum(wanted + believed * (told - wanted), 1e-3 * wanted)
-    return made * ((many @ wanted) / (many @ made))  # the total is known better from all answers together
+    made *= (many @ wanted) / (many @ made)  # the total is known better from all answers together
+    return made

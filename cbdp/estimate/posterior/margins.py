@@ -37,6 +37,18 @@ class Margin:
     width: Floats  # for a variance of 1
     moves: Floats  # by how much the known sums change when tables are moved
     asked: bool  # is it one of the measured features, and not only a sum over finer ones
+    partition: Partition | None = None  # where it says the element of each leaf, and `element` is empty
+
+    def of_leaves(self) -> NDArray[np.int32]:
+        """The element of each leaf, listed anew: margins are many, and to hold all would take more memory than all else."""
+        if self.partition is None:
+            return self.element
+        return self.partition.of_every_type().astype(np.int32, copy=False)
+
+    @property
+    def most(self) -> int:
+        """The most leaves that an element has."""
+        return int(np.max(np.bincount(self.element) if self.partition is None else self.partition.sizes))
 
 
 def margins(
@@ -56,13 +68,16 @@ def margins(
 
     def margin(found: tuple[tuple[str, ...], Partition]) -> Margin:
         by, partition = found
-        element = partition.of_every_type()
-        told = known_sums(element, partition.size, measured, inside, moves)
+        told = known_sums(partition.of_every_type(), partition.size, measured, inside, moves)
         asked = bool((told.alone > 0.5).all())
         law = noise_law(told.tails)
-        return Margin(
-            by, partition.size, element.astype(np.int32), told.value, told.precision, *law, told.moves, asked
+        known = told.value, told.precision, *law, told.moves
+        nothing = not told.precision.any()  # of the largest margins, mostly: then one number stands for all
+        value, precision, power, width, moved = (
+            np.broadcast_to(part[0], part.shape) if nothing else part for part in known
         )
+        none = np.empty(0, dtype=np.int32)
+        return Margin(by, partition.size, none, value, precision, power, width, moved, asked, partition)
 
     return each(margin, sorted(useful, key=lambda found: found[1].size)[: TUNING.most_margins], universe.size)
 

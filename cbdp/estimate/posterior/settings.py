@@ -48,6 +48,8 @@ class Tuning:
     least_factor: float = 1e-3
     often: int = 5  # margins after which the shape is judged anew
     judged: int = 1000  # elements above which each fold's model judges its share of them
+    weighed_least: int = 2**16  # elements that may be weighed at a time, whatever the number of leaves
+    weighed_leaves: int = 16  # or one for so many leaves: all folds then hold 32 bytes for each of these
     orders: int = 2000  # numbers of trips that are weighed, spread over all orders of magnitude
 
     # The same by likelihoods, between knots (rates.py)
@@ -59,11 +61,12 @@ class Tuning:
     depth: float = (
         60.0  # nats below the best at which a factor is out of the question: deeper, splines would ring
     )
+    explained: float = 4.0  # nats up to which a noisy count may well be one of next to no trips
     cell: float = 0.25  # between logarithms of expected counts in the table of likelihoods
     first_log: float = -18.0  # the first of these
     columns: int = 160  # and how many there are
 
-    # The same by sums (rates.py)
+    # The same by sums (corrections.py)
     signal: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # variances of factors that are tried
     bunched: tuple[float, ...] = (1.0, 8.0, 64.0)  # how much more than Poisson counts vary about their rate
     least_corrected: float = 0.02  # of a rate is left by a correction

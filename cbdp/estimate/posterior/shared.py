@@ -25,7 +25,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numba import njit, vectorize
+from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
@@ -33,6 +33,7 @@ from cbdp.estimate.posterior.lattice import TINY
 from cbdp.estimate.posterior.leaves import ExpectedLeaves
 from cbdp.estimate.posterior.margins import LAPLACE
 from cbdp.estimate.posterior.settings import TUNING
+from cbdp.estimate.posterior.threads import in_parts
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import bincount
@@ -121,10 +122,9 @@ def without_shared_errors(
 
     `follows` is by how much means change with moved tables (`moves_of`). Leaves may also stand for all other types of a cell together.
     """
-    first = np.maximum(found.mean, TUNING.certain)
-    leaves = cell, first, found.variance, found.lever
+    leaves = cell, found.mean, found.variance, found.lever
     off = np.zeros(cells)
-    mean, own, lever = _moved(*leaves, off, TUNING.certain)
+    mean, own, lever = _moved_sums(leaves, off)
     effects = _effects(sums, mean, own, lever, bincount(cell, follows, cells))
     price = np.zeros(sum(len(e.spread) for e in effects))
     for turn in range(TUNING.shared_turns):
@@ -135,36 +135,51 @@ def without_shared_errors(
         )
         if np.abs(step).max(initial=0.0) < TUNING.shared_near:
             break
-        mean, own, lever = _moved(*leaves, off, TUNING.certain)
-    reach = found.lever / first * off[cell]
-    variance = np.maximum(found.variance * _slope(reach), TUNING.certain)
-    return replace(found, mean=first * _bent(reach), variance=variance)
+        mean, own, lever = _moved_sums(leaves, off)
+    made = [np.empty(len(found.mean)) for _ in range(2)]
+    in_parts(lambda begin, end: _move(*made, *leaves, off, TUNING.certain, begin, end), len(found.mean))
+    return replace(found, mean=made[0], variance=made[1])
+
+
+def _moved_sums(leaves: tuple[Any, ...], off: Floats) -> Floats:
+    """By cell, the sums of the leaves' means, variances and levers, if they are off by so much."""
+    parts: list[Floats] = in_parts(
+        lambda begin, end: _sums_of(*leaves, off, TUNING.certain, begin, end), len(leaves[0])
+    )
+    return reduce(np.add, parts)
 
 
 @njit(cache=True, nogil=True)
-def _moved(cell, first, variance, lever, off, certain):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """By cell, the sums of the leaves' means, variances and levers, if they are off by so much."""
-    mean, own, held = np.zeros(len(off)), np.zeros(len(off)), np.zeros(len(off))
-    for u in range(len(cell)):
+def _sums_of(cell, mean, variance, lever, off, certain, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """The same of some leaves."""
+    made = np.zeros((3, len(off)))
+    for u in range(begin, end):
         k = cell[u]
-        reach = lever[u] / first[u] * off[k]
-        slope = _slope(reach)
-        mean[k] += first[u] * _bent(reach)
-        own[k] += max(variance[u] * slope, certain)
-        held[k] += lever[u] * slope
-    return mean, own, held
+        first = max(mean[u], certain)
+        times, slope = _bent(lever[u] / first * off[k])
+        made[0, k] += first * times
+        made[1, k] += max(variance[u] * slope, certain)
+        made[2, k] += lever[u] * slope
+    return made
 
 
-@vectorize(cache=True)
+@njit(cache=True, nogil=True)
+def _move(moved, spread, cell, mean, variance, lever, off, certain, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Each leaf's mean and variance, if it is off by so much."""
+    for u in range(begin, end):
+        first = max(mean[u], certain)
+        times, slope = _bent(lever[u] / first * off[cell[u]])
+        moved[u] = first * times
+        spread[u] = max(variance[u] * slope, certain)
+
+
+@njit(cache=True, nogil=True, inline="always")
 def _bent(reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """1 + reach, but never below 0: what a leaf is multiplied by."""
-    return 1.0 + reach if reach >= 0 else 1.0 / (1.0 - reach)
-
-
-@vectorize(cache=True)
-def _slope(reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Its slope."""
-    return 1.0 if reach >= 0 else (1.0 - reach) ** -2
+    """1 + reach, but never below 0: what a leaf is multiplied by; and its slope."""
+    if reach >= 0:
+        return 1.0 + reach, 1.0
+    times = 1.0 / (1.0 - reach)
+    return times, times * times
 
 
 # How large the effects are
@@ -239,34 +254,50 @@ def _predicted(
 
     `off` is the prediction that `mean` is bent by already, and `price` the solution of the system that led to it.
     """
-    ends = np.cumsum([len(e.spread) for e in effects])[:-1]
-
-    def spread(price: Floats) -> tuple[Floats, Floats]:
-        parts = list(zip(effects, np.split(price, ends), strict=True))
-        shift = reduce(np.add, (part[e.sums.element] for e, part in parts), np.zeros(len(own)))
-        moved = (e.spread * e.sums.of(lever * shift) for e in effects)
-        return shift, reduce(
-            np.add, (b[e.sums.element] for e, b in zip(effects, moved, strict=True)), np.zeros(len(own))
-        )
-
-    def covariance(price: Floats) -> Floats:
-        shift, shared = spread(price)
-        held = own * shift + lever * shared
-        return np.concatenate(
-            [e.sums.of(held) + e.sums.noise * p for e, p in zip(effects, np.split(price, ends), strict=True)]
-        )
-
     if not effects:
         return off, price
+    ends = np.cumsum([0, *(len(e.spread) for e in effects)])
+    place = np.stack([e.sums.element + end for e, end in zip(effects, ends[:-1], strict=True)], axis=1)
+    spread, noise = (
+        np.concatenate(part) for part in ([e.spread for e in effects], [e.sums.noise for e in effects])
+    )
     missed = np.concatenate([e.sums.told - e.sums.of(mean - lever * off) for e in effects])
     scale = np.concatenate([e.whole + e.sums.noise for e in effects])
     shape = (len(missed), len(missed))
     price, _ = cg(
-        LinearOperator(shape, matvec=covariance, dtype=float),
+        LinearOperator(shape, matvec=lambda p: _covariance(place, spread, noise, own, lever, p), dtype=float),
         missed,
         x0=price,
         M=LinearOperator(shape, matvec=lambda r: r / scale, dtype=float),
         rtol=TUNING.shared_exact,
         maxiter=TUNING.shared_steps_most,
     )
-    return spread(price)[1], price
+    return _effects_of(place, spread, lever, price)[1], price
+
+
+@njit(cache=True, nogil=True)
+def _effects_of(place, spread, lever, price):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """By cell, the sum of prices, and of the effects that they make; `place` is that of each cell's elements among all (cells × features)."""
+    shift, effect, shared = np.zeros(len(lever)), np.zeros(len(price)), np.zeros(len(lever))
+    for k in range(len(lever)):
+        for i in range(place.shape[1]):
+            shift[k] += price[place[k, i]]
+        for i in range(place.shape[1]):
+            effect[place[k, i]] += lever[k] * shift[k]
+    effect *= spread
+    for k in range(len(lever)):
+        for i in range(place.shape[1]):
+            shared[k] += effect[place[k, i]]
+    return shift, shared
+
+
+@njit(cache=True, nogil=True)
+def _covariance(place, spread, noise, own, lever, price):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """The covariance of all sums, noise included, times these numbers."""
+    shift, shared = _effects_of(place, spread, lever, price)
+    made = noise * price
+    for k in range(len(lever)):
+        held = own[k] * shift[k] + lever[k] * shared[k]
+        for i in range(place.shape[1]):
+            made[place[k, i]] += held
+    return made
