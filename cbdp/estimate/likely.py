@@ -39,8 +39,8 @@ from cbdp.solvers.problem import bincount
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-RUNS = 8  # of universes up to LARGE
-FEW = 6  # and beyond
+RUNS = 6  # of universes up to LARGE
+FEW = 5  # and beyond
 LARGE = 2**18  # trip types
 MOST = 2**20  # beyond, runs would take minutes
 PART = 20  # groups of similar estimates that share a mean square error
@@ -54,7 +54,7 @@ MOST_OPTIMISM = 10.0
 OPTIMISTIC = 1.5  # times the logarithm of the optimism that is seen one step further on: each step smooths less than the one before
 TOLD = 8.0  # times the estimate's variance: by noise of that variance optimism is half told
 LEAST = 0.2  # of the unbiased answer's interval: by noise that is so much wider, a model that errs would not be found out
-FURTHER = 2  # runs on trips that the answers of other runs leave possible
+FURTHER = 1  # run on trips that the answers of other runs leave possible
 BELIEF = np.concatenate(
     [[0.8], 0.2 * EXCESS[1:] ** -1 / np.sum(EXCESS[1:] ** -1)]
 )  # most of it in none: the runs are those of the mechanism itself
