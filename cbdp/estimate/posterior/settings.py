@@ -104,7 +104,19 @@ class Tuning:
     shared_exact: float = 1e-4  # residual of the linear system
     shared_steps_most: int = 100  # steps that it may take
 
-    # Universes too large to list (sparse.py)
+    # Universes too large to list: what is revealed of them (revealing.py)
+    revealed: int = 2**24  # types up to which all are revealed: as many as are listed (cbdp.measuring.DENSE)
+    revealed_part: float = (
+        0.5  # of types have noise above floors, at most: types with few trips are told no better by more
+    )
+    revealed_each: float = (
+        32.0  # types revealed for each trip, at most: memory follows trips where these are few
+    )
+    revealed_worth: float = (
+        1e-8  # of a nat about its rate that a revealed type must tell, or floors are as for projection
+    )
+
+    # What is expected of their types (sparse.py)
     active: tuple[float, ...] = (
         *_TENTHS,
         *(10.0**-p for p in range(4, 11)),
