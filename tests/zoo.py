@@ -416,7 +416,7 @@ def _honest() -> dict[str, Case]:
         ),
         "constraint-based": Case(ConstraintBased(dag, 1, **asked), ONE, NONE, trials=150_000),
         "constraint-based, sparse": Case(
-            ConstraintBased(dag, 1, sparse=True, estimator=HIDING, **asked), ONE, NONE, trials=120_000
+            ConstraintBased(dag, 1, sparse=True, estimator=HIDING, **asked), ONE, NONE, trials=240_000
         ),
         "constraint-based, projection": Case(
             ConstraintBased(dag, 1, preset="paper", **asked), ONE, NONE, trials=180_000

@@ -48,7 +48,7 @@ def told(truth: np.ndarray, floor: int, seed: int) -> tuple[censored.Known, cens
     leaves = seen_above(truth, floor, seed)
     known = censored.known_above(DAG, leaves, censored.cells_of(DAG))
     held = np.maximum(np.bincount(DAG.cell_of_leaf, truth, DAG.cells.size), 0.1)
-    return known, apart.told_apart(DAG, known, held, (0.0, 0.6))
+    return known, apart.told_apart(DAG, known, held, (0.0, 0.6))[0]
 
 
 @pytest.mark.parametrize("floor", [-2, 3, 6])
@@ -118,8 +118,9 @@ def test_values_that_tables_tell_apart_are_left_alone() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(apart, "TUNING", TUNING.__class__(apart_listed=10))
         assert apart._values(DAG, known, "origin") is None
-        groups = apart.told_apart(DAG, known, known.sizes.astype(float), (0.0, 0.6))
+        groups, more = apart.told_apart(DAG, known, known.sizes.astype(float), (0.0, 0.6))
     assert groups is known.groups
+    assert not more.any()
 
 
 @pytest.mark.slow

@@ -183,7 +183,7 @@ def test_dealing_is_even_within_a_cell() -> None:
     known = taken(dag, np.array([0, 7, 20, 39]))
     often = np.zeros(40)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dealing, "TUNING", replace(TUNING, listed=1))
+        patch.setattr(dealing, "TUNING", replace(TUNING, listed=1, dealt=1))
         for seed in range(300):
             index, _ = dealing.dealt(known, np.array([9.0]), seed)
             assert len(index) == 9

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cbdp.estimate.floors import SPARE, densities, first_floors, merged_floors
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.features import FeatureDag
+from cbdp.privacy.laws import Law
 from cbdp.privacy.measurement import BOTTOM, Measurement, Revealing
 
 Floats = NDArray[np.float64]
@@ -32,9 +33,21 @@ def sharp_floors(features: FeatureDag, tables: Sequence[Measurement], leaves: Re
     density = densities(features, tables)
     worth = density**2 / law.variance() >= TUNING.revealed_worth
     share = _shares(np.where(worth, density, 0.0), sizes.astype(float), most)
-    sharp = np.minimum(law.extreme(1 / share, 0.0), law.extreme(sizes, SPARE))
-    first = first_floors(features, tables, leaves)
-    return merged_floors(np.where(worth, np.ceil(sharp), first), features, leaves)
+    sharp = np.minimum(_heights(law, share), law.extreme(sizes, SPARE))
+    return merged_floors(np.where(worth, sharp, first_floors(features, tables, leaves)), features, leaves)
+
+
+def _heights(law: Law, share: Floats) -> Floats:
+    """The whole numbers from 0 on that about these shares of noise exceed."""
+    low, high = np.zeros(len(share)), np.ones(len(share))
+    while (law.survival(high) > share).any() and high[0] < -BOTTOM:
+        high *= 2
+    while (high - low > 1).any():
+        middle = np.floor((low + high) / 2)
+        over = law.survival(middle) > share
+        low, high = np.where(over, middle, low), np.where(over, high, middle)
+    nearer = law.survival(low) * law.survival(high) < share**2
+    return np.where(nearer, low, high)
 
 
 def _shares(density: Floats, sizes: Floats, most: int) -> Floats:
@@ -42,7 +55,7 @@ def _shares(density: Floats, sizes: Floats, most: int) -> Floats:
     part = TUNING.revealed_part
     wanted = min(most * part, float(density @ sizes) * TUNING.revealed_each)
     low, high = 0.0, part / max(float(density.min(initial=1.0, where=density > 0)), 1e-300)
-    for _ in range(200):
+    for _ in range(60):
         middle = (low + high) / 2
         many = float(np.minimum(middle * density, part) @ sizes)
         low, high = (low, middle) if many > wanted else (middle, high)
