@@ -18,7 +18,7 @@ from cbdp.privacy.measurement import NoisyAnswer
 from cbdp.privacy.sensitivity import Change
 from cbdp.privacy.unit import Person, Trip
 from cbdp.trips.count import Counts
-from tests.zoo import CARD, FEW_PARTS, MANY, MANY_PARTS, MOVED, NONE, ONE, WITH, WITHOUT
+from tests.zoo import CARD, FEW_PARTS, HIDING, MANY, MANY_PARTS, MOVED, NONE, ONE, WITH, WITHOUT
 
 RHO = Fraction(1, 2)
 FIVE = Person("card", 5)
@@ -136,7 +136,10 @@ def _honest() -> dict[str, RhoCase]:
             ConstraintBased(dag, measured=measured, **gaussian), ONE, NONE, trials=90_000
         ),
         "constraint-based, sparse": RhoCase(
-            ConstraintBased(dag, measured=measured, sparse=True, **gaussian), ONE, NONE, trials=90_000
+            ConstraintBased(dag, measured=measured, sparse=True, estimator=HIDING, **gaussian),
+            ONE,
+            NONE,
+            trials=90_000,
         ),
         "constraint-based, projection": RhoCase(
             ConstraintBased(dag, measured=measured, preset="paper", **gaussian), ONE, NONE, trials=90_000

@@ -24,11 +24,11 @@ def first_floors(features: FeatureDag, measurements: Sequence[Measurement], leav
     """Somewhat below where the shifts are expected to be."""
     sizes, law = features.cells.partition.sizes, leaves.noise
     highest = law.extreme(sizes, SPARE)
-    shifts = law.shift(_densities(features, measurements))
+    shifts = law.shift(densities(features, measurements))
     return merged_floors(np.minimum(shifts - MARGIN * law.falloff(shifts), highest), features, leaves)
 
 
-def _densities(features: FeatureDag, measurements: Sequence[Measurement]) -> Floats:
+def densities(features: FeatureDag, measurements: Sequence[Measurement]) -> Floats:
     """By cell, how many trips a type may be expected to have: the shift is where noise alone would add up to them.
 
     The counts are those of the finest features, spread evenly over their elements' types; of several the largest: a low

@@ -24,7 +24,9 @@ from cbdp.trips import Counts
 Ints = NDArray[np.int64]
 Backend = Literal["cbdp", "opendp"]
 
-DENSE = 2**22  # trip types up to which all are noised at once
+DENSE = (
+    2**24
+)  # trip types up to which all are noised at once; the posterior reveals all of as many (`Tuning.revealed`)
 
 
 def measure(

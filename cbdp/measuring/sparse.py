@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +22,15 @@ from cbdp.features.index import among
 from cbdp.measuring.samplers import sampler_of
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.laws import Law
-from cbdp.privacy.measurement import Measurement
+from cbdp.privacy.measurement import BOTTOM, Measurement
 from cbdp.trips.count import Counts
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-HIDDEN = 2**61  # the floor of a cell of which nothing is revealed; noisy counts beyond it are cut down to it
+HIDDEN = (
+    2**61
+)  # the floor of a cell of which nothing is revealed; noisy counts beyond it, or not above BOTTOM, are cut
 MOST = 2**29  # survivors that may be drawn at once
 
 
@@ -51,16 +54,21 @@ class SparseAnswer:
         self._sampler = sampler_of(law)
         self._entropy = entropy
         self._sizes = features.cells.partition.sizes
-        # private: the types with trips draw their noise once and for all, whether it will be revealed or not
-        self._index = counts.index
-        self._noisy = np.minimum(counts.value + self._sampler.sample(len(counts.value), entropy), HIDDEN)
-        self._cell = cell
+        self._index, self._count, self._cell = counts.index, counts.value, cell  # private
+
+    @cached_property
+    def _noisy(self) -> Ints:
+        """Private: the types with trips draw their noise once and for all, whether it will be revealed or not."""
+        return _cut(self._count + self._sampler.sample(len(self._count), self._entropy))
 
     def lower(self, floor: Ints) -> None:
         """Reveal the noisy counts above these floors, one per cell; a floor that is not lower changes nothing."""
         floor = np.minimum(np.asarray(floor, dtype=np.int64), self.floor)
-        if (floor < -HIDDEN).any():
+        if (floor < BOTTOM).any():
             raise InputError(f"a floor of {floor.min()} is lower than any count can be: give at least −2^61")
+        if (floor == BOTTOM).all() and (self.floor == HIDDEN).all():
+            self._reveal_all()
+            return
         index, value = zip(self._with_trips(floor), *self._without_trips(floor), strict=True)
         fresh = np.concatenate(index)
         order = np.argsort(
@@ -70,17 +78,25 @@ class SparseAnswer:
         self.floor = floor
 
     def measurement(self) -> Measurement:
-        """What is revealed so far."""
+        """What is revealed so far; where that is all, it is like any other measurement, and has no floor."""
+        whole = bool((self.floor == BOTTOM).all())
         return Measurement(
             SINGLETON,
             self.value,
             scale=self.noise.scale,
             law=self.noise.name,
-            elements=self.index,
-            floor=self.floor,
+            elements=None if whole else self.index,
+            floor=None if whole else self.floor,
             epsilon=self.share if self.noise.currency == "epsilon" else None,
             rho=self.share if self.noise.currency == "rho" else None,
         )
+
+    def _reveal_all(self) -> None:
+        """Where nothing was asked before: noise on every type, drawn as `cbdp.measure` draws it where types are listed."""
+        noisy = self._sampler.sample(self.features.universe.size, self._entropy)
+        noisy[self._index] += self._count
+        self.index, self.value = np.arange(len(noisy)), _cut(noisy)
+        self.floor = np.full_like(self.floor, BOTTOM)
 
     def _with_trips(self, floor: Ints) -> tuple[Ints, Ints]:
         shown = (self._noisy > floor[self._cell]) & (self._noisy <= self.floor[self._cell])
@@ -109,16 +125,33 @@ class SparseAnswer:
                 f"about {expected:.1e} noisy counts would have to be drawn, more than fit in memory: measure coarser features "
                 "or spend more"
             )
+        if low == BOTTOM:
+            return np.arange(types)
         if high == HIDDEN:
             return self._sampler.sample_skips(types, low, self._entropy)
         return self._sampler.sample_band_hits(types, low, high, self._entropy)
 
     def _excess(self, n: int, low: int, high: int) -> Ints:
+        if low == BOTTOM:
+            return self._at_most(n, high)
         if high == HIDDEN:
             return np.minimum(self._sampler.sample_excess(n, low, self._entropy), HIDDEN)
         return self._sampler.sample_band(n, low, high, self._entropy)
+
+    def _at_most(self, n: int, high: int) -> Ints:
+        """Noise of which no more is known than that it is not above `high`; laws of noise are symmetric."""
+        if high == HIDDEN:
+            drawn = self._sampler.sample(n, self._entropy)
+        else:
+            drawn = -self._sampler.sample_excess(n, -high - 1, self._entropy)
+        return _cut(drawn)
 
     def _insert(self, index: Ints, value: Ints) -> None:
         place = np.searchsorted(self.index, index)
         self.index = np.insert(self.index, place, index)
         self.value = np.insert(self.value, place, value)
+
+
+def _cut(noisy: Ints) -> Ints:
+    """Noisy counts as they are revealed; noise gets as far as that next to never."""
+    return np.clip(noisy, BOTTOM + 1, HIDDEN)

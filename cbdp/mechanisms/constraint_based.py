@@ -243,11 +243,11 @@ class ConstraintBased(EitherLaw):
 
     def remarks(self) -> Sequence[str]:
         said = []
-        if self._large:
+        if self._large and self._estimator.expects and self.features.universe.size > DENSE:
             said.append(
-                f"The universe has {self.features.universe.size:,} trip types, too many to list. Tables are as sharp as in a smaller one. "
-                "Counts that no table tells apart, as by stop, are about as sharp where most trip types have no trips, and have up to "
-                f"1.5 times the error where most have some. Releases of up to {DENSE:,} trip types each (fewer days or longer periods) avoid that."
+                f"The universe has {self.features.universe.size:,} trip types, too many to reveal a noisy count of each. Tables are as sharp as in a "
+                "smaller one. Counts that no table tells apart, as by stop, are less sharp, the more so the larger the universe. "
+                f"Releases of up to {DENSE:,} trip types each (fewer days or longer periods) avoid that."
             )
         if not self._estimator.expects:
             said.append(

@@ -16,6 +16,7 @@ from cbdp.privacy.laws import Law, law_of
 Floats = NDArray[np.float64]
 
 CERTAIN = 1e-4  # stands for no variance at all: a hundredth of a trip
+BOTTOM = -(2**61)  # the floor of a cell of which every noisy count is revealed
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +118,8 @@ class Revealing(Protocol):
     """Noisy counts of all trip types of a universe too large to list: those above a floor are known, and it may be lowered.
 
     This is the one question that post-processing may ask back across the wall; what it asked for becomes part of the
-    measurement, so that the answer can be made again from what is published.
+    measurement, so that the answer can be made again from what is published. With all floors at `BOTTOM` every noisy count is
+    revealed, and the measurement is one without floors.
     """
 
     floor: NDArray[np.int64]  # an integer per cell

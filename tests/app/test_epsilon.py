@@ -23,6 +23,7 @@ from cbdp.app.audit.epsilon import (
 from cbdp.app.audit.epsilon_events import Condition, lowest_bit
 from cbdp.app.audit.epsilon_views import numbers
 from cbdp.errors import InputError
+from cbdp.estimate.posterior import Posterior
 from cbdp.measuring.samplers.geometric import GeometricSampler
 from cbdp.mechanisms import ConstraintBased, Laplace, StabilityHistogram
 from cbdp.privacy.entropy import InsecureSeededEntropy
@@ -237,7 +238,14 @@ def test_files_show_what_the_release_holds() -> None:
     """What is read from the files by part is what the release in memory says, hidden counts included."""
     parts = TrialParts(50, {"stop": ["A", "B"]})
     hiding = {"part": "0.6", "singleton": "0.4"}
-    mechanism = ConstraintBased(parts.features, 1, measured=parts.measured, budget=hiding, sparse=True)
+    mechanism = ConstraintBased(
+        parts.features,
+        1,
+        measured=parts.measured,
+        budget=hiding,
+        sparse=True,
+        estimator=Posterior(revealed=40),
+    )
     data = parts.mix({"stop": ["A", "A", "A"]}, {"stop": ["B"]}, np.arange(50) % 3 == 0)
     release = mechanism.simulate(data, seed=1)
     there, stored = numbers(release, parts), numbers(ThroughFiles(mechanism).simulate(data, seed=1), parts)

@@ -225,7 +225,7 @@ def test_the_preset_tells_days_apart(city: Path, monkeypatch: pytest.MonkeyPatch
     assert list(bare.features.features) == ["total", "time", "mode", "origin", "destination", "singleton"]
     assert explain.explain(bare).gaps == ()
     monkeypatch.setattr(
-        "cbdp.app.plan.features.DENSE", 100
+        "cbdp.app.plan.features.STOPS_TOLD", 100
     )  # with these tables a large universe could not be listed by cells
     large = plan_of(city, ('zones = { column = "zone" }\n', ""))
     assert list(large.features.features) == ["total", "time", "mode", "singleton"]

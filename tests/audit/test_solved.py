@@ -15,6 +15,7 @@ import cbdp
 from cbdp.app.audit.remaking import remade
 from cbdp.audit import solved
 from cbdp.errors import InputError
+from cbdp.estimate.posterior import Posterior
 
 
 @pytest.mark.parametrize("name", ["total", "zone"])
@@ -75,7 +76,10 @@ MADE: dict[str, Callable[[cbdp.FeatureDag], cbdp.ConstraintBased]] = {
         dag, 1, target={"zone": 2, "singleton": "1/3"}, expected_trips=3000, expected_filled=0.3
     ),
     "paper": lambda dag: cbdp.ConstraintBased(dag, 1, preset="paper"),
-    "sparse posterior": lambda dag: cbdp.ConstraintBased(dag, 1, sparse=True, estimator="posterior"),
+    "sparse posterior": lambda dag: cbdp.ConstraintBased(dag, 1, sparse=True),
+    "hidden posterior": lambda dag: cbdp.ConstraintBased(
+        dag, 1, sparse=True, estimator=Posterior(revealed=dag.universe.size // 2)
+    ),
     "sparse projection": lambda dag: cbdp.ConstraintBased(dag, 1, sparse=True, preset="paper"),
 }
 

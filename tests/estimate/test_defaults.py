@@ -12,6 +12,7 @@ import cbdp
 from cbdp import Measurement, post_process
 from cbdp.errors import InputError
 from cbdp.estimate.engine import _default
+from cbdp.estimate.posterior import Posterior
 from cbdp.features import SINGLETON
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.entropy import InsecureSeededEntropy
@@ -46,12 +47,12 @@ def test_a_large_universe_is_revealed_on_demand() -> None:
     assert all(isinstance(m, Measurement) for m in tables)
     assert not isinstance(leaves, Measurement)
     assert len(leaves.measurement().values) == 0
-    made = post_process(DAG, [*tables, leaves])
+    made = post_process(DAG, [*tables, leaves], estimator=Posterior(revealed=100))
     published = leaves.measurement()
     assert 0 < len(published.values) < UNIVERSE.size
     assert (published.values > published.floor[DAG.cell_of_leaf[published.elements]]).all()
     assert same(post_process(DAG, [*tables, published]), made)
-    vast = cbdp.FeatureDag(cbdp.Universe(a=range(2**12), b=range(2**12)), [])
+    vast = cbdp.FeatureDag(cbdp.Universe(a=range(2**12), b=range(2**13)), [])
     counts = cbdp.count({"a": [1, 2], "b": [3, 4]}, vast.universe)
     assert not isinstance(cbdp.measure(counts, vast, 1)[-1], Measurement)
 

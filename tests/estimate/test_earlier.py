@@ -10,6 +10,7 @@ import pytest
 import cbdp
 from cbdp.errors import InputError
 from cbdp.estimate.earlier import Learnt, learnt
+from cbdp.estimate.posterior import Posterior
 from cbdp.privacy.entropy import InsecureSeededEntropy
 
 STOPS = cbdp.Dimension([f"S{n}" for n in range(12)], zone=[("n", "e", "s")[n % 3] for n in range(12)])
@@ -128,7 +129,7 @@ def test_day_to_day_variance_is_told_apart_from_noise() -> None:
 
 def test_answers_that_do_not_tell_every_type_are_refused() -> None:
     """Universes that are not listed cannot be added up type by type."""
-    release = cbdp.ConstraintBased(DAG, 1, sparse=True, estimator="posterior").simulate(
+    release = cbdp.ConstraintBased(DAG, 1, sparse=True, estimator=Posterior(revealed=100)).simulate(
         np.ones(UNIVERSE.size, int), 3
     )
     with pytest.raises(InputError, match="does not tell the noisy count of every trip type"):

@@ -13,6 +13,7 @@ import cbdp
 from cbdp import Measurement, post_process
 from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS, Estimator
+from cbdp.estimate.posterior import Posterior
 from cbdp.estimate.projection import Projection
 from cbdp.features import SINGLETON
 from cbdp.mechanisms import ConstraintBased
@@ -43,6 +44,7 @@ class Row:
 
 ROWS = [
     Row("posterior", 1e-9, 0.7, sparse=True),
+    Row(Posterior(revealed=200), 1e-9, 0.7, sparse=True),
     Row("projection", 1e-9, 0.85, sparse=True),
     Row(Zero(), 1e-9, 1.0, sparse=False),
 ]

@@ -14,6 +14,7 @@ import cbdp
 from cbdp.errors import InputError
 from cbdp.estimate import intervals as module
 from cbdp.estimate.intervals import Interval
+from cbdp.estimate.posterior import Posterior
 from cbdp.measuring.samplers.geometric import GeometricSampler
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, Mechanism, StabilityHistogram
 from cbdp.mechanisms.again import Again
@@ -180,7 +181,8 @@ def test_intervals_of_the_sparse_path() -> None:
     """Noise drawn only where it matters: intervals are as wide as the table's own noise. Noise on every type tells more."""
     widths, busy = [], []
     for sparse in (False, True):
-        mechanism = ConstraintBased(DAG, epsilon=1, sparse=sparse)
+        hiding = Posterior(revealed=DAG.universe.size // 4) if sparse else None
+        mechanism = ConstraintBased(DAG, epsilon=1, sparse=sparse, estimator=hiding)
         release = mechanism.simulate(SPARSE, seed=6)
         found = intervals(mechanism, release, runs=39, features=["zone"])["zone"]
         assert (found.low <= release.counts("zone")).all()

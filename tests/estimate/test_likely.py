@@ -13,7 +13,7 @@ import cbdp
 from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS, likely
 from cbdp.estimate.combined import Combination, combined
-from cbdp.estimate.posterior import factors, rates
+from cbdp.estimate.posterior import Posterior, factors, rates
 from cbdp.estimate.posterior.lattice import lattice
 from cbdp.estimate.posterior.leaves import leaf_law
 from cbdp.features.grouping import Grouping
@@ -214,7 +214,9 @@ def test_intervals_that_would_miss_large_counts_are_not_made() -> None:
 
 
 def test_what_cannot_be_drawn_from_is_answered_from_the_measurements() -> None:
-    release = cbdp.ConstraintBased(DAG, 1, sparse=True).simulate(_truth(4), 4)
+    release = cbdp.ConstraintBased(DAG, 1, sparse=True, estimator=Posterior(revealed=100)).simulate(
+        _truth(4), 4
+    )
     assert not likely.can_draw(release)
     assert combined(release, Grouping(UNIVERSE, ("time",))).told.all()
     assert release.ask("time")["count"].sum() == release.total

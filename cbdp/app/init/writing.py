@@ -31,9 +31,9 @@ from cbdp.app.init.texts import (
     quoted,
 )
 from cbdp.app.new_file import write_new
+from cbdp.app.plan.features import STOPS_TOLD
 from cbdp.app.presets import PRESETS, Preset, settled
 from cbdp.errors import InputError
-from cbdp.measuring import DENSE
 from cbdp.trips import Clock, schema_of
 
 TIMES = (
@@ -304,7 +304,7 @@ def _universe(found: Guess) -> list[str]:
 def _tells_stops(found: Guess) -> bool:
     """Whether stops get tables of their own: beside zones (without, the preset adds them), where all trip types can be listed."""
     stops = found.stops
-    return (stops.zone is not None or stops.located) and 0 < stops.number**2 * PERIODS <= DENSE
+    return (stops.zone is not None or stops.located) and 0 < stops.number**2 * PERIODS <= STOPS_TOLD
 
 
 def _privacy(start: Start) -> str:

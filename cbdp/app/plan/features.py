@@ -8,8 +8,11 @@ from cbdp.app.config import Config, FeatureSection
 from cbdp.app.plan.trips import PLACES
 from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag, Universe
 from cbdp.features.presets import EXTRA, extra_features, opal_features, told_apart
-from cbdp.measuring import DENSE
 from cbdp.parts import did_you_mean
+
+STOPS_TOLD = (
+    2**22
+)  # trip types up to which stops get tables of their own: every type is then a cell, which takes minutes beyond
 
 
 def features_of(config: Config, universe: Universe) -> FeatureDag:
@@ -56,7 +59,7 @@ def _preset(config: Config, universe: Universe, given: Sequence[Feature]) -> lis
     taps = config.preset == "opal"
     own = opal_features() if taps else _of_odmts(universe)
     added = told_apart(universe, own, beside=["tap"] if taps else ())
-    if not taps and not _zoned(universe) and universe.size <= DENSE:
+    if not taps and not _zoned(universe) and universe.size <= STOPS_TOLD:
         added += extra_features(
             PLACES
         )  # nothing else tells places apart; every trip type is then a cell of its own

@@ -20,6 +20,8 @@ from cbdp.estimate.posterior.anchored import anchored
 from cbdp.estimate.posterior.estimate import drawn_leaves, expected_leaves
 from cbdp.estimate.posterior.rates import total_of
 from cbdp.estimate.posterior.reconciled import estimate_above
+from cbdp.estimate.posterior.revealing import sharp_floors
+from cbdp.estimate.posterior.settings import TUNING
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement, Revealing
 from cbdp.progress import tell
@@ -44,6 +46,8 @@ class Posterior(Estimator):
     takes_prior: ClassVar[bool] = True
     expects: ClassVar[bool] = True
 
+    revealed: int = TUNING.revealed  # trip types up to which all noisy counts are asked for
+
     def estimate(
         self, features: FeatureDag, measurements: Sequence[Measurement], program: Program
     ) -> Estimate:
@@ -61,8 +65,12 @@ class Posterior(Estimator):
     def estimate_above(
         self, features: FeatureDag, tables: Sequence[Measurement], leaves: Revealing, program: Program
     ) -> Estimate:
+        leaves.lower(sharp_floors(features, tables, leaves, self.revealed))
+        told = leaves.measurement()
+        if told.floor is None:  # every type is revealed
+            return self.estimate(features, [*tables, told], program)
         tell("solving")
-        return estimate_above(features, tables, leaves, program)
+        return estimate_above(features, tables, told, program)
 
     def drawn(
         self, features: FeatureDag, measurements: Sequence[Measurement], prior: Floats | None, seed: int

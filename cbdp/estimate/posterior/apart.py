@@ -8,7 +8,7 @@ to vary. Values with about the same factor make a class, and the types of a cell
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.estimate.posterior import factors, rates
-from cbdp.estimate.posterior.censored import Groups, Known
+from cbdp.estimate.posterior.censored import Groups, Known, regrouped
 from cbdp.estimate.posterior.lattice import TINY
+from cbdp.estimate.posterior.pairs import told_pairs
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.features import Attribute, FeatureDag, Partition, Universe
 from cbdp.solvers.problem import bincount
@@ -26,18 +27,31 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def told_apart(features: FeatureDag, known: Known, held: Floats, shape: tuple[float, float]) -> Groups:
-    """The cells, in groups of types whose stops are about equally busy; `held` is what is expected of each cell."""
+def told_apart(
+    features: FeatureDag, known: Known, held: Floats, shape: tuple[float, float]
+) -> tuple[Groups, Floats]:
+    """The cells, in groups of types whose stops are about equally busy; `held` is what is expected of each cell.
+
+    And for each type above its floor, the logarithm by which more is expected of it if its own noisy count says nothing about its stops.
+    """
     values = [v for name in features.universe.dimensions if (v := _values(features, known, name)) is not None]
-    likely = _likelihoods(known, shape)
+    groups, without, cell_log = known.groups, np.zeros(len(known.index)), np.log(held / known.sizes)
     for _ in range(TUNING.apart_turns):
+        likely = _likelihoods(known, shape)
         for v in values:
-            log = np.log(held / known.sizes)[known.group] + sum(
-                (o.relative()[o.own] for o in values), np.zeros(len(known.index))
-            )
-            v.judge(known, np.log(held / known.sizes), log, likely)
-    varying = [v for v in values if np.ptp(v.log) > 0]
-    return _groups(features.universe, known.groups, varying) if varying else known.groups
+            log = cell_log[known.group] + sum((o.relative()[o.own] for o in values), without)
+            v.judge(known, cell_log, log, likely)
+        busy: dict[tuple[str, ...], Floats] = {(v.name,): v.log for v in values if np.ptp(v.log) > 0}
+        if busy:
+            groups = _groups(features.universe, known.groups, busy)
+            shape = regrouped(known, groups).told(held[groups.cell] * groups.part).best()
+    if len(values) == 2:
+        base = cell_log - sum(v.means() for v in values)
+        log_of = {v.name: v.log for v in values}
+        pairs = told_pairs(features, known, log_of, base, _likelihoods(known, shape))
+        if pairs is not None:
+            return _groups(features.universe, known.groups, {pairs.names: pairs.log}), pairs.without
+    return groups, without
 
 
 @dataclass(eq=False)
@@ -54,12 +68,13 @@ class _Values:
 
     def relative(self) -> Floats:
         """By combination, the logarithm of its factor to the mean of its cell."""
-        factor = np.exp(self.log)[self.value]
+        return self.log[self.value] - self.means()[self.pairs]
+
+    def means(self) -> Floats:
+        """By cell, the logarithm of the mean factor of its types."""
         cells = int(self.pairs.max()) + 1
-        mean = bincount(self.pairs, self.size * factor, cells) / np.maximum(
-            bincount(self.pairs, self.size, cells), 1.0
-        )
-        return np.log(factor / mean[self.pairs])
+        sums = bincount(self.pairs, self.size * np.exp(self.log)[self.value], cells)
+        return np.log(sums / np.maximum(bincount(self.pairs, self.size, cells), 1.0))
 
     def judge(self, known: Known, cell_log: Floats, log: Floats, likely: Floats) -> None:
         """Multiply the factors by what the noisy counts speak for, if they vary. The logarithms are of expected counts."""
@@ -122,31 +137,30 @@ def _likelihoods(known: Known, shape: tuple[float, float]) -> Floats:
     return rates.dealt_in_turn(np.hstack([above, below]).T)
 
 
-def _groups(universe: Universe, cells: Groups, values: Sequence[_Values]) -> Groups:
-    """The cells parted by classes of about the same factors, as fine as can be listed."""
+def _groups(universe: Universe, cells: Groups, busy: Mapping[tuple[str, ...], Floats]) -> Groups:
+    """The cells parted by classes of about the same factors, as fine as can be listed; `busy` has their logarithms, by dimensions."""
     width = TUNING.apart_width
     while True:
-        classes = [np.rint(v.log / width).astype(np.int64) for v in values]
         attributes = [
-            Attribute(f"{v.name}, how busy", (v.name,), *_labelled(c))
-            for v, c in zip(values, classes, strict=True)
+            Attribute(f"{' and '.join(names)}, how busy", names, *_labelled(np.rint(log / width)))
+            for names, log in busy.items()
         ]
         partition = Partition(universe, (*cells.partition.attributes, *attributes))
         if partition.size <= max(TUNING.apart_groups, len(cells.cell)):
             break
         width *= 2
-    codes = partition.representatives()
-    cell = cells.partition.element_of(codes)
-    weight = partition.sizes.astype(float)
-    places = list(universe.dimensions)
-    for v, attribute in zip(values, attributes, strict=True):
-        many = np.bincount(attribute.codes)
-        mean = np.bincount(attribute.codes, np.exp(v.log)) / many
-        weight *= mean[attribute.codes[codes[places.index(v.name)]]]
-    busy = {v.name: np.exp(v.log) for v in values}
-    return Groups(partition, cell, weight / bincount(cell, weight, len(cells.cell))[cell], busy)
+    codes = dict(zip(universe.dimensions, partition.representatives(), strict=True))
+    cell = cells.partition.element_of(list(codes.values()))
+    mean = np.ones(partition.size)
+    factor = {names: np.exp(log) for names, log in busy.items()}
+    for names, attribute in zip(busy, attributes, strict=True):
+        flat = attribute.codes.reshape(-1)
+        of_class = np.bincount(flat, factor[names].reshape(-1)) / np.bincount(flat)
+        mean *= of_class[attribute.codes[tuple(codes[name] for name in names)]]
+    held = partition.sizes * mean
+    return Groups(partition, cell, held / bincount(cell, held, len(cells.cell))[cell], mean, factor)
 
 
-def _labelled(classes: Ints) -> tuple[tuple[int, ...], Ints]:
-    labels, codes = np.unique(classes, return_inverse=True)
-    return tuple(labels.tolist()), codes.astype(np.int64)
+def _labelled(classes: Floats) -> tuple[tuple[int, ...], Ints]:
+    labels, codes = np.unique(classes.astype(np.int64), return_inverse=True)
+    return tuple(labels.tolist()), codes.reshape(classes.shape).astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,7 +32,10 @@ class Groups:
     partition: Partition
     cell: Ints  # of each group
     part: Floats  # of its cell's expected count
-    busy: Mapping[str, Floats] = field(default_factory=dict)  # by dimension, the factor of each value
+    mean: Floats  # weight of its types
+    busy: Mapping[tuple[str, ...], Floats] = field(
+        default_factory=dict
+    )  # by dimensions, the factors of their values
 
     @property
     def sizes(self) -> Ints:
@@ -42,15 +45,15 @@ class Groups:
         """How busy the values of these types are, all together: types of one group differ a little."""
         universe, made = self.partition.universe, np.ones(len(index))
         codes = dict(zip(universe.dimensions, universe.unrank_codes(index), strict=True)) if self.busy else {}
-        for name, factor in self.busy.items():
-            made *= factor[codes[name]]
+        for names, factor in self.busy.items():
+            made *= factor[tuple(codes[name] for name in names)]
         return made
 
 
 def cells_of(features: FeatureDag) -> Groups:
     """Every cell is a group."""
     size = features.cells.size
-    return Groups(features.cells.partition, np.arange(size), np.ones(size))
+    return Groups(features.cells.partition, np.arange(size), np.ones(size), np.ones(size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +88,21 @@ class Known:
     first: Floats  # means × floors: the count's mean over the noisy counts that are not above
     second: Floats  # and that of its square
 
-    def told(self, held: Floats) -> Told:
-        """What shapes the noisy counts speak for, if these are the expected counts of the groups."""
+    def told(self, held: Floats, more: Floats | None = None) -> Told:
+        """What shapes the noisy counts speak for, if these are the expected counts of the groups.
+
+        With `more`, types above floors have so much more than others of their group (as a logarithm).
+        """
         log = np.log(held / self.sizes)
         width = max(TUNING.stratum, float(np.ptp(log)) / TUNING.most_strata)
-        stratum: Ints = np.unique(np.rint((log - log.min()) / width), return_inverse=True)[1]
-        size = int(stratum.max()) + 1
+        levels, stratum = np.unique(np.rint((log - log.min()) / width), return_inverse=True)
+        size = len(levels)
         rate = bincount(stratum, held, size) / bincount(stratum, self.sizes.astype(float), size)
-        return Told(self, held, stratum, rate, self.table.mixtures(rate, SHAPES))
+        own: Ints = stratum[self.group]
+        if more is not None and more.any():
+            between = (levels[1:] + levels[:-1]) / 2
+            own = np.searchsorted(between, (log[self.group] + more - log.min()) / width)
+        return Told(self, held, stratum, own, rate, self.table.mixtures(rate, SHAPES))
 
 
 def known_above(features: FeatureDag, leaves: Measurement, groups: Groups) -> Known:
@@ -111,13 +121,26 @@ def known_above(features: FeatureDag, leaves: Measurement, groups: Groups) -> Kn
     past = floors - table.trips[:, None]
     over, under = law.survival(past), law.survival(-past - 1)
     first, second = table.counts * table.trips, table.counts * table.trips**2
-    sizes = groups.sizes
-    group = groups.partition.element_of(features.universe.unrank_codes(leaves.elements))
-    left = (sizes - np.bincount(group, minlength=len(sizes))).astype(float)
     tables = (table.counts @ over, table.counts @ under, first @ under, second @ under)
+    group, left = _inside(groups, leaves.elements)
     return Known(
-        groups, leaves.elements, group, noisy, reach, sizes, left, table, height[groups.cell], *tables
+        groups, leaves.elements, group, noisy, reach, groups.sizes, left, table, height[groups.cell], *tables
     )
+
+
+def regrouped(cells: Known, groups: Groups) -> Known:
+    """What is known by cell, in these groups."""
+    group, left = _inside(groups, cells.index)
+    return replace(
+        cells, groups=groups, group=group, sizes=groups.sizes, left=left, height=cells.height[groups.cell]
+    )
+
+
+def _inside(groups: Groups, index: Ints) -> tuple[Ints, Floats]:
+    """The group of each of these types, and how many others each group has."""
+    partition, sizes = groups.partition, groups.sizes
+    group = partition.element_of(partition.universe.unrank_codes(index))
+    return group, (sizes - np.bincount(group, minlength=len(sizes))).astype(float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,13 +150,14 @@ class Told:
     known: Known
     held: Floats
     stratum: Ints  # of each group
+    own: Ints  # and of each type above its floor
     rate: Floats  # by stratum: the expected count of a type
     mixed: Floats  # strata × shapes × means
 
     def _seen(self) -> list[tuple[Ints, Ints]]:
         """By stratum, the columns of noisy counts above floors that occur, and how often."""
         k, none = self.known, np.empty(0, dtype=np.int64)
-        found = seen(k.table.column, self.stratum[k.group], k.table.counts.shape[1]) if len(k.noisy) else []
+        found = seen(k.table.column, self.own, k.table.counts.shape[1]) if len(k.noisy) else []
         return found + [(none, none)] * (len(self.rate) - len(found))
 
     @cached_property
@@ -161,7 +185,7 @@ class Told:
         k, fit = self.known, self.evidence
         pooled, strata = fit.sum(axis=0), np.arange(len(self.rate))
         near = np.exp(-np.abs(np.subtract.outer(strata, strata)))
-        of_leaf = self.stratum[k.group]
+        of_leaf = self.own
         members = np.split(
             np.argsort(of_leaf, kind="stable"), np.cumsum(np.bincount(of_leaf, minlength=len(strata)))[:-1]
         )

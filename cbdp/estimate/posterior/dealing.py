@@ -27,10 +27,13 @@ def dealt(found: Expected, mass: Floats, seed: int) -> tuple[Ints, Floats]:
     """
     partition, rng = found.groups.partition, np.random.default_rng(seed)
     taken, sizes = np.bincount(found.group, minlength=len(mass)), partition.sizes
-    wanted = np.ceil(mass * max(1.0, TUNING.listed / max(float(mass.sum()), 1.0)))
+    finely = _parts(mass, sizes)
+    wanted = np.ceil(mass * finely)
     many = np.where(mass > 0, np.clip(wanted, 1, sizes - taken), 0).astype(np.int64)
     further = np.where(taken * TUNING.crowded > sizes, taken, np.minimum(taken, many // 8 + TUNING.spare))
-    times = TUNING.choice if found.groups.busy else 1
+    times = (
+        np.ceil(TUNING.choice / finely).astype(np.int64) if found.groups.busy else 1
+    )  # small parts need no choice
     drawn = np.where(many > 0, np.minimum(times * many + further, sizes), 0)
     inside = np.repeat(np.arange(len(mass)), drawn)
     index = partition.type_at(inside, _places(sizes, drawn, inside, rng))
@@ -45,6 +48,13 @@ def dealt(found: Expected, mass: Floats, seed: int) -> tuple[Ints, Floats]:
     part *= (mass / np.maximum(bincount(inside, part, len(mass)), TINY))[inside]
     order = np.argsort(index)
     return index[order], part[order]
+
+
+def _parts(mass: Floats, sizes: Ints) -> Floats:
+    """By group, to how many types a trip is dealt: to several where trips are few, or types not many more than trips."""
+    total = max(float(mass.sum()), 1.0)
+    few, many = max(1.0, TUNING.listed / total), min(TUNING.dealt_parts, TUNING.dealt / total)
+    return np.where(mass > TUNING.dealt_rate * sizes, max(few, many), few)
 
 
 def _of_each(inside: Ints, many: Ints, weight: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:

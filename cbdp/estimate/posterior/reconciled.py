@@ -10,27 +10,24 @@ import numpy as np
 from cbdp.estimate.base import Program
 from cbdp.estimate.compiler import compile as compiled
 from cbdp.estimate.estimate import Estimate, certified
-from cbdp.estimate.floors import first_floors
 from cbdp.estimate.posterior.anchored import anchored
 from cbdp.estimate.posterior.censored import Expected
 from cbdp.estimate.posterior.dealing import dealt, seed_of
 from cbdp.estimate.posterior.rates import total_of
 from cbdp.estimate.posterior.sparse import expected_above
 from cbdp.features import FeatureDag
-from cbdp.privacy.measurement import Measurement, Revealing
+from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import Problem
 
 
 def estimate_above(
-    features: FeatureDag, measurements: Sequence[Measurement], leaves: Revealing, program: Program
+    features: FeatureDag, measurements: Sequence[Measurement], above: Measurement, program: Program
 ) -> Estimate:
     """Counts above their floors as they are to be expected, and the others of each group together; reconciled, and dealt out.
 
     The program reconciles them with the features (weights are inverse variances), and what it leaves to a group's others is
     dealt out to types drawn at random, from a seed that follows from the noisy answers.
     """
-    leaves.lower(first_floors(features, measurements, leaves))
-    above = leaves.measurement()
     found = expected_above(features, measurements, above)
     problem = _of_expected(features, measurements, above, found)
     estimate = certified(

@@ -110,7 +110,19 @@ class Tuning:
     # Weights of the program (anchored.py)
     anchored: float = 20.0  # elements up to which a feature weighs at least twice what its noise says
 
-    # Universes too large to list (sparse.py)
+    # Universes too large to list: what is revealed of them (revealing.py)
+    revealed: int = 2**24  # types up to which all are revealed: as many as are listed (cbdp.measuring.DENSE)
+    revealed_part: float = (
+        0.5  # of types have noise above floors, at most: types with few trips are told no better by more
+    )
+    revealed_each: float = (
+        32.0  # types revealed for each trip, at most: memory follows trips where these are few
+    )
+    revealed_worth: float = (
+        1e-8  # of a nat about its rate that a revealed type must tell, or floors are as for projection
+    )
+
+    # What is expected of their types (sparse.py)
     active: tuple[float, ...] = (
         *_TENTHS,
         *(10.0**-p for p in range(4, 11)),
@@ -129,7 +141,8 @@ class Tuning:
         0.1  # of what types below floors should have is left, if those above have more than all trips
     )
     kept: float = 0.9  # of its mean that a shape must keep within the tables to be tried
-    listed: int = 2**17  # types that may be listed whatever is to be expected of them
+    listed: int = 2**17  # types to which trips may be dealt, however few trips there are
+    named: int = 2**22  # types above floors that are told apart whatever is to be expected of them
     faint: float = (
         0.05  # trips below which, beyond that, a type need not be told apart from its cell's others
     )
@@ -140,10 +153,22 @@ class Tuning:
     apart_width: float = 0.1  # of a class of values, in the logarithm of their factors
     apart_groups: int = 2**19  # groups at most, or as many as cells
 
+    # Pairs of stops, likewise (pairs.py)
+    pairs_listed: int = 2**23  # pairs that may be listed
+    pairs_classes: int = (
+        2**16
+    )  # classes of pairs whose types lie in the same cells: each has a row of likelihoods
+    pairs_at_once: int = 2**17  # pairs that are judged at a time
+
     # Dealing what is left to types drawn at random (dealing.py)
     crowded: int = 16  # a cell is, where one of so many types is taken
     spare: int = 20  # further types drawn where it is not: one of them will not be taken
     choice: int = 4  # types drawn for each that is dealt to, where types of a group are not equally busy
+    dealt: int = 2**24  # types to which trips are dealt in parts
+    dealt_parts: float = 16.0  # so many of a trip: the error of single types is then that of expected counts, but for a thirtieth
+    dealt_rate: float = (
+        1 / 256
+    )  # trips to a type from which that is done: where types are far more than trips, nobody can list them
     jitter: float = (
         1e-2  # by which equal parts of a cell's mass differ: rounding shall not go by the types' order
     )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.estimate.posterior.apart import told_apart
-from cbdp.estimate.posterior.censored import Expected, Known, cells_of, known_above
+from cbdp.estimate.posterior.censored import Expected, Known, Told, cells_of, known_above, regrouped
 from cbdp.estimate.posterior.lattice import TINY
 from cbdp.estimate.posterior.leaves import ExpectedLeaves
 from cbdp.estimate.posterior.margins import Margin, known_sums, noise_law
@@ -45,9 +45,10 @@ def expected_above(
     tables = _tables(measurements)
     cells = known_above(features, leaves, cells_of(features))
     sums, (held, shape) = measured_sums(features, tables), _held(features, cells, tables)
-    groups = told_apart(features, cells, held, shape)
-    known = known_above(features, leaves, groups)
-    found = _expected(known, tables, held[groups.cell] * groups.part)
+    groups, without = told_apart(features, cells, held, shape)
+    known = regrouped(cells, groups)
+    more = without + np.log(groups.weight(known.index) / groups.mean[known.group])
+    found = _expected(known.told(held[groups.cell] * groups.part, more), tables)
     moved, _ = _held(features, cells, moved_tables(tables, sums))
     return _without_faint(_without_shared_errors(sums, found, np.log(moved / held)))
 
@@ -63,9 +64,9 @@ def _held(
     return _cell_counts(margins, total, known.sizes, uneven), (empty, spread)
 
 
-def _expected(known: Known, tables: Sequence[Measurement], held: Floats) -> Expected:
+def _expected(told: Told, tables: Sequence[Measurement]) -> Expected:
     """Means and variances as if errors were independent."""
-    found = known.told(held).posterior()
+    found = told.posterior()
     lacking = (total_of(tables) - float(found.mean.sum())) / max(float(found.rest.sum()), TUNING.certain)
     short = min(max(lacking, TUNING.least_rest), 1 / TUNING.least_rest)
     return replace(found, rest=found.rest * short, doubt=found.doubt * max(short, short**2))
@@ -110,7 +111,7 @@ def _less(features: FeatureDag, m: Measurement, known: Known) -> Measurement:
 
 def _without_faint(found: Expected) -> Expected:
     """Where types are too many to list, those above their floors that are all but sure to be noise go to their group's rest."""
-    if len(found.index) <= TUNING.listed:
+    if len(found.index) <= TUNING.named:
         return found
     faint = found.mean < TUNING.faint
     group, size = found.group[faint], len(found.rest)
