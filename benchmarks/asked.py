@@ -1,11 +1,11 @@
 """How often the intervals of `release.ask` hold the true count, and how wide they are.
 
-python -m benchmarks asked [--runs 200] [--data weekday dense corridor night] [--epsilon 1] [--budget balanced leaves] [--sharp] [--unlisted]
+python -m benchmarks asked [--runs 200] [--data weekday dense corridor night] [--epsilon 1] [--budget balanced leaves] [--quick] [--unlisted]
 
 Questions that no table answers: pairs of zones over all times, the boardings of each stop, a corridor of stops, single trip types with more than five
 trips, and which share of a zone's trips goes to each other zone. Beside the coverage of 90 % intervals stands their mean half width, divided by
-that of an oracle: 1.645 times the root mean square error of the published estimates over the runs, for each count. With --sharp
-intervals are the narrower ones that runs of the mechanism allow. With --unlisted the
+that of an oracle: 1.645 times the root mean square error of the published estimates over the runs, for each count. With --quick
+intervals are those that the noisy answers alone tell. With --unlisted the
 engine is made to treat the universe as one too large to list.
 """
 
@@ -129,7 +129,7 @@ def main(argv: Sequence[str] = ()) -> int:
     )
     parser.add_argument("--epsilon", nargs="+", default=["1"])
     parser.add_argument("--budget", nargs="+", default=["balanced", "leaves"])
-    parser.add_argument("--sharp", action="store_true")
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--unlisted", action="store_true")
     given = parser.parse_args(list(argv))
     table, inside = list[list[str]](), 0
@@ -138,7 +138,7 @@ def main(argv: Sequence[str] = ()) -> int:
         for epsilon in given.epsilon:
             for budget in given.budget:
                 mechanism = ConstraintBased(case[0], epsilon, budget=budget, sparse=given.unlisted)
-                for words, many, covered, wide in rows(case, mechanism, given.runs, given.sharp):
+                for words, many, covered, wide in rows(case, mechanism, given.runs, not given.quick):
                     inside += BAND[0] <= covered <= BAND[1]
                     table.append([name, epsilon, budget, words, f"{many:,}", f"{covered:.1%}", f"{wide:.2f}"])
     print(f"{given.runs} releases each.\n")

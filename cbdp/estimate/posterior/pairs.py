@@ -172,7 +172,7 @@ def _listed(
     element, group = element[order], known.group[order]
     return _Listed(
         (own[0], own[1]), by_value, len(likely) + of_pair, order, element, base[group] + by_value[element],
-        known.table.column[order], columns + known.height[group], np.concatenate([likely, hidden]),
+        known.table.column[order].astype(np.int64), columns + known.height[group], np.concatenate([likely, hidden]),
     )  # fmt: skip
 
 
