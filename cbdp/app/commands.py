@@ -143,7 +143,7 @@ def report(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     from cbdp.app.internal import build_internal
     from cbdp.app.new_file import check_new, write_new
-    from cbdp.mechanisms import load
+    from cbdp.release import load
     from cbdp.report import build
     from cbdp.report.markup import INTERNAL
 

@@ -2,7 +2,8 @@
 
 Intervals are made from the measurements that add up to a count (`cbdp.estimate.intervals`), or are about the estimate where this is narrower
 (`cbdp.estimate.likely`). The latter take runs of the mechanism that made the release: once, whatever is asked. That takes seconds where trip types are
-some ten thousand, and is done unless told otherwise; beyond `AT_ONCE` only if asked for. An answer, the report and exports give the same.
+some ten thousand, and is done unless told otherwise; beyond `AT_ONCE` only if asked for. The report, exports and comparisons, which are made by
+the hundred, take no runs: theirs are made from the measurements.
 """
 
 from __future__ import annotations
@@ -66,9 +67,7 @@ def ask(
         else Grouping(grouping.universe, _wholes(grouping, share_of), grouping.conditions)
     )
     runs = _runs(release, grouping, wholes) if _sharp(release, sharp) else None
-    interval = _sharpened(
-        release, grouping, interval_of(release, grouping, confidence, sharp=False), runs, risk
-    )
+    interval = _sharpened(release, grouping, interval_of(release, grouping, confidence), runs, risk)
     ends = {"low": interval.low, "high": interval.high}
     made: Columns = {**grouping.keys(), "count": counts, "estimate": estimate, **ends}
     return made if wholes is None else {**made, **_shares(release, grouping, wholes, counts, risk, runs)}
@@ -161,21 +160,13 @@ def names_of(by: str | Sequence[str]) -> tuple[str, ...]:
     return (by,) if isinstance(by, str) else tuple(by)
 
 
-def told_interval(
-    release: Release, grouping: Grouping, confidence: float, sharp: bool | None = None
-) -> Interval | None:
-    """Intervals that the measurements tell, or narrower ones as `ask` has them; None: the measurements do not tell."""
-    told = told_intervals(release, grouping, confidence, expects=_expects(release))
-    if told is None or not _sharp(release, sharp):
-        return told
-    runs = _runs(release, grouping, None)
-    return _sharpened(release, grouping, told, runs, checked_risk(confidence))
+def told_interval(release: Release, grouping: Grouping, confidence: float) -> Interval | None:
+    """Intervals that the measurements alone tell; None: it takes simulated runs."""
+    return told_intervals(release, grouping, confidence, expects=_expects(release))
 
 
-def interval_of(
-    release: Release, grouping: Grouping, confidence: float, sharp: bool | None = None
-) -> Interval:
-    told = told_interval(release, grouping, confidence, sharp)
+def interval_of(release: Release, grouping: Grouping, confidence: float) -> Interval:
+    told = told_interval(release, grouping, confidence)
     if told is not None:
         return told
     if release.simulated is None:

@@ -157,7 +157,7 @@ class Release:
         With `share_of`, some of the attributes in `by` (() for all trips that meet the conditions), the answer also tells each group's
         share of the trips with the same values of those attributes.
 
-        Intervals are made from the noisy answers, or about the estimate where that is narrower (`sharp`), as in the report and in exports. For the latter the
+        Intervals are made from the noisy answers, as in the report and in exports, or about the estimate where that is narrower (`sharp`). For the latter the
         mechanism is run some ten times, once for all questions. Unless told, it is where trip types are at most 131,072, which takes seconds.
         """
         from cbdp.release.ask import ask

@@ -51,7 +51,7 @@ def _sums(published: Published, found: list[Trust]) -> list[Any]:
     return [
         tag("strong", "About sums. "), said,
         "Any other sum adds up the errors of its parts, and with many small parts it can be far off: ",
-        tag("code", "cbdp ask"), " tells its interval, and ", tag("code", "cbdp ask --sharp"), " narrower ones from the same data (that may take some minutes).",
+        tag("code", "cbdp ask"), " tells its interval, mostly a narrower one than on this page.",
     ]  # fmt: skip
 
 

@@ -192,7 +192,7 @@ def _sums(release: Release) -> Iterator[str]:
     if known:
         yield (
             f"Small counts are mostly noise. Sums that have a table of their own were measured as such ({plain(listed(known))}). Any other sum adds up the "
-            "errors of its parts: `release.ask` below and `cbdp ask` tell its interval (`cbdp ask --sharp`: narrower ones from the same data; it may take minutes)."
+            "errors of its parts: `release.ask` below and `cbdp ask` tell its interval."
         )
 
 

@@ -34,7 +34,7 @@ def with_intervals(release: Release, made: Flows, confidence: float | None, *, z
     dimensions = release.features.universe.dimensions
     others = [n for n in dimensions if n not in (made.ends.origin, made.ends.destination)]
     ends = made.ends.attributes
-    answer: dict[str, Any] = dict(release.ask(by=[*ends, *others], confidence=confidence))
+    answer: dict[str, Any] = dict(release.ask(by=[*ends, *others], confidence=confidence, sharp=False))
     start, finish = (_codes(answer[end], made.ids) for end in ends)
     period = np.zeros(len(start), dtype=np.int64)
     for name in others:
