@@ -57,7 +57,7 @@ time = { start = "06:00", end = "10:00", every = "1h" }
 name = "hierarchical"
 """,
 }
-MANY = 430  # stops: with 24 periods more trip types than are listed
+MANY = 850  # stops: with 24 periods more trip types than are listed
 KEYS = {"origin", "destination", "time", "origin.zone", "destination.zone", "mode"}  # of these releases
 
 FILES: Mapping[str, str] = {

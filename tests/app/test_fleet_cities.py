@@ -211,7 +211,7 @@ def test_a_zone_without_published_trips_may_have_some(
     universe = cbdp.Universe(origin=dim, destination=dim, time=cbdp.periods("08:00", "09:00", "1h"))
     dag = cbdp.FeatureDag(universe, [cbdp.Feature("zone", by=["origin.zone", "destination.zone"])])
     trips = {"origin": [100, 105] * 50, "destination": [103, 101] * 50, "time": ["08:00"] * 100}
-    release = replace(cbdp.ConstraintBased(dag, epsilon=2).simulate(trips, 13), places=places)
+    release = replace(cbdp.ConstraintBased(dag, epsilon=2).simulate(trips, 16), places=places)
     release.save(tmp_path / "release", simulation=True)
     loaded = cbdp.load(tmp_path / "release")
     (high,) = loaded.ask(where={"origin": list(places.ids[14:])})["high"].tolist()

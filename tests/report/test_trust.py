@@ -134,4 +134,4 @@ def test_sums_are_not_praised(rush):
     text = Page(build(release)).text
     assert "Sums that have a table of their own were measured as such (total, time, zone and mode)" in text
     assert "Any other sum adds up the errors of its parts" in text
-    assert "cbdp ask --sharp narrower ones from the same data" in text
+    assert "cbdp ask tells its interval, mostly a narrower one" in text
