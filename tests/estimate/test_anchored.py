@@ -1,0 +1,78 @@
+"""Tables of few counts hold what trip types add up to: no sum is worse than its own noise because counts cannot be negative."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cbdp
+from benchmarks.elsewhere import network
+from cbdp.estimate.compiler import compile as compiled
+from cbdp.estimate.posterior.anchored import anchored
+from cbdp.estimate.posterior.rates import total_of
+from cbdp.estimate.posterior.settings import TUNING
+
+DAG = network(12, [s // 3 for s in range(12)], 5)
+ALL = np.arange(DAG.universe.size)
+
+
+def _noisy(seed: int) -> list[cbdp.Measurement]:
+    rng = np.random.default_rng(seed)
+    return [
+        cbdp.Measurement(name, rng.integers(0, 50, DAG.size(name)), scale=2)
+        for name in ("total", "time", "zone")
+    ] + [cbdp.Measurement("singleton", rng.integers(-3, 4, len(ALL)), scale=2)]
+
+
+def test_the_fewer_counts_a_table_has_the_more_it_weighs() -> None:
+    problem = compiled(DAG, _noisy(1), "inverse-variance")
+    made = anchored(problem, 123.0)
+    for before, after in zip(problem.terms, made.terms, strict=True):
+        many = len(before.target)
+        np.testing.assert_allclose(after.weight, before.weight * (1 + TUNING.anchored / many))
+        wanted = [123.0] if before.name == "total" else before.target
+        np.testing.assert_array_equal(after.target, wanted)
+    np.testing.assert_array_equal(made.target, problem.target)
+
+
+def test_a_public_total_stays_as_it_is() -> None:
+    """The number of trips that noise speaks for is no match for one that is known."""
+    tables = [cbdp.Measurement("total", [400], exact=True), *_noisy(2)[1:]]
+    term = anchored(compiled(DAG, tables, "inverse-variance"), 7.0).terms[0]
+    assert (term.name, term.target.tolist(), term.weight.tolist()) == ("total", [400.0], [np.inf])
+    assert cbdp.post_process(DAG, tables).counts("total") == pytest.approx([400.0])
+
+
+def test_next_to_no_noise_leaves_the_total_as_it_is() -> None:
+    """Also where there are no trips at all: none is invented."""
+    for true in (0, 1, 5):
+        told = [
+            cbdp.Measurement("total", [true], scale=0.05),
+            cbdp.Measurement("singleton", 0 * ALL, scale=3),
+        ]
+        assert total_of(told, 0.0) == pytest.approx(true, abs=0.01)
+    release = cbdp.ConstraintBased(DAG, 1000).simulate(np.zeros(len(ALL), dtype=np.int64), 1)
+    assert release.total == 0
+
+
+@pytest.mark.slow
+def test_no_table_is_worse_than_its_noise_or_a_projection_of_the_same_answers() -> None:
+    """Few trips among many types, where noise of zones, clipped at none, used to move the total by half of its noise's deviation."""
+    rng = np.random.default_rng(5)
+    o, d, t = DAG.universe.unrank_codes(ALL)
+    rate = rng.pareto(1.5, 12)[o] * rng.pareto(1.5, 12)[d] * 0.6**t
+    truth = rng.poisson(400 * rate / rate.sum()).astype(np.int64)
+    mechanism = cbdp.ConstraintBased(DAG, "0.1", budget="balanced")
+    squares: dict[str, list[list[float]]] = {}
+    for seed in range(150):
+        release = mechanism.simulate(truth, seed)
+        projected = cbdp.post_process(DAG, release.measurements, estimator="projection")
+        assert release.estimate is not None
+        for m in release.measurements[:-1]:
+            element = DAG.partition(m.feature).of_every_type()
+            true = np.bincount(element, truth, DAG.size(m.feature))
+            found = (release.estimate.counts(m.feature), projected.counts(m.feature), m.values)
+            squares.setdefault(m.feature, []).append([float(np.mean((x - true) ** 2)) for x in found])
+    for name, rows in squares.items():
+        ours, *others = np.sqrt(np.mean(rows, axis=0))
+        assert ours <= 1.05 * min(others), name
