@@ -8,9 +8,11 @@ import pytest
 import cbdp
 from benchmarks.elsewhere import elsewhere, network
 from cbdp.estimate.compiler import compile as compiled
-from cbdp.estimate.posterior.anchored import anchored
+from cbdp.estimate.compiler import merge
+from cbdp.estimate.posterior.anchored import Anchors
 from cbdp.estimate.posterior.rates import total_of
 from cbdp.estimate.posterior.settings import TUNING
+from cbdp.solvers.problem import Problem
 
 DAG = network(12, [s // 3 for s in range(12)], 5)
 ALL = np.arange(DAG.universe.size)
@@ -24,21 +26,45 @@ def _noisy(seed: int) -> list[cbdp.Measurement]:
     ] + [cbdp.Measurement("singleton", rng.integers(-3, 4, len(ALL)), scale=2)]
 
 
-def test_the_fewer_counts_a_table_has_the_more_it_weighs() -> None:
-    problem = compiled(DAG, _noisy(1), "inverse-variance")
-    made = anchored(problem, 123.0)
+def _held(tables: list[cbdp.Measurement]) -> tuple[Problem, Problem]:
+    problem = compiled(DAG, tables, "inverse-variance")
+    return problem, Anchors(DAG, merge(DAG, tables)).hold(problem)
+
+
+def test_the_fewer_counts_a_table_has_the_more_it_is_held_to_what_was_measured() -> None:
+    """To the best linear unbiased combination of its own counts and the sums of finer ones, by generalised least squares."""
+    tables = _noisy(1)
+    problem, made = _held(tables)
     for before, after in zip(problem.terms, made.terms, strict=True):
         many = len(before.target)
         np.testing.assert_allclose(after.weight, before.weight * (1 + TUNING.anchored / many))
-        wanted = [123.0] if before.name == "total" else before.target
-        np.testing.assert_array_equal(after.target, wanted)
+        if before.name == "total":
+            wanted = np.array([total_of(tables, 0.0)])
+        else:
+            wanted = _combined(before.name, [m for m in tables if m.feature != "total"])
+        more = TUNING.anchored / many
+        np.testing.assert_allclose(after.target, (before.target + more * wanted) / (1 + more))
     np.testing.assert_array_equal(made.target, problem.target)
+
+
+def _combined(name: str, tables: list[cbdp.Measurement]) -> np.ndarray:
+    """Tables that do not refine this one are left out; the others are added up, and averaged by inverse variance."""
+    own, told, precision = DAG.partition(name).of_every_type(), 0.0, 0.0
+    for m in tables:
+        if DAG.size(m.feature) < DAG.size(name):
+            continue
+        fine = DAG.partition(m.feature).of_every_type()
+        member = np.zeros((DAG.size(name), len(m.values)))
+        member[own, fine] = 1.0
+        told = told + member @ m.values / (member @ m.variance)
+        precision = precision + 1.0 / (member @ m.variance)
+    return np.asarray(told / precision)
 
 
 def test_a_public_total_stays_as_it_is() -> None:
     """The number of trips that noise speaks for is no match for one that is known."""
     tables = [cbdp.Measurement("total", [400], exact=True), *_noisy(2)[1:]]
-    term = anchored(compiled(DAG, tables, "inverse-variance"), 7.0).terms[0]
+    term = _held(tables)[1].terms[0]
     assert (term.name, term.target.tolist(), term.weight.tolist()) == ("total", [400.0], [np.inf])
     assert cbdp.post_process(DAG, tables).counts("total") == pytest.approx([400.0])
 

@@ -16,9 +16,8 @@ from cbdp.estimate.base import Estimator, Program
 from cbdp.estimate.compiler import compile as compiled
 from cbdp.estimate.compiler import merge
 from cbdp.estimate.estimate import Estimate, certified
-from cbdp.estimate.posterior.anchored import anchored
+from cbdp.estimate.posterior.anchored import Anchors
 from cbdp.estimate.posterior.estimate import drawn_leaves, expected_leaves
-from cbdp.estimate.posterior.rates import total_of
 from cbdp.estimate.posterior.reconciled import estimate_above
 from cbdp.estimate.posterior.revealing import sharp_floors
 from cbdp.estimate.posterior.settings import TUNING
@@ -54,10 +53,8 @@ class Posterior(Estimator):
         leaves = expected_leaves(features, measurements, prior=program.prior)
         tables = [m for m in measurements if m.feature != SINGLETON]
         tell("solving")
-        problem = anchored(
-            compiled(features, [*tables, leaves], self.weights),
-            total_of(list(merge(features, (m for m in measurements if len(m.values))).values()), 0.0),
-        )
+        measured = merge(features, (m for m in measurements if len(m.values)))
+        problem = Anchors(features, measured).hold(compiled(features, [*tables, leaves], self.weights))
         warm = None if program.warm_start is None else program.warm_start.solution
         solution = program.solver.solve(problem, warm)
         return certified(features, problem, solution, program.solver, program.tolerance)

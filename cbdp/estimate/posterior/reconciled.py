@@ -9,11 +9,11 @@ import numpy as np
 
 from cbdp.estimate.base import Program
 from cbdp.estimate.compiler import compile as compiled
+from cbdp.estimate.compiler import merge
 from cbdp.estimate.estimate import Estimate, certified
-from cbdp.estimate.posterior.anchored import anchored
+from cbdp.estimate.posterior.anchored import Anchors
 from cbdp.estimate.posterior.censored import Expected
 from cbdp.estimate.posterior.dealing import dealt, seed_of
-from cbdp.estimate.posterior.rates import total_of
 from cbdp.estimate.posterior.sparse import expected_above
 from cbdp.features import FeatureDag
 from cbdp.privacy.measurement import Measurement
@@ -49,8 +49,8 @@ def _of_expected(
     """The program for types that are told apart, and one leaf for all others of each group."""
     none = np.empty(0, dtype=np.int64)
     unknown = replace(above, values=none, elements=none, variance=None)
-    problem = anchored(
-        compiled(features, [*measurements, unknown], "inverse-variance"), total_of(measurements, 0.0)
+    problem = Anchors(features, merge(features, measurements)).hold(
+        compiled(features, [*measurements, unknown], "inverse-variance")
     )
     others = np.flatnonzero(found.rest > 0)
     return replace(
