@@ -7,7 +7,7 @@ mechanism is run on them, and its errors are seen. Intervals are made of these a
 1. *Spread.* The mean square error of a count is that of its own group over the runs, drawn to that of groups of a similar estimate.
 2. *Doubt.* The model may be wrong: groups may differ by more than it can see. How far the real estimate is from the best unbiased answer
    (`cbdp.estimate.combined`) tells, against how far it is in the runs. The excess of the mean square error is weighed over a prior of
-   all sizes up to ten times; without evidence it is about a tenth.
+   all sizes up to ten times; without evidence it is about a quarter.
 3. *Optimism.* Drawn trips may still be smoother than true ones. Some runs are followed by a further one, on trips drawn from the run's own answers. By how
    much that errs less than the first is what the first is taken to err less than the truth (an iterated bootstrap). This counts where noise
    cannot tell: where the unbiased answer's variance is many times that of the estimate. Where it is a few times, doubt is enough, and sharper.
@@ -52,12 +52,13 @@ MANY = 100  # errors that the reach is read off
 EXCESS = np.concatenate([[0.0], np.logspace(-1, 1, 21)])  # of a mean square error, that are weighed
 MOST_OPTIMISM = 10.0
 OPTIMISTIC = 1.5  # times the logarithm of the optimism that is seen one step further on: each step smooths less than the one before
-TOLD = 8.0  # times the estimate's variance: by noise of that variance optimism is half told
+FEW_RUNS = (
+    1.15  # times the mean square error of the runs: that of so few of them may well be so much too small
+)
+TOLD = 4.0  # times the estimate's variance: by noise of that variance optimism is half told
 LEAST = 0.2  # of the unbiased answer's interval: by noise that is so much wider, a model that errs would not be found out
 FURTHER = 1  # run on trips that the answers of other runs leave possible
-BELIEF = np.concatenate(
-    [[0.8], 0.2 * EXCESS[1:] ** -1 / np.sum(EXCESS[1:] ** -1)]
-)  # most of it in none: the runs are those of the mechanism itself
+BELIEF = np.concatenate([[1.0], EXCESS[1:] ** -1 / np.sum(EXCESS[1:] ** -1)]) / 2
 
 
 class Estimated(ReleaseLike, Protocol):
@@ -154,7 +155,7 @@ def reaching(estimate: Floats, error: Floats, truth: Floats, excess: float, risk
 
 def excess(estimate: Floats, best: Combination, runs: LikelyRuns) -> float:
     """By how many times the mean square error is taken to exceed that of the runs."""
-    return optimism(best, runs) * (1 + doubt(estimate, best, runs)) - 1
+    return FEW_RUNS * optimism(best, runs) * (1 + doubt(estimate, best, runs)) - 1
 
 
 def doubt(estimate: Floats, best: Combination, runs: LikelyRuns) -> float:

@@ -35,7 +35,7 @@ def test_a_run_beyond_its_limits_is_a_result(tmp_path: Path) -> None:
     store, patient, limits = Store(tmp_path / "store"), Limits(200.0, 200 * 2**20), Limits(5.0, 200 * 2**20)
     names = ("Quick", "Sleeper", "Hog", "Crash", "Raises", "Shape", "O5")
     specs = Experiment("limits", ("tiny",), names, ("1",), 2).specs()
-    runner.run([s for s in specs if s.mechanism != "Sleeper"], store, setup, patient, 2)
+    runner.run([s for s in specs if s.mechanism != "Sleeper"], store, setup, patient, 1)
     specs += Experiment("limits", ("tiny",), ("Quick",), ("2",), 2).specs()  # after the one that is too slow
     rows, absent = runner.run(specs, store, setup, limits, 2)
     found = tables.summarise(rows)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from cbdp.release.release import Release
 
 
+INVENTED = 1000  # trips of a rehearsal
+
+
 def counted(run: Run) -> Counts:
     plan = run.plan
     with run.stage("counting trips"):
@@ -29,17 +32,20 @@ def counted(run: Run) -> Counts:
 
 
 def rehearse(run: Run) -> None:
-    """All steps with no trips at all, so that what can fail fails before anything is spent."""
+    """All steps with trips that are made up, so that what can fail fails before anything is spent.
+
+    They are of one type, and so many that some are published: with none, an export of flows would have nothing to draw and nothing to fail at.
+    """
     from cbdp.release.export import FORMATS, export
     from cbdp.report import build
 
-    plan, nothing = run.plan, np.empty(0, dtype=np.int64)
+    plan, first, many = run.plan, np.array([0]), np.array([INVENTED])
     place = run.folder / f".{plan.output.name}.{secrets.token_hex(8)}{PARTIAL}"
     with (
-        run.stage("trying all steps with no data, before anything is spent"),
+        run.stage("trying all steps with made-up trips, before anything is spent"),
         run.interrupts.temporary(place) as work,
     ):
-        release = plan.mechanism.simulate(Counts(plan.universe, nothing, nothing, plan.unit), seed=0)
+        release = plan.mechanism.simulate(Counts(plan.universe, first, many, plan.unit), seed=0)
         release = replace(release, places=plan.stops, about=plan.about, series=plan.series)
         release.save(work / "rehearsal", extra={"report.html": build(release)}, simulation=True)
         for name in plan.exports:

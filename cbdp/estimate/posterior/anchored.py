@@ -35,8 +35,8 @@ class Anchors:
         return replace(problem, terms=tuple(self._held(term) for term in problem.terms))
 
     def _held(self, term: Term) -> Term:
-        if not (np.isfinite(term.weight) & (term.weight > 0)).all():
-            return term  # exact, or not all measured
+        if not ((term.weight > 0) & (term.weight < 1 / TUNING.certain)).all():
+            return term  # exact or next to it, or not all measured
         more = TUNING.anchored / len(term.target)
         return replace(
             term,
