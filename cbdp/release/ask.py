@@ -67,7 +67,9 @@ def ask(
         else Grouping(grouping.universe, _wholes(grouping, share_of), grouping.conditions)
     )
     runs = _runs(release, grouping, wholes) if _sharp(release, sharp) else None
-    interval = _sharpened(release, grouping, interval_of(release, grouping, confidence), runs, risk)
+    interval = interval_of(release, grouping, confidence)
+    if runs is not None:
+        interval = _nearer(interval, counts, estimate, combined(release, grouping), runs.parts, risk)
     ends = {"low": interval.low, "high": interval.high}
     made: Columns = {**grouping.keys(), "count": counts, "estimate": estimate, **ends}
     return made if wholes is None else {**made, **_shares(release, grouping, wholes, counts, risk, runs)}
@@ -110,15 +112,6 @@ def _expects(release: Release) -> bool:
 
 def _sharp(release: Release, sharp: bool | None) -> bool:
     return release.features.universe.size <= AT_ONCE if sharp is None else sharp
-
-
-def _sharpened(
-    release: Release, grouping: Grouping, interval: Interval, runs: _Runs | None, risk: float
-) -> Interval:
-    if runs is None:
-        return interval
-    counts, estimate = grouping.added(release.index, release.value), estimates(release, grouping)
-    return _nearer(interval, counts, estimate, combined(release, grouping), runs.parts, risk)
 
 
 def _nearer(

@@ -21,6 +21,7 @@ from cbdp.app.internal import build_internal
 from cbdp.estimate.intervals import Interval
 from cbdp.features import odmts
 from cbdp.features.places import Stops
+from cbdp.release.loading import load
 from cbdp.report import build
 
 
@@ -96,7 +97,7 @@ def test_loaded_release_gives_the_same_page(rush, tmp_path):
     """What was saved and read back is reported the same way, numbers, words and all but the manifest's files."""
     _, release, stops = rush
     replace(release, places=stops).save(tmp_path / "out")
-    back = cbdp.load(tmp_path / "out")
+    back = load(tmp_path / "out")
     assert build(back, manifest={}) == build(release, places=stops, manifest={})
 
 
