@@ -7,10 +7,10 @@ mechanism is run on them, and its errors are seen. Intervals are made of these a
 1. *Spread.* The mean square error of a count is that of its own group over the runs, drawn to that of groups of a similar estimate.
 2. *Doubt.* The model may be wrong: groups may differ by more than it can see. How far the real estimate is from the best unbiased answer
    (`cbdp.estimate.combined`) tells, against how far it is in the runs. The excess of the mean square error is weighed over a prior of
-   all sizes up to ten times; without evidence it is about a quarter.
-3. *Optimism.* Drawn trips may still be smoother than true ones. Some runs are followed by a further one, on trips drawn from the run's own answers. By how
-   much that errs less than the first is what the first is taken to err less than the truth (an iterated bootstrap). This counts where noise
-   cannot tell: where the unbiased answer's variance is many times that of the estimate. Where it is a few times, doubt is enough, and sharper.
+   all sizes up to ten times; without evidence it is about a tenth.
+3. *Optimism.* Where estimates differ among groups by many times their errors, it was seen how much groups differ, and runs err as the release does. Where they
+   do not, that is assumed rather than seen (groups that are few are told by finer ones), and drawn trips may be smoother than true ones. There the mean square error is taken to be larger by a half and more, and by what a
+   further run says: one on trips drawn from a run's own answers. By how much that errs less than the first is what the first may err less than the truth (an iterated bootstrap).
 4. *Every size.* Of counts with about the same estimate the intervals hold as many as they say. Of counts with the same truth they hold fewer where
    these are large, for the estimate is drawn to what is usual. Where they would miss more than half of the counts of some size in the runs,
    and where they are wider, the interval of the unbiased answer is taken: single trip types are of this kind.
@@ -20,6 +20,7 @@ mechanism is run on them, and its errors are seen. Intervals are made of these a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -39,26 +40,30 @@ from cbdp.solvers.problem import bincount
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-RUNS = 6  # of universes up to LARGE
-FEW = 5  # and beyond
-LARGE = 2**18  # trip types
-MOST = 2**20  # beyond, runs would take minutes
+RUNS = 12  # of small universes
+FEW = 6  # and of large ones
+LARGE = 2**19  # trip types of all runs together, from which they are fewer
+MOST = 2**20  # trip types beyond which runs would take minutes
 PART = 20  # groups of similar estimates that share a mean square error
 OWN = 12.0  # runs that this is worth, against a group's own
 ENOUGH = 30  # errors that coverage of one size is judged by
 SIZES = 4  # parts of the counts above zero, by their size
 MISSED = 5  # times the risk that counts of one size may be missed
 MANY = 100  # errors that the reach is read off
+GROUPS = 20  # fewer of them do not tell how much they differ
 EXCESS = np.concatenate([[0.0], np.logspace(-1, 1, 21)])  # of a mean square error, that are weighed
 MOST_OPTIMISM = 10.0
 OPTIMISTIC = 1.5  # times the logarithm of the optimism that is seen one step further on: each step smooths less than the one before
 FEW_RUNS = (
     1.15  # times the mean square error of the runs: that of so few of them may well be so much too small
 )
-TOLD = 4.0  # times the estimate's variance: by noise of that variance optimism is half told
+ASSUMED = 0.5  # the logarithm of the mean square error's excess where how groups differ is assumed: over dozens of cases there, half were below
+SEEN = (
+    1.0  # the estimates' deviation among groups, in their errors, at which it is half seen how groups differ
+)
 LEAST = 0.2  # of the unbiased answer's interval: by noise that is so much wider, a model that errs would not be found out
 FURTHER = 1  # run on trips that the answers of other runs leave possible
-BELIEF = np.concatenate([[1.0], EXCESS[1:] ** -1 / np.sum(EXCESS[1:] ** -1)]) / 2
+BELIEF = np.concatenate([[0.8], 0.2 * EXCESS[1:] ** -1 / np.sum(EXCESS[1:] ** -1)])
 
 
 class Estimated(ReleaseLike, Protocol):
@@ -105,7 +110,7 @@ def likely_runs(
     release: Estimated, again: Likely, groupings: Mapping[str, Grouping]
 ) -> dict[str, LikelyRuns]:
     """The runs of a release, seen by several questions at once. Progress is told as the stage "runs"."""
-    many = RUNS if release.features.universe.size <= LARGE else FEW
+    many = min(RUNS, max(FEW, LARGE // release.features.universe.size))
     rows: dict[str, list[tuple[Floats, Floats, Floats]]] = {name: [] for name in groupings}
     further: dict[str, list[Floats]] = {name: [] for name in groupings}
     for run, seed in enumerate(seeds(release, many)):
@@ -136,9 +141,21 @@ def estimates(release: Estimated, grouping: Grouping) -> Floats:
     return bincount(group[here], value[here], grouping.size)
 
 
-def half_widths(estimate: Floats, best: Combination, runs: LikelyRuns, risk: float) -> Floats | None:
-    """How far the truth may be from each estimate; None: counts of some size would be missed too often."""
-    half = reaching(estimate, runs.error, runs.truth, excess(estimate, best, runs), risk)
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """The estimates of groups, and the runs of the same groups: where they are many, they tell how much groups differ."""
+
+    estimate: Floats
+    runs: LikelyRuns
+
+
+def half_widths(asked: Seen, among: Seen, best: Combination, risk: float) -> Floats | None:
+    """How far the truth may be from each estimate; None: counts of some size would be missed too often.
+
+    `among` are the same groups, or finer ones where these are few; `best` is the unbiased answer.
+    """
+    runs = asked.runs
+    half = reaching(asked.estimate, runs.error, runs.truth, excess(asked, among, best), risk)
     noise = best.half_width(risk)
     return None if half is None else np.maximum(half, np.where(np.isfinite(noise), LEAST * noise, 0.0))
 
@@ -153,16 +170,16 @@ def reaching(estimate: Floats, error: Floats, truth: Floats, excess: float, risk
     return made
 
 
-def excess(estimate: Floats, best: Combination, runs: LikelyRuns) -> float:
+def excess(asked: Seen, among: Seen, best: Combination) -> float:
     """By how many times the mean square error is taken to exceed that of the runs."""
-    return FEW_RUNS * optimism(best, runs) * (1 + doubt(estimate, best, runs)) - 1
+    return FEW_RUNS * optimism(among) * (1 + doubt(asked, best)) - 1
 
 
-def doubt(estimate: Floats, best: Combination, runs: LikelyRuns) -> float:
+def doubt(asked: Seen, best: Combination) -> float:
     """By how many times the mean square error may exceed that of the runs, given the unbiased answers."""
     if not best.told.all() or not best.variance.any():
         return float(BELIEF @ EXCESS)
-    noise = best.variance
+    estimate, runs, noise = asked.estimate, asked.runs, best.variance
     usual = noise * (
         np.mean((runs.estimate - runs.told) ** 2) / max(float(noise.mean()), np.finfo(float).tiny)
     )
@@ -174,17 +191,17 @@ def doubt(estimate: Floats, best: Combination, runs: LikelyRuns) -> float:
     return float(belief @ EXCESS / belief.sum())
 
 
-def optimism(best: Combination, runs: LikelyRuns) -> float:
+def optimism(among: Seen) -> float:
     """By how many times runs on trips as they may be have a smaller mean square error than the true trips would.
 
-    Seen one step further on: the runs' own answers leave trips possible, too, and runs on those err less, or not.
+    That is assumed, and seen one step further on: the runs' own answers leave trips possible, too, and runs on those err less, or not.
     """
+    runs = among.runs
     first, second = (float(np.mean(e**2)) for e in (runs.error, runs.further))
-    if runs.error.size < MANY or not second > 0:
-        return 1.0
-    told = TOLD * first / max(float(best.variance.mean()), np.finfo(float).tiny)
-    believed = OPTIMISTIC / (1 + told**2)
-    return float(np.clip(first / second, 1.0, MOST_OPTIMISM) ** believed)
+    seen = float(np.std(among.estimate)) / max(first**0.5, np.finfo(float).tiny) / SEEN
+    told = runs.error.size >= MANY and second > 0
+    smoother = math.log(min(max(first / second, 1.0), MOST_OPTIMISM)) if told else 0.0
+    return math.exp((ASSUMED + OPTIMISTIC * smoother) / (1 + seen**2))
 
 
 def _mean_squares(estimate: Floats, error: Floats) -> Floats:

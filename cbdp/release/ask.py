@@ -20,8 +20,10 @@ from cbdp.estimate import ESTIMATORS
 from cbdp.estimate.combined import Combination, combined
 from cbdp.estimate.intervals import Interval, checked_risk, told_intervals
 from cbdp.estimate.likely import (
+    GROUPS,
     LEAST,
     LikelyRuns,
+    Seen,
     can_draw,
     estimates,
     excess,
@@ -69,7 +71,7 @@ def ask(
     runs = _runs(release, grouping, wholes) if _sharp(release, sharp) else None
     interval = interval_of(release, grouping, confidence)
     if runs is not None:
-        interval = _nearer(interval, counts, estimate, combined(release, grouping), runs.parts, risk)
+        interval = _nearer(interval, counts, combined(release, grouping), runs, risk)
     ends = {"low": interval.low, "high": interval.high}
     made: Columns = {**grouping.keys(), "count": counts, "estimate": estimate, **ends}
     return made if wholes is None else {**made, **_shares(release, grouping, wholes, counts, risk, runs)}
@@ -79,7 +81,8 @@ def ask(
 class _Runs:
     """What runs of the mechanism say of the groups, and of the coarser groups that they are shares of."""
 
-    parts: LikelyRuns
+    parts: Seen
+    among: Seen  # the same, or finer groups where they are few
     wholes: LikelyRuns | None
 
 
@@ -90,9 +93,19 @@ def _runs(release: Release, grouping: Grouping, wholes: Grouping | None) -> _Run
         return None
     if wholes is None and _measured(release, grouping):
         return None
-    asked = {"parts": grouping} | ({} if wholes is None else {"wholes": wholes})
+    asked = {"parts": grouping, "among": _finer(grouping)} | ({} if wholes is None else {"wholes": wholes})
     seen = likely_runs(release, release.again(release), asked)
-    return _Runs(seen["parts"], seen.get("wholes"))
+    parts, among = (Seen(estimates(release, asked[name]), seen[name]) for name in ("parts", "among"))
+    return _Runs(parts, among, seen.get("wholes"))
+
+
+def _finer(grouping: Grouping) -> Grouping:
+    """The groups, if they are many enough to tell how much they differ; otherwise the values of the largest dimension."""
+    if grouping.size >= GROUPS:
+        return grouping
+    universe = grouping.universe
+    largest = max(universe.dimensions, key=lambda name: len(universe.dimensions[name].values))
+    return Grouping(universe, (largest,), grouping.conditions)
 
 
 def _measured(release: Release, grouping: Grouping) -> bool:
@@ -114,11 +127,9 @@ def _sharp(release: Release, sharp: bool | None) -> bool:
     return release.features.universe.size <= AT_ONCE if sharp is None else sharp
 
 
-def _nearer(
-    interval: Interval, counts: Ints, estimate: Floats, best: Combination, runs: LikelyRuns, risk: float
-) -> Interval:
+def _nearer(interval: Interval, counts: Ints, best: Combination, runs: _Runs, risk: float) -> Interval:
     """Intervals about the estimate, where they are narrower; they hold the published count."""
-    half = half_widths(estimate, best, runs, risk)
+    half, estimate = half_widths(runs.parts, runs.among, best, risk), runs.parts.estimate
     if half is None:
         return interval
     use = (half < best.half_width(risk)) & (interval.low < interval.high)
@@ -201,11 +212,11 @@ def _nearer_share(
 ) -> tuple[Floats, Floats]:
     """The ends about the estimated share, where they are narrower."""
     assert runs.wholes is not None
-    parts, wholes, estimate = runs.parts, runs.wholes, estimates(release, grouping)
+    parts, wholes, estimate = runs.parts.runs, runs.wholes, runs.parts.estimate
     truth = _share(parts.truth, wholes.truth[:, inside])
     error = _share(parts.estimate, wholes.estimate[:, inside]) - truth
     own = _share(estimate, bincount(inside, estimate, wholes.truth.shape[1])[inside])
-    more = excess(estimate, combined(release, grouping), parts)
+    more = excess(runs.parts, runs.among, combined(release, grouping))
     half = reaching(own, error, truth, more, risk)
     low, high = told
     if half is None:

@@ -116,3 +116,14 @@ def test_no_leaf_falls_below_nothing() -> None:
     assert (moved.mean > 0).all()
     assert (moved.variance > 0).all()
     assert moved.mean.sum() < 0.3 * mean.sum()
+
+
+def test_rates_that_are_far_too_low_everywhere_are_moved_as_far_as_it_takes() -> None:
+    """One table that is missed by ten times may be chance; zones that are all missed so are not."""
+    zones = DAG.size("zone")
+    told = np.random.default_rng(2).normal(60.0, 3.0, zones)
+    size = np.bincount(DAG.partition("zone").of_every_type(), minlength=zones)
+    mean = (6.0 / size)[DAG.partition("zone").of_every_type()]
+    made = corrected(mean, 0.1 * mean, Measurement("zone", told, variance=9.0))
+    sums = np.bincount(DAG.partition("zone").of_every_type(), made.mean, zones)
+    assert np.abs(sums - told).mean() < 6.0

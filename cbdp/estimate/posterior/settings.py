@@ -97,7 +97,8 @@ class Tuning:
     most_spread: float = (
         1.0  # variance of an effect: rates are known better than to a factor of three, or not at all
     )
-    most_off: float = 3.0  # the most that rates of a cell are moved, as a logarithm
+    shared_proven: float = 1e-6  # or what it must exceed, given by how much sums miss, but for this chance
+    most_off: float = 100.0  # the most that an effect moves rates, in their multiples
     shared_group: int = 40  # elements of a feature that are judged together
     shared_groups: int = 8  # groups at most
     shared_few: int = 3  # elements up to which a group is judged by a normal law

@@ -11,7 +11,8 @@ How large effects are is judged by how far the sums miss what was measured. They
 so they miss them by less than their errors: E (c − M)² = (R + H)(1 − f), where c has noise of variance R, M is the leaves' sum,
 f is by how much M follows c (it is told by predicting again from tables that were moved a little), and H is the
 variance at which it is best to weigh M against c. The excess of H over g is averaged over a prior that is spread over all
-orders of magnitude, within groups of elements of about the same g.
+orders of magnitude, within groups of elements of about the same g. Rates are taken to be right but for a factor of three or so, unless the
+sums of a group prove that they are not.
 
 Then the effects are estimated from all tables together (best linear prediction, repeated until sums are met as they
 should be), and leaves are moved by them. What is left are independent errors, which the program can weigh.
@@ -195,10 +196,10 @@ def _effects(
         group = _groups(claimed)
         followed = _followed(group, s, s.of(follows))
         missed = (s.told - s.of(mean)) ** 2 / (1 - followed)
-        excess = claimed * _excess(group, missed, claimed, s)[group]
-        held = np.maximum(s.of(lever), TUNING.certain)
-        spread = np.minimum(excess / held**2, TUNING.most_spread)
-        made.append(Effects(s, spread, claimed + spread * held**2))
+        expected, least = _excess(group, missed, claimed, s)[:, group] * claimed
+        held = np.maximum(s.of(lever), TUNING.certain) ** 2
+        spread = np.minimum(expected / held, np.maximum(least / held, TUNING.most_spread))
+        made.append(Effects(s, spread, claimed + spread * held))
     return made
 
 
@@ -228,9 +229,9 @@ def _groups(claimed: Floats) -> Ints:
 
 
 def _excess(group: Ints, missed: Floats, claimed: Floats, s: Sums) -> Floats:
-    """By group, by how many times the variance of sums exceeds what is claimed: expected, given by how much they miss."""
-    made = np.zeros(int(group.max()) + 1)
-    for g in range(len(made)):
+    """By group, by how many times the variance of sums exceeds what is claimed, given by how much they miss: expected, and at least."""
+    made = np.zeros((2, int(group.max()) + 1))
+    for g in range(made.shape[1]):
         here = np.flatnonzero(group == g)
         # squares of noise with heavy tails vary more than those of a normal law, so many of them tell less
         weight = 1.0 if len(here) <= TUNING.shared_few else 2.0 / (2.0 + s.tails)
@@ -240,7 +241,8 @@ def _excess(group: Ints, missed: Floats, claimed: Floats, s: Sums) -> Floats:
         whole = s.noise[here, None] + claimed[here, None] * (1 + _EXCESS)
         fit = np.log(_BELIEF) - weight / 2 * np.sum(np.log(whole) + missed[here, None] / whole, axis=0)
         belief = np.exp(fit - fit.max())
-        made[g] = float(belief @ _EXCESS / belief.sum())
+        belief /= belief.sum()
+        made[:, g] = belief @ _EXCESS, _EXCESS[np.searchsorted(np.cumsum(belief), TUNING.shared_proven)]
     return made
 
 

@@ -57,8 +57,8 @@ def _held(
     features: FeatureDag, known: Known, tables: Sequence[Measurement]
 ) -> tuple[Floats, tuple[float, float]]:
     """What the tables lead to expect of each cell; and the shape of its types' counts."""
-    margins = _margins(features, [_less(features, m, known) for m in tables])
-    total = total_of(tables)
+    less = [_less(features, m, known) for m in tables]
+    margins, total = _margins(features, less), total_of(less)
     empty, spread = known.told(_cell_counts(margins, total, known.sizes, 0.0)).best()
     uneven = math.exp(spread**2) / (1 - empty) - 1
     return _cell_counts(margins, total, known.sizes, uneven), (empty, spread)
