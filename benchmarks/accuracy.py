@@ -2,7 +2,8 @@
 
 python -m benchmarks accuracy [--runs 5] [--data weekday,metro] [--mechanisms "P leaves,O5,zeros"] [--epsilon 1,0.1] --out DIR
 
-Data: weekday, weekend (the synthetic city), metro (generated, 60 % full), pooled and busiest (bike trips), and day 1, day 2,
+Data: weekday, weekend (the synthetic city), metro (generated, 60 % full), pooled and busiest (bike trips), corridor, polycentric and
+night (generated networks of other shapes), days (weekday, Saturday and Sunday apart), persons (a person's day is protected), and day 1, day 2,
 day 3: every run of these takes a day of the bike trips drawn afresh, unless --days-seed repeats a draw. Results are kept
 (benchmarks/results) for the version of the code that made them; --keep also takes those of earlier versions, of mechanisms that
 are not ours, after repeating one run of each. The page is DIR/accuracy.md, where text around the marks stays; every table is in
@@ -20,9 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.elsewhere import NOWHERE
 from benchmarks.harness import command
 from benchmarks.harness.comparison import OURS, Found, checked, overview, picture, sentences, tables
-from benchmarks.harness.data import BIKES, BUSIEST, POOLED, bike_days, bike_name, dense_name
+from benchmarks.harness.data import BIKES, BUSIEST, DAYS, PERSONS, POOLED, bike_days, bike_name, dense_name
 from benchmarks.harness.keep import told
 from benchmarks.harness.page import Block, Heading, Text, as_markdown, machine, versions
 from benchmarks.harness.registry import MECHANISMS, Setup, code_version, prepare
@@ -39,12 +41,15 @@ ROWS = {
     "metro": dense_name(60),
     "pooled": bike_name(POOLED),
     "busiest": bike_name(BUSIEST),
+    **{kind: kind for kind in NOWHERE},
+    "days": DAYS,
+    "persons": PERSONS,
 } | {f"{DAY}{n}": f"bikes, random day {n}" for n in (1, 2, 3)}
 PAPERS = ("Lap", "H3", "H4", "H5", "O3", "O4", "O5")
 PEERS = ("TopDown 4", "TopDown 5", "TopDown 80 % leaves", "OpenDP tree", "mbi", "mbi 80 % leaves")
 SIMPLE = ("zeros", "uniform in zone", "total only")
 COMPARED = (*OURS, *PAPERS, *PEERS, *SIMPLE)
-DENSE = ("metro", "pooled")
+DENSE = ("metro", "pooled", "persons")
 HEAD = 3  # blocks of the verdicts that are a list of them
 BEGIN, END = "<!-- made by the command: begin -->", "<!-- made by the command: end -->"
 

@@ -21,8 +21,11 @@ from cbdp.features import SINGLETON
 TABLES = ("zone", "mode", "time", "total")
 LEVELS = (SINGLETON, *TABLES)
 BEFORE, AFTER = "before", "rmse"  # the metrics of errors: of the estimate, and of the published whole numbers
+ESTIMATED = "table"  # the metric of measured tables, and those of what could be published in their place
+OTHERWISE = {"noise": "its own noise", "projected": "a projection of the same measurements"}
 SAID = {BEFORE: "before rounding", AFTER: "after rounding"}
 O5 = "O5"
+OWN = 1.05  # times the better of both, at most
 ONE_TABLE = ("uniform in zone", "total only")  # all of ε for one question
 LEAVES, FITTED, BALANCED = "P leaves", "P tables", "P balanced"
 OURS = (LEAVES, FITTED, BALANCED)
@@ -82,15 +85,7 @@ class Found:
         seeds = [s for s in mine if s in theirs and metric in mine[s].metrics and metric in theirs[s].metrics]
         if not seeds:
             return None
-        a, b = (np.array([rows[s].metrics[metric] for s in seeds]) for rows in (mine, theirs))
-        if not b.mean():
-            return Ratio(other, math.inf if a.mean() else 1.0, math.nan)
-        ratio = float(a.mean() / b.mean())
-        left = (
-            a - ratio * b
-        )  # its mean is 0; the spread of its mean over b's is that of the ratio, to first order
-        spread = left.std(ddof=1) / math.sqrt(len(seeds)) / b.mean() if len(seeds) > 1 else math.nan
-        return Ratio(other, ratio, float(spread))
+        return _paired(other, *([rows[s].metrics[metric] for s in seeds] for rows in (mine, theirs)))
 
     def worst(
         self, data: str, epsilon: str, one: str, metric: str, *, aside: Sequence[str] = ()
@@ -99,6 +94,37 @@ class Found:
         others = [m for m in self.mechanisms if m not in OURS and m not in aside]
         ratios = [r for m in others if (r := self.ratio(data, epsilon, one, m, metric))]
         return max(ratios, key=lambda r: r.ratio, default=None)
+
+    def own(self, data: str, epsilon: str, name: str, table: str) -> Ratio | None:
+        """The error of a measured table over the better of its own noise and a projection of the same measurements."""
+        rows = [r.metrics for r in self._values.get((data, name, epsilon), {}).values()]
+        told = [m for m in rows if f"{ESTIMATED}/{table}" in m]
+        if not told:
+            return None
+        ratios = [
+            _paired(said, *([m[f"{kind}/{table}"] for m in told] for kind in (ESTIMATED, metric)))
+            for metric, said in OTHERWISE.items()
+        ]
+        return max(ratios, key=lambda r: r.ratio)
+
+    def measured(self, data: str) -> list[str]:
+        """The tables that some run on these data measured, single types left aside."""
+        start = f"{ESTIMATED}/"
+        names = (m for r in self.rows if r.spec.data == data and r.status == OK for m in r.metrics)
+        found = dict.fromkeys(m.removeprefix(start) for m in names if m.startswith(start))
+        return [name for name in found if name != SINGLETON]
+
+
+def _paired(other: str, mine: Sequence[float], theirs: Sequence[float]) -> Ratio:
+    a, b = np.array(mine), np.array(theirs)
+    if not b.mean():
+        return Ratio(other, math.inf if a.mean() else 1.0, math.nan)
+    ratio = float(a.mean() / b.mean())
+    left = (
+        a - ratio * b
+    )  # its mean is 0; the spread of its mean over b's is that of the ratio, to first order
+    spread = left.std(ddof=1) / math.sqrt(len(a)) / b.mean() if len(a) > 1 else math.nan
+    return Ratio(other, ratio, float(spread))
 
 
 # Tables of errors
@@ -201,6 +227,7 @@ def checked(found: Found, sparse: Sequence[str]) -> tuple[list[Tally], list[Bloc
         blocks += [Heading(f"Ratios to the best other mechanism, {SAID[kind]}")]
         blocks += [b for made in (leaves(found, kind, tallies), fitted(found, kind, tallies)) for b in made]
     blocks += rounded(found, sparse, tallies)
+    blocks += measured(found, tallies)
     lines = "\n".join(t.line() for t in tallies if t.rows)
     head: list[Block] = [
         Heading("What holds"),
@@ -294,3 +321,22 @@ def rounded(found: Found, sparse: Sequence[str], tallies: list[Tally]) -> list[B
         made.append(Table([name, *header], rows))
         tallies += [more, fewer]
     return made
+
+
+def measured(found: Found, tallies: list[Tally]) -> list[Block]:
+    """Every measured table before rounding, over the better of its own noise and a projection of the same measurements."""
+    made: list[Block] = []
+    for name in OURS:
+        tally = Tally(
+            f"{name}: error of every measured table at most {OWN:g} × the better of its own noise and a projection"
+        )
+        rows = []
+        for data, epsilon in found.cases:
+            ratios = {table: found.own(data, epsilon, name, table) for table in found.measured(data)}
+            told = [f"{table} {tally.add(ratio, OWN)}" for table, ratio in ratios.items() if ratio]
+            if told:
+                rows.append([f"{data}, ε = {epsilon}", ", ".join(told)])
+        if rows:
+            made.append(Table([name, "error ÷ the better of its own noise and a projection"], rows))
+            tallies.append(tally)
+    return [Heading("Every table beside its own measurement"), *made] if made else []

@@ -13,11 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cbdp
+from benchmarks import dimensions
+from benchmarks.elsewhere import NOWHERE, elsewhere
 from benchmarks.harness.registry import Case, Data, Floats, Flows, Setup, dataset
+from benchmarks.riders import population
 from cbdp.datasets import Dataset, ann_arbor, opal_taps
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Feature, FeatureDag, Universe, odmts, periods
 from cbdp.features.places import EARTH_KM, Stops, distance_bands, stops
+from cbdp.privacy.entropy import InsecureSeededEntropy
 
 RUSH, DAY = ("08:00", "10:00"), ("06:00", "20:00")
 ENDS = ("origin.zone", "destination.zone")
@@ -126,6 +130,45 @@ for _fill in DENSE:
     dataset(
         dense_name(_fill), f"generated metro, {_fill:g} % of the types have trips, {MEAN} each on average"
     )(partial(dense_city, _fill))
+
+
+# Networks of other shapes, days of several kinds, persons
+
+
+def network(kind: str) -> Case:
+    return Case(kind, *elsewhere(kind))
+
+
+for _kind in NOWHERE:
+    dataset(_kind, f"generated: {NOWHERE[_kind][0].__doc__}".rstrip("."))(partial(network, _kind))
+
+
+def kinds_of_days() -> Case:
+    universe, truth = dimensions.city("corridor", list(dimensions.DAYS))
+    return Case(DAYS, odmts(universe, level=4), truth)
+
+
+def riders_days() -> Case:
+    """Riders who commute, over a week, by hour of the day: the unit is a person's day of at most four trips."""
+    people = population(stops=24, riders=2000, many_days=7)
+    unit = cbdp.Person("card", 4, "day")
+    bounded = cbdp.count(
+        people.trips,
+        people.features.universe,
+        columns=people.columns,
+        unit=unit,
+        entropy=InsecureSeededEntropy(0),
+    )
+    return Case(PERSONS, people.features, people.truth, bounded=bounded)
+
+
+DAYS, PERSONS = "three kinds of days", "persons, four trips a day"
+dataset(DAYS, "generated corridor, weekday, Saturday and Sunday apart: tables by day as the preset has them")(
+    kinds_of_days
+)
+dataset(PERSONS, "generated riders who commute, a week; a person's day of at most four trips is protected")(
+    riders_days
+)
 
 
 # Taps

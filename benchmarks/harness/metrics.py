@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness.registry import Answer, Case, Floats, metric
+from cbdp import Measurement, post_process
+from cbdp.estimate import ESTIMATORS
 
 
 def given(case: Case, answer: Answer, name: str) -> NDArray[np.int64]:
@@ -28,6 +30,52 @@ def before_rounding(case: Case, answer: Answer) -> dict[str, float]:
         n: float(np.sqrt(np.mean((case.added(n, answer.raw) - truth) ** 2)))
         for n, truth in case.by_feature.items()
     }
+
+
+# Every table beside its own measurement, in releases that hold their measurements
+
+
+def _measured(case: Case, answer: Answer) -> list[Measurement]:
+    """The tables that were measured as a whole, of a release that expects counts."""
+    release = answer.release
+    if (
+        release is None
+        or release.recipe.estimator is None
+        or not ESTIMATORS.get(release.recipe.estimator).expects
+    ):
+        return []
+    return [m for m in release.measurements if m.feature in case.features and m.elements is None]
+
+
+def _off(case: Case, name: str, found: Floats) -> float:
+    """Root mean square distance from what was to be measured: where trips of persons are bounded, from those that were left."""
+    truth = case.added(name, case.counts.dense().astype(float))
+    return float(np.sqrt(np.mean((found - truth) ** 2)))
+
+
+@metric("table", unit="trips", what="root mean square error of a measured table before rounding")
+def estimated(case: Case, answer: Answer) -> dict[str, float]:
+    return {
+        m.feature: _off(case, m.feature, case.added(m.feature, answer.raw)) for m in _measured(case, answer)
+    }
+
+
+@metric("noise", unit="trips", what="root mean square error of the noisy table itself")
+def noisy(case: Case, answer: Answer) -> dict[str, float]:
+    return {m.feature: _off(case, m.feature, m.values.astype(float)) for m in _measured(case, answer)}
+
+
+@metric(
+    "projected",
+    unit="trips",
+    what="root mean square error of the table by a projection of the same measurements",
+)
+def projected(case: Case, answer: Answer) -> dict[str, float]:
+    told = _measured(case, answer)
+    if not told or answer.release is None:
+        return {}
+    made = post_process(case.features, answer.release.measurements, estimator="projection")
+    return {m.feature: _off(case, m.feature, made.counts(m.feature)) for m in told}
 
 
 @metric("mae", unit="trips", what="mean absolute error over a feature's elements")

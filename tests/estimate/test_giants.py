@@ -65,5 +65,5 @@ def test_no_table_is_worse_than_its_noise(revealed: int) -> None:
             told = next(m for m in release.measurements if m.feature == name)
             ours.setdefault(name, []).append(np.abs(release.counts(name) - _sums(name, truth)).mean())
             noise.setdefault(name, []).append(np.abs(told.values - _sums(name, truth)).mean())
-    for name in ours:
-        assert np.mean(ours[name]) < 0.9 * np.mean(noise[name])
+    for name, errors in ours.items():
+        assert np.mean(errors) < 0.9 * np.mean(noise[name])
