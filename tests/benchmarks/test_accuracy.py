@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cbdp
 from benchmarks import accuracy
 from benchmarks.harness import keep, registry, rivals
 from benchmarks.harness.comparison import O5, Found, Ratio, Tally
@@ -99,6 +100,41 @@ def _rows(values: dict[str, list[float]]) -> list[Row]:
 
 def _found(values: dict[str, list[float]]) -> Found:
     return Found(_rows(values), ["d"], ["1"], list(values))
+
+
+def test_tables_stand_beside_what_was_measured(tiny: registry.Case) -> None:
+    """The noisy table itself, and the projection that the mechanism with that estimator makes of the same seed's noise."""
+    ours, papers = (
+        cbdp.ConstraintBased(tiny.features, 1, tiny.unit, budget="tables", estimator=name).simulate(
+            tiny.counts, 4
+        )
+        for name in ("posterior", "projection")
+    )
+    found = scores(tiny, answer(tiny, ours))
+    for m in ours.measurements:
+        truth = tiny.summed(m.feature, tiny.truth)
+        assert found[f"noise/{m.feature}"] == pytest.approx(np.sqrt(np.mean((m.values - truth) ** 2)))
+        assert papers.estimate is not None
+        off = papers.estimate.counts(m.feature) - truth
+        assert found[f"projected/{m.feature}"] == pytest.approx(np.sqrt(np.mean(off**2)), rel=1e-6, abs=1e-6)
+        assert found[f"table/{m.feature}"] == pytest.approx(found[f"before/{m.feature}"])
+    assert not [name for name in scores(tiny, answer(tiny, papers)) if name.startswith(("noise/", "table/"))]
+
+
+def test_a_table_is_judged_by_the_better_of_both() -> None:
+    metrics = [{"table/zone": 2.0, "noise/zone": 1.0, "projected/zone": 4.0}] * 2
+    rows = [Row(Spec(ERRORS, "d", "P tables", "1", n), "", OK, "", None, m) for n, m in enumerate(metrics)]
+    found = Found(rows, ["d"], ["1"], ["P tables"])
+    assert found.measured("d") == ["zone"]
+    assert found.own("d", "1", "P tables", "zone") == Ratio("its own noise", 2.0, 0.0)
+    assert found.own("d", "1", "P tables", "time") is None
+
+
+def test_persons_are_compared_with_what_was_left_of_their_trips() -> None:
+    case = registry.DATA["persons, four trips a day"].load()
+    assert case.counts.dense().sum() < case.trips
+    release = cbdp.ConstraintBased(case.features, 100, case.unit).simulate(case.counts, 1)
+    assert scores(case, answer(case, release))["table/total"] < case.trips - case.counts.dense().sum()
 
 
 def test_ratio_is_to_the_best_other_on_shared_seeds() -> None:
