@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         "--sharp",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="narrower intervals where no table gives the answer, which take seconds to minutes; done unless told otherwise up to 131,072 trip types",
+        help="narrower intervals where no table gives the answer, which take seconds to minutes; done unless told otherwise up to 524,288 trip types",
     )
     parser.add_argument("--csv", metavar="FILE", help="write the table to a new file")
     return parser

@@ -1,8 +1,8 @@
 """Answers to any question about a release: counts by any attributes, of any trip types, with intervals. No privacy is spent.
 
 Intervals are made from the measurements that add up to a count (`cbdp.estimate.intervals`), or are about the estimate where this is narrower
-(`cbdp.estimate.likely`). The latter take runs of the mechanism that made the release: once, whatever is asked. That takes seconds where trip types are
-some ten thousand, and is done unless told otherwise; beyond `AT_ONCE` only if asked for. The report, exports and comparisons, which are made by
+(`cbdp.estimate.likely`). The latter take runs of the mechanism that made the release: once, whatever is asked. That takes seconds
+up to `AT_ONCE` trip types and is done unless told otherwise; beyond only if asked for. The report, exports and comparisons, which are made by
 the hundred, take no runs: theirs are made from the measurements.
 """
 
@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 Columns = dict[str, list[Hashable] | Ints | Floats]
 
 NEARLY = 1e-6  # of a trip: what an estimate may be off
-AT_ONCE = 2**17  # trip types up to which the mechanism is run for intervals without being told to
+AT_ONCE = 2**19  # trip types up to which the mechanism is run for intervals without being told to
 NUMBERS = ("count", "estimate", "low", "high")
 SHARES = ("share", "share_low", "share_high")
 

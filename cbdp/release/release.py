@@ -158,7 +158,7 @@ class Release:
         share of the trips with the same values of those attributes.
 
         Intervals are made from the noisy answers, as in the report and in exports, or about the estimate where that is narrower (`sharp`). For the latter the
-        mechanism is run some ten times, once for all questions. Unless told, it is where trip types are at most 131,072, which takes seconds.
+        mechanism is run some ten times, once for all questions. Unless told, it is where trip types are at most 524,288, which takes seconds.
         """
         from cbdp.release.ask import ask
 
