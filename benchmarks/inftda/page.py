@@ -50,8 +50,8 @@ squares and public sizes alone, with double weight on single pairs; the same at 
 of random sparse at ε = 1 came out at 1.04 times the rival's. *leaves*: `budget="leaves"`, for single pairs; coarse levels are then \
 sums of pairs, and worse. Features are made once and not timed: they are public."""
 
-NOT_LISTED = """The country has more pairs than are listed one by one. There, it seems, sums of expected pairs are trusted more than they are worth, and a table of few, \
-large counts can come out further off than its own noise would leave it: at ε = 1 that noise alone has a mean of 15 trips at level 1–1."""
+NOT_LISTED = """The country was run twice at each ε. Where ε is small, InfTDA empties many pairs of regions that had few trips (false negatives below), \
+and an empty pair is near enough to those."""
 
 WITHOUT_CHANCE = """At coarse levels a release has two or three errors, and a few runs leave much to chance. What is to be expected can be worked out from sizes \
 and noise (least squares, no count cut off at zero): standard errors, ours over the rival's."""

@@ -58,6 +58,7 @@ FEW_RUNS = (
     1.15  # times the mean square error of the runs: that of so few of them may well be so much too small
 )
 ASSUMED = 0.5  # the logarithm of the mean square error's excess where how groups differ is assumed: over dozens of cases there, half were below
+ASSUMED_FEW = 1.5  # and that of few groups, which finer ones stand for
 SEEN = (
     1.0  # the estimates' deviation among groups, in their errors, at which it is half seen how groups differ
 )
@@ -172,7 +173,8 @@ def reaching(estimate: Floats, error: Floats, truth: Floats, excess: float, risk
 
 def excess(asked: Seen, among: Seen, best: Combination) -> float:
     """By how many times the mean square error is taken to exceed that of the runs."""
-    return FEW_RUNS * optimism(among) * (1 + doubt(asked, best)) - 1
+    assumed = ASSUMED if len(asked.estimate) >= GROUPS else ASSUMED_FEW
+    return FEW_RUNS * optimism(among, assumed) * (1 + doubt(asked, best)) - 1
 
 
 def doubt(asked: Seen, best: Combination) -> float:
@@ -191,7 +193,7 @@ def doubt(asked: Seen, best: Combination) -> float:
     return float(belief @ EXCESS / belief.sum())
 
 
-def optimism(among: Seen) -> float:
+def optimism(among: Seen, assumed: float = ASSUMED) -> float:
     """By how many times runs on trips as they may be have a smaller mean square error than the true trips would.
 
     That is assumed, and seen one step further on: the runs' own answers leave trips possible, too, and runs on those err less, or not.
@@ -201,7 +203,7 @@ def optimism(among: Seen) -> float:
     seen = float(np.std(among.estimate)) / max(first**0.5, np.finfo(float).tiny) / SEEN
     told = runs.error.size >= MANY and second > 0
     smoother = math.log(min(max(first / second, 1.0), MOST_OPTIMISM)) if told else 0.0
-    return math.exp((ASSUMED + OPTIMISTIC * smoother) / (1 + seen**2))
+    return math.exp((assumed + OPTIMISTIC * smoother) / (1 + seen**2))
 
 
 def _mean_squares(estimate: Floats, error: Floats) -> Floats:
