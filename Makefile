@@ -9,9 +9,8 @@ export PYTHONDONTWRITEBYTECODE :=  # what is compiled once need not be compiled 
 demo: $(VENV)/.installed          ## the whole job on a built-in synthetic city
 	$(BIN)/cbdp demo
 
-# a process for each core and one more, for tests that wait for a child, a browser or a cluster; threads of linear algebra would only wait for each other
-WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# a process for each core: threads of linear algebra would only wait for each other
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 # tests that fork have processes to themselves: a fork copies the locks and sockets that other tests' threads hold
 FORKS  := -m forks $(shell grep -rl --include='*.py' 'mark[.]forks' tests)
 
