@@ -16,6 +16,7 @@ from released import release_of
 
 import cbdp
 from cbdp.errors import InputError
+from cbdp.estimate import likely
 from cbdp.features.grouping import Grouping
 from cbdp.release import load as load_plainly
 from cbdp.release.ask import ask
@@ -225,8 +226,9 @@ def _held(release: cbdp.Release, by: Any, where: Any, share_of: Any) -> dict[str
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    """Over 20 releases: all-day pairs, stops, a corridor, single types and shares, at 90 %."""
+def test_intervals_hold_the_truth_as_often_as_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over 20 releases: all-day pairs, stops, a corridor, single types and shares, at 90 %; with as few runs as large universes have."""
+    monkeypatch.setattr(likely, "RUNS", likely.FEW)
     mechanism = cbdp.ConstraintBased(DAG, 1)
     questions: dict[str, tuple[Any, Any, Any]] = {
         "pairs": (["origin.zone", "destination.zone"], None, None),
