@@ -68,7 +68,7 @@ def ask(
         if share_of is None
         else Grouping(grouping.universe, _wholes(grouping, share_of), grouping.conditions)
     )
-    runs = _runs(release, grouping, wholes) if _sharp(release, sharp) else None
+    runs = _runs(release, grouping, estimate, wholes) if _sharp(release, sharp) else None
     interval = interval_of(release, grouping, confidence)
     if runs is not None:
         interval = _nearer(interval, counts, combined(release, grouping), runs, risk)
@@ -86,26 +86,32 @@ class _Runs:
     wholes: LikelyRuns | None
 
 
-def _runs(release: Release, grouping: Grouping, wholes: Grouping | None) -> _Runs | None:
+def _runs(
+    release: Release, grouping: Grouping, estimate: Floats, wholes: Grouping | None = None
+) -> _Runs | None:
     """Runs of the mechanism, where they can be made and may be of use."""
     single = bool((grouping.types == 1).all())  # expected values do not hold single types of every size
     if release.again is None or single or not _expects(release) or not can_draw(release):
         return None
     if wholes is None and _measured(release, grouping):
         return None
-    asked = {"parts": grouping, "among": _finer(grouping)} | ({} if wholes is None else {"wholes": wholes})
-    seen = likely_runs(release, release.again(release), asked)
-    parts, among = (Seen(estimates(release, asked[name]), seen[name]) for name in ("parts", "among"))
+    finer = _finer(grouping)
+    asked = {"parts": grouping} | ({} if wholes is None else {"wholes": wholes})
+    seen = likely_runs(
+        release, release.again(release), asked if finer is grouping else {**asked, "among": finer}
+    )
+    parts = Seen(estimate, seen["parts"])
+    among = parts if finer is grouping else Seen(estimates(release, finer), seen["among"])
     return _Runs(parts, among, seen.get("wholes"))
 
 
 def _finer(grouping: Grouping) -> Grouping:
-    """The groups, if they are many enough to tell how much they differ; otherwise the values of the largest dimension."""
+    """The groups, if they are many enough to tell how much they differ; otherwise the values of the dimension that has most."""
     if grouping.size >= GROUPS:
         return grouping
     universe = grouping.universe
-    largest = max(universe.dimensions, key=lambda name: len(universe.dimensions[name].values))
-    return Grouping(universe, (largest,), grouping.conditions)
+    by_value = (Grouping(universe, (name,), grouping.conditions) for name in universe.dimensions)
+    return max((grouping, *by_value), key=lambda g: g.size)
 
 
 def _measured(release: Release, grouping: Grouping) -> bool:

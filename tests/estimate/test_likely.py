@@ -206,17 +206,22 @@ def test_runs_that_look_better_one_step_further_are_taken_for_optimistic() -> No
 
 
 def test_few_groups_are_judged_by_finer_ones() -> None:
+    """By the values of the dimension that has most of those that are asked for; many groups by themselves, without further work."""
     release = cbdp.ConstraintBased(DAG, 1).simulate(_truth(5, mean=2.0), 5)
+
+    def runs(by: Any, where: Any) -> Any:
+        grouping = ask.grouping_of(release, by, where)
+        made = ask._runs(release, grouping, likely.estimates(release, grouping))
+        assert made is not None
+        return made
+
     pairs = [(f"S{a}", f"S{b}") for a in range(5) for b in range(5) if a != b]
-    where = {("origin", "destination"): pairs}
-    runs = ask._runs(release, ask.grouping_of(release, (), where), None)
-    assert runs is not None
-    assert len(runs.parts.estimate) == 1
-    assert len(runs.among.estimate) == 5
-    assert runs.among.estimate.sum() == pytest.approx(runs.parts.estimate[0])
-    many = ask._runs(release, ask.grouping_of(release, ("origin", "time"), None), None)
-    assert many is not None
-    assert np.array_equal(many.among.estimate, many.parts.estimate)
+    corridor = runs((), {("origin", "destination"): pairs})
+    assert [len(seen.estimate) for seen in (corridor.parts, corridor.among)] == [1, 5]
+    assert corridor.among.estimate.sum() == pytest.approx(corridor.parts.estimate[0])
+    assert len(runs("time", {"origin": ["S3"]}).among.estimate) == 11  # its destinations
+    many = runs(("origin", "time"), None)
+    assert many.among is many.parts
 
 
 def test_intervals_that_would_miss_large_counts_are_not_made() -> None:
