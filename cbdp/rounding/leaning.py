@@ -3,8 +3,12 @@
 More than two families are no network, so the sets beyond two have no arcs. They can still be heard by price: to the cost of each cell's
 going up its sets' prices are added, and these are chosen so that a choice of cells by cost alone comes close to all bounds.
 They are found by smoothing the choice (a cell of cost c goes up by 1/(1 + e^(c/T))) and setting one set's price at a time so
-that the sum keeps the set's bounds: coordinate ascent on a smooth concave dual. Whatever prices come out, the network
-keeps its own sets exactly; the prices decide only how much is left to `repair`.
+that the sum keeps the set's bounds: coordinate ascent on a smooth concave dual.
+
+Most cells cost nearly the same, and the cheapest flow takes its pick among equals without a thought for soft sets. So each
+cell's cost is moved a little, up or down as by chance, but always the same for the same cell: now the flow spreads over
+cells of nearly equal cost much as the smoothed choice did, and soft sets come out near what their prices were made for.
+Whatever costs come out, the network keeps its own sets exactly; they decide only how much is left to `repair`.
 """
 
 from __future__ import annotations
@@ -16,9 +20,10 @@ from cbdp.progress import tell
 from cbdp.rounding.bounds import Bools, Floats, Ints
 from cbdp.rounding.problem import CellProblem
 
-TEMPERATURES = (0.3, 0.1, 0.05, 0.03)  # prices of cells are within −1 … 1
+TEMPERATURES = (0.1, 0.03)  # prices of cells are within −1 … 1
 SWEEPS = 4  # at each temperature
 FINE = 2**20  # prices are whole multiples of 1/FINE: the last bits of an exponential decide nothing
+MOVED = 0.027  # standard deviation of what is added to a cell's own cost
 
 
 def leaning_costs(problem: CellProblem, soft: Bools) -> Ints:
@@ -33,8 +38,21 @@ def leaning_costs(problem: CellProblem, soft: Bools) -> Ints:
             cost = own + price[problem.member].sum(axis=0)
             _sweep(cost, price, order, start, problem.low, problem.high, temperature)
     whole = np.rint(np.where(soft, price, 0.0) * FINE).astype(np.int64)
-    told: Ints = problem.cost + whole[problem.member].sum(axis=0) * (problem.unit // FINE)
+    moved = _as_by_chance(problem.cell, int(MOVED * FINE))
+    told: Ints = problem.cost + (whole[problem.member].sum(axis=0) + moved) * (problem.unit // FINE)
     return told
+
+
+def _as_by_chance(cell: Ints, deviation: int) -> Ints:
+    """A whole number for each cell, about normal with mean 0: the sum of four parts of its number's hash (splitmix64)."""
+    mixed = cell.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    # four numbers of 16 bits: the deviation of their sum is 2^16 / √3
+    total = sum(((mixed >> np.uint64(at)) & np.uint64(0xFFFF)).astype(np.int64) for at in (0, 16, 32, 48))
+    made: Ints = (2 * total - 4 * 0xFFFF) * deviation * 7 // (8 * 2**16)
+    return made
 
 
 def _members(problem: CellProblem) -> tuple[Ints, Ints]:

@@ -4,8 +4,8 @@ A set that is out of bounds has too many cells up, or too few. Turning one of it
 two nodes; a path between them, along sets with room and cells that may turn over, makes up for it. Strictly, a cell may turn
 over if no soft set leaves its bounds by it. Such a cycle lowers the total violation and keeps the network's sets exactly.
 Where there is none, one soft set may take the violation over, and the search goes on from there; who gave a violation away does
-not take one back for some rounds. The total never rises. Paths are found breadth first, at first along cells that cost next to nothing by the flow's
-reduced prices, then along dearer ones.
+not take one back for some rounds. The total never rises. Paths are found breadth first, at first along cells that cost little by the flow's
+reduced prices, then along dearer ones. Where a search came by a node and not to its goal, none is begun from there to what it did not reach.
 """
 
 from __future__ import annotations
@@ -23,13 +23,9 @@ from cbdp.rounding.network import Network
 from cbdp.rounding.problem import CellProblem
 from cbdp.rounding.simplex import Flow
 
-LIMITS = (
-    0.02,
-    0.1,
-    0.3,
-    1000.0,
-)  # prices of cells that may turn over, one after another: cells' own are within −1 … 1
+LIMITS = (0.1, 1000.0)  # prices of cells that may turn over, one after another: cells' own are within −1 … 1
 ROUNDS = 40  # of handing violations on
+PATIENCE = 10  # of them, one after another, without one trip less out of bounds
 RESTS = 6  # rounds in which a set that gave a violation away takes none
 NO_SET = np.int64(-1)
 WORK = 10_000_000  # arcs looked at for one set before it has to wait: some tenths of a second
@@ -70,10 +66,14 @@ def repaired(problem: CellProblem, soft: Bools, network: Network, flow: Flow) ->
 def _rounds(mending: _Mending) -> Iterator[int]:
     """Strictly as long as that helps, cheap cells first, then a round of handing on, and so on; how many trips are out of bounds."""
     rests_until = np.zeros(len(mending.soft), dtype=np.int64)
+    least, since = np.inf, 0
     for now in range(ROUNDS):
         for limit in LIMITS if now == 0 else LIMITS[-1:]:
             yield from _strictly(mending, limit)
         left = mending.beyond()
+        least, since = (left.sum(), now) if left.sum() < least else (least, since)
+        if not least or now - since == PATIENCE:
+            return
         for s in np.flatnonzero(left).tolist():
             rests_until[s] = now + RESTS
             mending.mend(s, LIMITS[-1], rests_until > now)
@@ -105,7 +105,7 @@ def _arrays(problem: CellProblem, soft: Bools, network: Network, price: Ints) ->
         (network.tail, network.head, network.parent, network.second),
         (rising, _starts(network.tail, nodes), falling, _starts(network.head, nodes), price),
         (hung, _starts(network.parent[hung], nodes)),
-        tuple(np.zeros(nodes + 1, dtype=np.int64) for _ in range(4)),
+        tuple(np.zeros(nodes + 1, dtype=np.int64) for _ in range(6)),
     )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def _reach(
     tail, head, parent, second = ends
     rising, rising_at, falling, falling_at, price = by_end
     hung, hung_at = trees
-    via, origin, queue, _ = found
+    via, origin, queue = found[:3]
     if breaks == 0 and x > 0:
         p = parent[x]
         if via[p] == -1 and (count[x - 1] < high[x - 1] if second[x] else count[x - 1] > low[x - 1]):
@@ -202,7 +202,7 @@ def _path(
 ) -> int:  # fmt: skip
     """Fills in how the goal is reached: `via` −1 is unseen, −2 along a set, else a cell. How many arcs were looked at."""
     _, rising_at, _, falling_at, _ = by_end
-    via, origin, queue, _ = found
+    via, origin, queue = found[:3]
     via[:] = -1
     via[start], origin[start], queue[0] = -2, start, start
     first, last, work, again, strict = 0, 1, 0, 0, -1
@@ -231,7 +231,8 @@ def _mend(
     cells, cells_at = by_set
     tail, head, _, _ = ends
     price = by_end[4]
-    via, origin, _, turns = found
+    via, origin, _, turns, strict, loose = found
+    strict[:], loose[:] = 0, 0
     breaks = 0 if closed.all() else 1
     over = count[s] > high[s]
     for at in range(cells_at[s + 1] - cells_at[s]):
@@ -243,9 +244,12 @@ def _mend(
         broken = _broken(c, s, turned, count, closed, sets)
         if turned[c] != over or broken > breaks:
             continue
+        start, goal = (tail[c], head[c]) if over else (head[c], tail[c])
+        seen = loose if breaks > broken else strict
+        if seen[start] and not seen[goal]:  # a search came by the start already, and not to the goal
+            continue
         worse, many = _turn(c, turned, count, sets), 1
         turns[0] = c
-        start, goal = (tail[c], head[c]) if over else (head[c], tail[c])
         work -= _path(
             start, goal, breaks - broken, limit, turned, count, closed, sets, ends, by_end, trees, found
         )
@@ -258,6 +262,10 @@ def _mend(
             y = origin[y]
         # not if nothing makes up for it, or a soft set was met twice
         helps = via[goal] != -1 and worse < breaks
+        if helps:
+            strict[:], loose[:] = 0, 0
+        elif via[goal] == -1:
+            seen[:] = via != -1
         for k in range(many):
             if helps:
                 _settle(turns[k], turned, count, sets)
