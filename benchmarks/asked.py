@@ -1,6 +1,6 @@
 """How often the intervals of `release.ask` hold the true count, and how wide they are.
 
-python -m benchmarks asked [--runs 200] [--data weekday dense corridor night] [--epsilon 1] [--budget balanced leaves] [--quick] [--unlisted]
+python -m benchmarks asked [--runs 200] [--data weekday metro corridor night] [--epsilon 1] [--budget balanced leaves] [--quick] [--unlisted]
 
 Questions that no table answers: pairs of zones over all times, the boardings of each stop, eight corridors of eight stops, single trip types with more than five
 trips, and which share of a zone's trips goes to each other zone. Beside the coverage of 90 % intervals stands their mean half width, divided by
@@ -18,9 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.elsewhere import NOWHERE
-from benchmarks.sums import Case, case_of
+from benchmarks.elsewhere import NOWHERE, elsewhere
+from benchmarks.harness.data import RUSH, city, dense_city
 from benchmarks.tables import markdown
+from cbdp.features import FeatureDag
 from cbdp.features.grouping import Grouping
 from cbdp.mechanisms import ConstraintBased
 from cbdp.release.release import Release
@@ -28,12 +29,21 @@ from cbdp.release.where import conditions
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Case = tuple[FeatureDag, Ints]
 
 CONFIDENCE, NORMAL = 0.9, 1.645
 BAND = (0.88, 0.93)
 ONE = "corridors"
 CORRIDORS, STOPS = 8, 8  # so many, of so many stops each
 PAIR = ("origin.zone", "destination.zone")
+
+
+def case_of(name: str) -> Case:
+    """The case study's city, a dense metro, or a network of another shape."""
+    if name in NOWHERE:
+        return elsewhere(name)
+    found = city("weekday", RUSH) if name == "weekday" else dense_city(60)
+    return found.features, found.truth
 
 
 @dataclass(frozen=True)

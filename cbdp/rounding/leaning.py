@@ -50,7 +50,7 @@ def _as_by_chance(cell: Ints, deviation: int) -> Ints:
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     mixed ^= mixed >> np.uint64(31)
     # four numbers of 16 bits: the deviation of their sum is 2^16 / √3
-    total = sum(((mixed >> np.uint64(at)) & np.uint64(0xFFFF)).astype(np.int64) for at in (0, 16, 32, 48))
+    total = mixed.view(np.uint16).reshape(-1, 4).sum(axis=1, dtype=np.int64)
     made: Ints = (2 * total - 4 * 0xFFFF) * deviation * 7 // (8 * 2**16)
     return made
 
