@@ -14,7 +14,7 @@ from cbdp.errors import InputError
 from cbdp.estimate.posterior.lattice import TINY, Lattice, lattice, row_of_means
 from cbdp.estimate.posterior.leaves import LEVER
 from cbdp.estimate.posterior.settings import TUNING
-from cbdp.estimate.posterior.shapes import cost, seen
+from cbdp.estimate.posterior.shapes import believed, cost, seen
 from cbdp.features import FeatureDag, Partition
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import bincount
@@ -183,8 +183,7 @@ class Told:
     def posterior(self) -> Expected:
         """Means and variances under a prior of the shape that a stratum, and less the others, speak for."""
         k, fit = self.known, self.evidence
-        pooled, strata = fit.sum(axis=0), np.arange(len(self.rate))
-        near = np.exp(-np.abs(np.subtract.outer(strata, strata)))
+        strata, weight = np.arange(len(self.rate)), believed(fit, SHAPES)
         of_leaf = self.own
         members = np.split(
             np.argsort(of_leaf, kind="stable"), np.cumsum(np.bincount(of_leaf, minlength=len(strata)))[:-1]
@@ -194,11 +193,7 @@ class Told:
         rest, doubt = np.empty(len(k.sizes)), np.empty(len(k.sizes))
         moments = k.table.moments
         for s in strata:
-            told = near[s] @ fit + TUNING.pooled * (pooled - fit[s]) + cost(SHAPES)
-            weight = np.exp(np.maximum(told - told.max(), -700.0))
-            weight[told < told.max() - TUNING.near] = 0.0
-            weight /= weight.sum()
-            prior, higher = weight @ self.mixed[s], weight @ more[s]
+            prior, higher = weight[s] @ self.mixed[s], weight[s] @ more[s]
             at = k.table.column[members[s]]
             likely, up = (np.maximum(law @ k.table.likelihood, TINY) for law in (prior, higher))
             m1, m2 = prior @ moments[0] / likely, prior @ moments[1] / likely

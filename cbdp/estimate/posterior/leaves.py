@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cbdp.estimate.posterior.lattice import SHAPES, TINY, Lattice
 from cbdp.estimate.posterior.settings import TUNING
-from cbdp.estimate.posterior.shapes import cost, counted, evidence, strata, sums_by
+from cbdp.estimate.posterior.shapes import believed, counted, evidence, strata, sums_by
 from cbdp.estimate.posterior.threads import each, in_parts
 
 Floats = NDArray[np.float64]
@@ -95,12 +95,7 @@ def leaf_law(noisy: NDArray[Any], rate: NDArray[Any], table: Lattice, shapes: Fl
     expected = _calibrated(noisy, rate, group, table.variance)
     often = counted(group, table.place, len(expected), len(table.used))
     fit, mixed = evidence(table, expected, often, len(noisy), shapes)
-    pooled, priced = fit.sum(axis=0), cost(shapes)
-    near = np.exp(-np.abs(np.subtract.outer(np.arange(len(fit)), np.arange(len(fit)))))
-    told = near @ fit + TUNING.pooled * (pooled - fit) + priced
-    told -= told.max(axis=1, keepdims=True)
-    weight = np.where(told > -TUNING.near, np.exp(told), 0.0)
-    weight /= weight.sum(axis=1, keepdims=True)
+    weight = believed(fit, shapes)
 
     def more(s: int) -> Floats:
         """As the prior, for larger rates."""

@@ -106,6 +106,16 @@ def cost(shapes: Floats = SHAPES) -> Floats:
     return made
 
 
+def believed(fit: Floats, shapes: Floats = SHAPES) -> Floats:
+    """Strata × shapes: the belief in each, by the evidence of the stratum, of those near it, and of all others in part."""
+    near = np.exp(-np.abs(np.subtract.outer(np.arange(len(fit)), np.arange(len(fit)))))
+    told = near @ fit + TUNING.pooled * (fit.sum(axis=0) - fit) + cost(shapes)
+    told -= told.max(axis=1, keepdims=True)
+    weight = np.where(told > -TUNING.near, np.exp(told), 0.0)
+    made: Floats = weight / weight.sum(axis=1, keepdims=True)
+    return made
+
+
 def best_shape(table: Lattice, rate: Singles) -> tuple[float, float]:
     group = strata(rate, TUNING.shape_strata)
     groups = int(group.max()) + 1
