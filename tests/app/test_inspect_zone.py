@@ -52,4 +52,5 @@ def test_a_reader_who_has_gone_is_no_error(town: Path) -> None:
         check=False,
     )
     os.close(writes)
-    assert (done.returncode, done.stderr) == (141, "")
+    said = [line for line in done.stderr.splitlines() if "still working" not in line]  # on a busy machine
+    assert (done.returncode, said) == (141, [])
