@@ -93,7 +93,7 @@ def _found(
     drawn = first.mean if rng is None else law.drawn(noisy, rng)
     if sums:
         cells = features.cell_of_leaf, features.cells.size
-        told = without_shared_errors(sums, *cells, first, first.lever * found.follows)
+        told = without_shared_errors(sums, *cells, first, first.lever * found.follows, again=True)
     return (drawn, first.mean), told
 
 

@@ -117,11 +117,19 @@ def moved_tables(measurements: Iterable[Measurement], sums: Iterable[Sums]) -> l
 
 
 def without_shared_errors(
-    sums: Sequence[Sums], cell: Any, cells: int, found: ExpectedLeaves, follows: Floats
+    sums: Sequence[Sums],
+    cell: Any,
+    cells: int,
+    found: ExpectedLeaves,
+    follows: Floats,
+    *,
+    again: bool = False,
 ) -> ExpectedLeaves:
     """The leaves, moved by the errors that they are found to share.
 
     `follows` is by how much means change with moved tables (`moves_of`). Leaves may also stand for all other types of a cell together.
+    `again`: if sums prove that rates are off by more than they may be, once more from the leaves that were moved: how a sum
+    follows its effects was worked out where it no longer is.
     """
     leaves = cell, found.mean, found.variance, found.lever
     off = np.zeros(cells)
@@ -139,7 +147,11 @@ def without_shared_errors(
         mean, own, lever = _moved_sums(leaves, off)
     made = [np.empty(len(found.mean)) for _ in range(2)]
     in_parts(lambda begin, end: _move(*made, *leaves, off, TUNING.certain, begin, end), len(found.mean))
-    return replace(found, mean=made[0], variance=made[1])
+    moved = replace(found, mean=made[0], variance=made[1])
+    if not again or all((e.spread <= TUNING.most_spread).all() for e in effects):
+        return moved
+    lever = np.minimum(found.lever * moved.mean / np.maximum(found.mean, TUNING.certain), moved.mean)
+    return without_shared_errors(sums, cell, cells, replace(moved, lever=lever), follows)
 
 
 def _moved_sums(leaves: tuple[Any, ...], off: Floats) -> Floats:
