@@ -49,9 +49,9 @@ def _as_by_chance(cell: Ints, deviation: int) -> Ints:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     mixed ^= mixed >> np.uint64(31)
-    # four numbers of 16 bits: the deviation of their sum is 2^16 / √3
     total = mixed.view(np.uint16).reshape(-1, 4).sum(axis=1, dtype=np.int64)
-    made: Ints = (2 * total - 4 * 0xFFFF) * deviation * 7 // (8 * 2**16)
+    about_zero = 2 * total - 4 * 0xFFFF  # four numbers of 16 bits: twice their sum deviates by 2 · 2^16 / √3
+    made: Ints = about_zero * deviation * 7 // (8 * 2**16)  # 7/8 is √3/2, but for one per cent
     return made
 
 

@@ -5,7 +5,8 @@ two nodes; a path between them, along sets with room and cells that may turn ove
 over if no soft set leaves its bounds by it. Such a cycle lowers the total violation and keeps the network's sets exactly.
 Where there is none, one soft set may take the violation over, and the search goes on from there; who gave a violation away does
 not take one back for some rounds. The total never rises. Paths are found breadth first, at first along cells that cost little by the flow's
-reduced prices, then along dearer ones. Where a search came by a node and not to its goal, none is begun from there to what it did not reach.
+reduced prices, then along dearer ones. Where a search
+came by a node and not to its goal, none is begun from there to what it did not reach: it would hardly find more.
 """
 
 from __future__ import annotations
