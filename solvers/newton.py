@@ -10,7 +10,7 @@ the leaves of cell k that lie above their shift. The leaves are x_u = max(0, c_u
 LeafSet below their cell's final shift do not matter, so as the shifts rise only those above a *floor* somewhat below
 them are kept. Should a shift end below its floor, the floor is lowered and the work resumed: the answer is exact.
 
-Longer than most: one algorithm, whose steps (floors, basis, line search, refinement) share their state and are read together.
+One algorithm, whose steps (floors, basis, line search, refinement) share their state and are read together.
 """
 
 from __future__ import annotations
