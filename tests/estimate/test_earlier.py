@@ -70,7 +70,7 @@ def test_one_day_does_not_tell_what_persists() -> None:
     for found in (learnt(DAG, weekday), learnt(DAG, [], weekend)):
         assert found.tables == found.persists == 0
         assert found.weights == pytest.approx(1 / UNIVERSE.size)
-    assert learnt(DAG, weekday, weekend).tables > 0
+    assert learnt(DAG, weekday, _days(WEEKDAY / 2, 3, 500)).tables > 0.9
 
 
 def test_tables_may_persist_where_types_do_not() -> None:
@@ -160,4 +160,4 @@ def test_few_trips_among_many_types_still_tell_the_tables(seed: int) -> None:
     ]
     leaves = [next(m for m in day if m.feature == "singleton") for day in days]
     assert max(np.sqrt(m.variance.mean() * universe.size) for m in leaves) > 600  # noise above the trips
-    assert learnt(wide, days).tables > 0.8
+    assert learnt(wide, days).tables > 0.7

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.estimate.compiler import merge
+from cbdp.estimate.posterior.benchmarking import benchmarked
 from cbdp.estimate.posterior.lattice import lattice
 from cbdp.estimate.posterior.leaves import ExpectedLeaves, leaf_law
-from cbdp.estimate.posterior.margins import margins
+from cbdp.estimate.posterior.margins import margins, of_rate_model
 from cbdp.estimate.posterior.models import folds_of
 from cbdp.estimate.posterior.rates import expected, total_of
 from cbdp.estimate.posterior.settings import TUNING
@@ -78,10 +79,12 @@ def _found(
     assert leaves.noise is not None
     noisy = leaves.values
     table = lattice(noisy, leaves.noise)
+    lattice_margins = margins(features, measurements, moves_of(sums))
+    unmeasured = [m for m in lattice_margins if not m.asked]
     found = expected(
         noisy,
         folds_of(features.universe),
-        margins(features, measurements, moves_of(sums)),
+        of_rate_model(lattice_margins),
         (total_of(measurements), total_of(moved_tables(measurements, sums))),
         table,
         prior,
@@ -89,12 +92,14 @@ def _found(
         rng,
     )
     law = leaf_law(noisy, found.rate, table)
-    first = told = law.expected(noisy)
+    first = law.expected(noisy)
+    means_of_law = first.mean
     drawn = first.mean if rng is None else law.drawn(noisy, rng)
+    first = told = benchmarked(unmeasured, noisy, table.variance, first)
     if sums:
         cells = features.cell_of_leaf, features.cells.size
         told = without_shared_errors(sums, *cells, first, first.lever * found.follows, again=True)
-    return (drawn, first.mean), told
+    return (drawn, means_of_law), told
 
 
 def _leaves(features: FeatureDag, measurements: Sequence[Measurement]) -> Measurement:

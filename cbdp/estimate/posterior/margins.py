@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -38,6 +38,7 @@ class Margin:
     moves: Floats  # by how much the known sums change when tables are moved
     asked: bool  # is it one of the measured features, and not only a sum over finer ones
     partition: Partition | None = None  # where it says the element of each leaf, and `element` is empty
+    rank: int = 0  # margins of a lower rank are taken first, where not all can be
 
     def of_leaves(self) -> NDArray[np.int32]:
         """The element of each leaf, listed anew: margins are many, and to hold all would take more memory than all else."""
@@ -56,15 +57,16 @@ def margins(
     measurements: Sequence[Measurement],
     moves: Mapping[str, Floats] = MappingProxyType({}),
 ) -> list[Margin]:
-    """Every margin that could say something about a leaf, coarse ones first.
+    """The margins of the lattice that could say something about a leaf, coarse ones first.
 
     `moves` say by how much tables are moved, to see what follows them.
     """
     universe = features.universe
     measured = [m for m in measurements if m.feature != SINGLETON and m.variance is not None]
     inside = {m.feature: features.partition(m.feature).of_every_type() for m in measured}
-    partitions = [(by, universe.partition(by)) for by in _groupings(universe)]
-    useful = [(by, p) for by, p in partitions if p.size > 1 and p.size * TUNING.fewest_types <= universe.size]
+    partitions = [(by, universe.partition(by)) for by in groupings(universe)]
+    useful = [(by, p) for by, p in partitions if p.size * TUNING.fewest_types <= universe.size]
+    grouped_by = {name for m in measured for name in features.features[m.feature].by}
 
     def margin(found: tuple[tuple[str, ...], Partition]) -> Margin:
         by, partition = found
@@ -77,23 +79,52 @@ def margins(
             np.broadcast_to(part[0], part.shape) if nothing else part for part in known
         )
         none = np.empty(0, dtype=np.int32)
-        return Margin(by, partition.size, none, value, precision, power, width, moved, asked, partition)
+        rank = _priority(universe, grouped_by, by)
+        return Margin(by, partition.size, none, value, precision, power, width, moved, asked, partition, rank)
 
-    return each(margin, sorted(useful, key=lambda found: found[1].size)[: TUNING.most_margins], universe.size)
+    useful.sort(key=lambda found: (_priority(universe, grouped_by, found[0]), found[1].size))
+    chosen = sorted(useful[: TUNING.most_held], key=lambda found: found[1].size)
+    return each(margin, chosen, universe.size)
 
 
-def _groupings(universe: Universe) -> list[tuple[str, ...]]:
-    """Every choice of at most one attribute of each dimension; attributes of several, alone and with each other dimension."""
+def of_rate_model(lattice: Sequence[Margin]) -> list[Margin]:
+    """The margins that get factors in the rate model, coarse ones first: each costs passes over all leaves, so they are limited."""
+    several = [margin for margin in lattice if margin.size > 1]
+    chosen = sorted(several, key=lambda margin: (margin.rank, margin.size))[: TUNING.most_margins]
+    return sorted(chosen, key=lambda margin: margin.size)
+
+
+def _priority(universe: Universe, grouped_by: Collection[str], by: tuple[str, ...]) -> int:
+    """How soon a margin is taken, where not all can be.
+
+    Margins of the dimensions themselves come first, those of one or two before those of more: the demand's own structure. Then
+    attributes that measured features group by, and last those that none does, so that a public attribute more takes no other's place.
+    """
+    if all(name in universe.dimensions for name in by):
+        return 0 if len(by) <= 2 else 1
+    return 2 if all(name in universe.dimensions or name in grouped_by for name in by) else 3
+
+
+def groupings(universe: Universe) -> list[tuple[str, ...]]:
+    """Every choice of at most one attribute of each dimension, that of none (the total) among them; attributes of several, alone and with each other dimension.
+
+    Attributes that group a dimension's values as another one does (a stop's name beside its number), or not at all, are left out.
+    """
     dimensions = list(universe.dimensions)
     choices: dict[str, list[str | None]] = {name: [None] for name in dimensions}
     several = []
+    seen: set[tuple[str, bytes]] = set()
     for name, attribute in universe.attributes.items():
-        if len(attribute.of) == 1:
-            choices[attribute.of[0]].append(name)
-        else:
+        if len(attribute.of) > 1:
             several.append(attribute)
+            continue
+        _, first, groups = np.unique(attribute.codes, return_index=True, return_inverse=True)
+        key = attribute.of[0], np.argsort(np.argsort(first))[groups.reshape(-1)].astype(np.int64).tobytes()
+        if name in dimensions or (key not in seen and len(first) > 1):
+            choices[attribute.of[0]].append(name)
+        seen.add(key)
     made = [tuple(c for c in chosen if c is not None) for chosen in itertools.product(*choices.values())]
-    made = [by for by in made if by and by != tuple(dimensions)]
+    made = [by for by in made if by != tuple(dimensions)]
     for attribute in several:
         others = [d for d in dimensions if d not in attribute.of]
         made += [(attribute.name,), *((attribute.name, other) for other in others)]

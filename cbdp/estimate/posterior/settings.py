@@ -33,7 +33,8 @@ class Tuning:
 
     # Margins that leaves are predicted from (margins.py)
     fewest_types: int = 3  # to an element: with fewer, a leaf's neighbours say next to nothing about it
-    most_margins: int = 40  # the coarsest first
+    most_margins: int = 40  # that get factors: each costs passes over all leaves
+    most_held: int = 96  # whose sums are held to what was measured (benchmarking.py)
 
     # Expected counts: factors of margins (rates.py; all but `folds` and `least_factor` serve sparse.py too)
     folds: int = 4
@@ -101,6 +102,9 @@ class Tuning:
     most_off: float = 100.0  # the most that an effect moves rates, in their multiples
     shared_group: int = 40  # elements of a feature that are judged together
     shared_groups: int = 8  # groups at most
+    groups_apart: float = (
+        3.0  # deviations of what their sums follow of their own noise, or groups are judged as one
+    )
     shared_few: int = 3  # elements up to which a group is judged by a normal law
     shared_looked: int = 2**13  # elements of a group that are looked at
     shared_turns: int = 6  # times that effects are predicted, the later ones at half a step

@@ -169,7 +169,7 @@ def _sums_of(cell, mean, variance, lever, off, certain, begin, end):  # type: ig
     for u in range(begin, end):
         k = cell[u]
         first = max(mean[u], certain)
-        times, slope = _bent(lever[u] / first * off[k])
+        times, slope = bent(lever[u] / first * off[k])
         made[0, k] += first * times
         made[1, k] += max(variance[u] * slope, certain)
         made[2, k] += lever[u] * slope
@@ -181,13 +181,13 @@ def _move(moved, spread, cell, mean, variance, lever, off, certain, begin, end):
     """Each leaf's mean and variance, if it is off by so much."""
     for u in range(begin, end):
         first = max(mean[u], certain)
-        times, slope = _bent(lever[u] / first * off[cell[u]])
+        times, slope = bent(lever[u] / first * off[cell[u]])
         moved[u] = first * times
         spread[u] = max(variance[u] * slope, certain)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _bent(reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def bent(reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """1 + reach, but never below 0: what a leaf is multiplied by; and its slope."""
     if reach >= 0:
         return 1.0 + reach, 1.0
@@ -205,9 +205,9 @@ def _effects(
     made: list[Effects] = []
     for s in sums:
         claimed = reduce(np.add, (_passed_on(e, s, lever) for e in made), s.of(own))
-        group = _groups(claimed)
-        followed = _followed(group, s, s.of(follows))
-        missed = (s.told - s.of(mean)) ** 2 / (1 - followed)
+        changed, sum_of_means = s.of(follows), s.of(mean)
+        group = _distinct_groups(_groups(claimed), s, sum_of_means, changed)
+        missed = (s.told - sum_of_means) ** 2 / (1 - _followed(group, s, changed))
         expected, least = _excess(group, missed, claimed, s)[:, group] * claimed
         held = np.maximum(s.of(lever), TUNING.certain) ** 2
         spread = np.minimum(expected / held, np.maximum(least / held, TUNING.most_spread))
@@ -238,6 +238,25 @@ def _groups(claimed: Floats) -> Ints:
     group = np.empty(len(claimed), dtype=np.int64)
     group[np.argsort(claimed, kind="stable")] = np.arange(len(claimed)) * many // len(claimed)
     return group
+
+
+def _distinct_groups(group: Ints, s: Sums, sum_of_means: Floats, changed: Floats) -> Ints:
+    """Neighbouring groups, merged where what distinguishes them may be the noise of the counts that they are judged by.
+
+    Elements are grouped by what is expected of them, and that follows their own noisy counts. Where noise is large beside the
+    differences between elements, the first and the last group would be those whose noise happened to be largest: they would miss by
+    more than noise explains, and all others by less (selection, as in regression to the mean).
+    """
+    size = np.bincount(group)
+    level = bincount(group, sum_of_means, len(size)) / size
+    own_noise = np.sqrt(bincount(group, _followed(group, s, changed) ** 2 * s.noise, len(size)) / size)
+    merged = np.zeros(len(size), dtype=np.int64)
+    first = 0  # of the groups that are merged
+    for g in range(1, len(size)):
+        distinct = abs(level[g] - level[first]) > TUNING.groups_apart * max(own_noise[g], own_noise[first])
+        merged[g] = merged[g - 1] + distinct
+        first = g if distinct else first
+    return merged[group]
 
 
 def _excess(group: Ints, missed: Floats, claimed: Floats, s: Sums) -> Floats:
