@@ -35,8 +35,9 @@ def test_the_fewer_counts_a_table_has_the_more_it_is_held_to_what_was_measured()
     """To the best linear unbiased combination of its own counts and the sums of finer ones, by generalised least squares."""
     tables = _noisy(1)
     problem, made = _held(tables)
-    for before, after in zip(problem.terms, made.terms, strict=True):
-        many = len(before.target)
+    held = {term.name: term for term in made.terms}
+    for before in problem.terms:
+        after, many = held[before.name], len(before.target)
         np.testing.assert_allclose(after.weight, before.weight * (1 + TUNING.anchored / many))
         if before.name == "total":
             wanted = np.array([total_of(tables, 0.0)])
@@ -45,6 +46,28 @@ def test_the_fewer_counts_a_table_has_the_more_it_is_held_to_what_was_measured()
         more = TUNING.anchored / many
         np.testing.assert_allclose(after.target, (before.target + more * wanted) / (1 + more))
     np.testing.assert_array_equal(made.target, problem.target)
+
+
+def test_margins_of_few_elements_that_tables_add_up_to_get_a_term() -> None:
+    """At the best unbiased combination of the tables that refine them, by the same arithmetic; a table's own elements get none again."""
+    problem, made = _held(_noisy(1))
+    names = {term.name for term in problem.terms}
+    derived = [term for term in made.terms if term.name not in names]
+    assert derived
+    held = [term.element_of_cell.tolist() for term in made.terms]
+    assert all(held.count(elements) == 1 for elements in held)
+    for term in derived:
+        size = len(term.target)
+        assert 1 < size <= TUNING.anchored
+        weighted, precision = np.zeros(size), np.zeros(size)
+        for m in _noisy(1):
+            member = np.zeros((size, len(m.values)), dtype=bool)
+            member[term.element_of_cell[DAG.cell_of_leaf], DAG.partition(m.feature).of_every_type()] = True
+            if (member.sum(axis=0) == 1).all():  # it refines the margin
+                weighted += member @ m.values / (member @ m.variance)
+                precision += 1.0 / (member @ m.variance)
+        np.testing.assert_allclose(term.target, weighted / precision)
+        np.testing.assert_allclose(term.weight, precision * TUNING.anchored / size)
 
 
 def _combined(name: str, tables: list[cbdp.Measurement]) -> np.ndarray:

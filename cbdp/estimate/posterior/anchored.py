@@ -89,8 +89,7 @@ class Anchors:
         """The best unbiased combination of all measurements that refine a margin, and its precision."""
         if size == 1:
             whole = [m for m in self.measured.values() if m.variance is not None and m.elements is None]
-            precision = sum(1.0 / float(np.sum(m.variance)) for m in whole)
-            return np.array([total_of(whole, 0.0)]), np.array([precision])
+            return np.array([total_of(whole, 0.0)]), np.array([sum(1.0 / np.sum(m.variance) for m in whole)])
         weighted, precision = np.zeros(size), np.zeros(size)
         for m in self.measured.values():
             inside = self._inside(m.feature, element_of_cell)
