@@ -37,7 +37,10 @@ class Telling:
 
 
 def telling(features: FeatureDag, name: str, per: str = "release", apart: str | None = None) -> Telling:
-    """What a feature tells apart of the trips that one person makes in one period, kept apart by a dimension or not."""
+    """What a feature tells apart of the trips that one person makes in one period, kept apart by a dimension or not.
+
+    Proof: docs/proofs/sensitivity.md.
+    """
     universe, by, size = features.universe, features.features[name].by, features.size(name)
     periods = per != "release" and _tells_periods(universe, by, per)
     if apart is None:

@@ -26,6 +26,8 @@ class Pieces:
     one number 0 is there once. What lies beyond the last block K has the weight of geometric noise that is never below the bell:
     w_K/(1 − R) with R = w_(K+1)/w_K, once or for both signs. Every threshold is a quotient of finitely many exponentials of
     different fractions and no constant, so it is irrational (Lindemann and Weierstrass), and its digits are found.
+
+    Proof: docs/proofs/gaussian.md.
     """
 
     rate: Fraction
@@ -87,7 +89,7 @@ def whole(rate: Fraction, bits: int) -> Enclosure:
 
 
 def tail(rate: Fraction, n: int, bits: int) -> Enclosure:
-    """Σ exp(−(z² − n²)·rate) over z ≥ n ≥ 0."""
+    """Σ exp(−(z² − n²)·rate) over z ≥ n ≥ 0. Proof: docs/proofs/gaussian.md."""
     return _tail(rate, n, -(-bits // GRAIN) * GRAIN).rounded(bits)
 
 

@@ -14,7 +14,10 @@ WORD = 64
 
 
 def choose(bought: Bought, trips: Sequence[int], persons: Sequence[int], entropy: Entropy) -> int:
-    """A candidate: one is named at random, and taken if a coin that shows heads with probability exp(−x) says so; else another is named."""
+    """A candidate: one is named at random, and taken if a coin that shows heads with probability exp(−x) says so; else another is named.
+
+    Proof: docs/proofs/quantile.md.
+    """
     each = exponents(bought, trips, persons)
     while True:
         place = _below(len(each), entropy)

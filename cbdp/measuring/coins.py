@@ -27,7 +27,10 @@ MARGIN = 2.0**-20  # how far off a float may be
 
 
 def judge(x: Floats, words: NDArray[Any], full: float, out: NDArray[np.int8]) -> int:
-    """Put 1 into out where U < exp(−x) for certain, 0 where not, −1 where it is too near to tell; return how many those are."""
+    """Put 1 into out where U < exp(−x) for certain, 0 where not, −1 where it is too near to tell; return how many those are.
+
+    Proof: docs/proofs/coins.md.
+    """
     near = 0
     for i in range(x.size):
         word = float(words[i])
@@ -46,7 +49,7 @@ def judge(x: Floats, words: NDArray[Any], full: float, out: NDArray[np.int8]) ->
 def heads(
     x: Floats, exactly: Callable[[int], Fraction], word_bits: int, entropy: Entropy
 ) -> NDArray[np.bool_]:
-    """Toss a coin for each x; `exactly(i)` is the x of coin i as a fraction."""
+    """Toss a coin for each x; `exactly(i)` is the x of coin i as a fraction. Proof: docs/proofs/coins.md."""
     words = entropy.words(x.size, word_bits)
     out = np.empty(x.size, dtype=np.int8)
     if compiled(judge)(x, words, 2.0**word_bits, out):

@@ -50,6 +50,8 @@ def measure(
     In a universe of more than `DENSE` trip types (or with `sparse=True`) the answer to `singleton` is revealed on demand, from
     the top down, at the cost of the trips and not of the universe: its `measurement()` is what may be published.
 
+    Proof: docs/proofs/composition.md.
+
     >>> import cbdp
     >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
     >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}

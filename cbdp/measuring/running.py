@@ -22,6 +22,8 @@ def measure_sums(strategy: Strategy, tables: Sequence[Ints], law: Law, entropy: 
     """The noisy sums that end in the last of these periods: a row for each, a column for each count of the table.
 
     `tables` are the true counts of every period so far, the oldest first. Sums and noise are whole numbers, so nothing is rounded.
+
+    Proof: docs/proofs/continual.md.
     """
     if not 0 < len(tables) <= strategy.periods:
         raise InputError(f"{len(tables)} periods of a strategy for {strategy.periods}: start a new one")

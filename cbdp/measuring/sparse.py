@@ -35,7 +35,7 @@ MOST = 2**29  # survivors that may be drawn at once
 
 
 class SparseAnswer:
-    """Noisy counts of all trip types, revealed where they exceed a floor that may be lowered."""
+    """Noisy counts of all trip types, revealed where they exceed a floor that may be lowered. Proof: docs/proofs/sparse.md."""
 
     def __init__(
         self,

@@ -63,7 +63,7 @@ def walk(gaps: Ints, start: int, end: int, out: Ints) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Inverse-CDF table: the outcome is the number of thresholds that are at most U, from 0 to `count`."""
+    """Inverse-CDF table: the outcome is the number of thresholds that are at most U, from 0 to `count`. Proof: docs/proofs/thresholds.md."""
 
     thresholds: Cuts
     word_bits: int
@@ -117,7 +117,10 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """G with P(G ≥ g) = r^g, as leading digit and `places` lower digits; signed: G or ~G; or given that G < width."""
+    """G with P(G ≥ g) = r^g, as leading digit and `places` lower digits; signed: G or ~G; or given that G < width.
+
+    Proof: docs/proofs/geometric.md.
+    """
 
     power: Power
     places: int

@@ -35,7 +35,7 @@ Power = Callable[[int, int], "Enclosure"]
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """A non-negative real x known to satisfy lo ≤ 2^bits · x ≤ hi."""
+    """A non-negative real x known to satisfy lo ≤ 2^bits · x ≤ hi. Proof: docs/proofs/thresholds.md."""
 
     lo: int
     hi: int
@@ -73,7 +73,7 @@ class Enclosure:
 
 
 def exp_neg(x: Fraction, bits: int) -> Enclosure:
-    """An enclosure of exp(−x) for x ≥ 0: Taylor's series at x/2^k ≤ 2^−8, then k squarings."""
+    """An enclosure of exp(−x) for x ≥ 0: Taylor's series at x/2^k ≤ 2^−8, then k squarings. Proof: docs/proofs/thresholds.md."""
     if x > bits:  # exp(−x) < 2^−bits, and the squarings below would number log2(x)
         return Enclosure(0, 1, bits)
     k = max(0, x.numerator.bit_length() - x.denominator.bit_length() + 9)
@@ -122,7 +122,7 @@ def real_power(real: Callable[[int], Enclosure]) -> Power:
 
 
 def sure_floors(enclose: Callable[[int], Sequence[Enclosure]], bits: int) -> list[int]:
-    """The integers ⌊2^bits · x⌋ of enclosed numbers: enclosed ever more closely until all are certain."""
+    """The integers ⌊2^bits · x⌋ of enclosed numbers: enclosed ever more closely until all are certain. Proof: docs/proofs/thresholds.md."""
     guard = 64
     while True:
         found = [x.floor(bits) for x in enclose(bits + guard)]
@@ -142,6 +142,8 @@ class Thresholds:
     * truncated to `width` values, T_i = (1 − R^(i+1)) / (1 − R^width): i = 0 … width − 2, nothing beyond;
     * signed: pieces (+, 0), (−, 0), (+, 1), (−, 1), … with probabilities (1 − R) R^h · 1/(1+r) and
       (1 − R) R^h · r/(1+r), so T_2h = 1 − R^h (r + R)/(1 + r) and T_2h+1 = 1 − R^(h+1).
+
+    Proof: docs/proofs/thresholds.md.
     """
 
     power: Power

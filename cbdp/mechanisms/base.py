@@ -43,6 +43,8 @@ class Mechanism(ABC):
     Subclass it, set the class data, implement `answers`, `claim`, `measure` and `finish`; fields are settings. Once it is built,
     `epsilon` is a `Fraction` and `unit` a `Trip` or `Person`.
 
+    Proof: docs/proofs/post-processing.md.
+
     >>> import cbdp
     >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
     >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)

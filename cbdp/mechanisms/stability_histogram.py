@@ -26,6 +26,8 @@ class StabilityHistogram(Suppressed):
     With the published unit (one trip replaced) the noise has scale 2/ε_j and the threshold is 2 ln(2/δ_j)/ε_j + 1.
     Tables are independent, so they disagree with each other; the output order is the features' own.
 
+    Proof: docs/proofs/stability.md.
+
     >>> import cbdp
     >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
     >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}

@@ -24,7 +24,7 @@ from cbdp.trips import Counts
 
 @dataclass(frozen=True)
 class Suppressed(Mechanism):
-    """Each table's counts with noise of its own; what stays below its threshold is not shown."""
+    """Each table's counts with noise of its own; what stays below its threshold is not shown. Proof: docs/proofs/stability.md."""
 
     tables: Sequence[str] | None = setting("the features that are published; all but the total", "names")
     budget: BudgetLike = "uniform"

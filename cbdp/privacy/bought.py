@@ -20,6 +20,8 @@ class Bought:
     it to be a quantile: max(0, #{x < k} − q·n, q·n − #{x ≤ k}). One person more or less changes that by at most max(q, 1 − q) for every k, so a
     k that is drawn with probability proportional to exp(−ε · off / (2 · max(q, 1 − q))) is ε-differentially private. The candidates, 1 to 100, are public.
 
+    Proof: docs/proofs/quantile.md.
+
     >>> Bought("0.95", "1/20")
     Bought(quantile=Fraction(19, 20), epsilon=Fraction(1, 20))
     """
@@ -53,7 +55,7 @@ def off(bought: Bought, trips: Sequence[int], persons: Sequence[int]) -> list[Fr
 
 
 def exponents(bought: Bought, trips: Sequence[int], persons: Sequence[int]) -> list[Fraction]:
-    """For each candidate the x such that it is drawn with probability proportional to exp(−x); the least is 0."""
+    """For each candidate the x such that it is drawn with probability proportional to exp(−x); the least is 0. Proof: docs/proofs/quantile.md."""
     each, rate = off(bought, trips, persons), bought.epsilon / (2 * bought.sensitivity)
     least = min(each)
     return [rate * (o - least) for o in each]

@@ -15,6 +15,8 @@ _KEPT: WeakKeyDictionary[FeatureDag, dict[tuple[str, Unit], Change]] = WeakKeyDi
 def change_in(features: FeatureDag, name: str, unit: Unit) -> Change:
     """The most by which one unit can change the counts of this feature: it follows from the unit and from what the feature tells apart.
 
+    Proof: docs/proofs/sensitivity.md.
+
     >>> from cbdp.features import Universe
     >>> from cbdp.privacy.unit import Person
     >>> dag = FeatureDag(Universe(stop=["A", "B"], time=["am", "pm"]), [])

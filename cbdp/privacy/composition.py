@@ -58,6 +58,8 @@ class RhoSpend:
 class Sequential:
     """Answers about the same data: what they cost adds up.
 
+    Proof: docs/proofs/composition.md.
+
     >>> day = Sequential(tuple(Spend(f, Fraction(1, 5)) for f in "abcde"), "features")
     >>> print(day)
     5 features × 1/5, same data: 1
@@ -102,7 +104,7 @@ class Sequential:
 
 @dataclass(frozen=True)
 class Parallel:
-    """Answers about disjoint parts of the data: one trip is in one part, so the dearest part is the cost."""
+    """Answers about disjoint parts of the data: one trip is in one part, so the dearest part is the cost. Proof: docs/proofs/composition.md."""
 
     parts: tuple[Part, ...]
     of: str = "parts"

@@ -35,7 +35,10 @@ LONGEST = 4096  # periods of a strategy
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """The sums of periods that are measured: `rows` has a row for each, in the order of the periods in which they end."""
+    """The sums of periods that are measured: `rows` has a row for each, in the order of the periods in which they end.
+
+    Proof: docs/proofs/continual.md.
+    """
 
     name: str
     rows: Ints = field(repr=False)

@@ -46,6 +46,8 @@ class Tells(Protocol):
 def change_of(unit: Unit, tells: Tells | None = None) -> Change:
     """How much one unit can change the counts of a feature; of a feature of which nothing is known, the worst.
 
+    Proof: docs/proofs/counting.md and docs/proofs/sensitivity.md.
+
     >>> from cbdp.privacy.unit import Person
     >>> change_of(Trip()), change_of(Trip("replace"))
     (Change(l1=1, l2_squared=1, touched=1, pile=1), Change(l1=2, l2_squared=2, touched=2, pile=1))
@@ -71,6 +73,8 @@ def change_over(unit: Unit, tells: Tells | None = None, *, periods: int) -> Chan
     """How much one person can change the counts of a feature in so many periods of one release: with a day as the period, 7 are a week.
 
     Where no count holds trips of two periods, the periods' squares add up. Else the same counts may change in each of them, and lengths add up.
+
+    Proof: docs/proofs/sensitivity.md.
 
     >>> from cbdp.privacy.unit import Person
     >>> change_over(Person("card", 4, per="day"), periods=7)

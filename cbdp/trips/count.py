@@ -95,6 +95,8 @@ def count(
 
     An array of a count per trip type is taken as it is (unit: one trip).
 
+    Proof: docs/proofs/counting.md.
+
     >>> import cbdp
     >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
     >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}

@@ -7,6 +7,8 @@ apart as counting tells them apart. Order, partitions and identical duplicates o
 With a trip as the unit, what is protected is one prepared trip. For `Linked`, one tap more or less turns at most one trip into
 another, or adds or takes away one: between two taps a and b that follow one another, a new tap x replaces the pair (a, b) by
 (a, x) and (x, b), of which at most one is a tap-on followed by a tap-off. `unit = { trip = "replace" }` covers that.
+
+Proof: docs/proofs/linking.md.
 """
 
 # ruff: noqa: S608 - names and texts are quoted where they enter a query
@@ -56,7 +58,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Linked(Preparation):
-    """Taps become trips: a tap-on with the same person's next tap, if that is a tap-off and not too late.
+    """Taps become trips: a tap-on with the same person's next tap, if that is a tap-off and not too late. Proof: docs/proofs/linking.md.
 
     Out come `origin`, `destination`, and the columns of time and person as they are. A tap that is not linked comes out without
     the other end, so that counting drops it and an inspection shows it; rows that are no taps are left out. Of taps at the

@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 
 
 def ranked(batches: Iterable[tuple[Ints, Ints]], universe: Universe, plan: CountingPlan) -> tuple[Ints, Ints]:
-    """Trip types in order with their counts, from batches of (flat, n). What no engine should say is not believed."""
+    """Trip types in order with their counts, from batches of (flat, n). What no engine should say is not believed. Proof: docs/proofs/counting.md."""
     none = np.empty(0, dtype=np.int64)
     flats, values = [none], [none]
     for flat, n in batches:

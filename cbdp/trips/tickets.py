@@ -44,5 +44,5 @@ def message(
 
 
 def ticket(key: bytes, j: int, person: bytes, *, period: int | None = None, slot: int | None = None) -> str:
-    """The ticket of a person's trip number j: 64 hexadecimal digits in small letters, compared as text."""
+    """The ticket of a person's trip number j: 64 hexadecimal digits in small letters, compared as text. Proof: docs/proofs/bounding.md."""
     return hashlib.sha256(message(key, j, person, period=period, slot=slot)).hexdigest()

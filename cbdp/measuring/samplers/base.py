@@ -63,7 +63,10 @@ class Sampler(ABC):
 
 
 def positions(gaps: Digits, N: int, share: float, entropy: Entropy) -> Ints:
-    """The positions below N that such gaps leave, of which about this share is hit (it sizes batches, and may be off)."""
+    """The positions below N that such gaps leave, of which about this share is hit (it sizes batches, and may be off).
+
+    Proof: docs/proofs/geometric.md.
+    """
     position, found = 0, [np.empty(0, dtype=np.int64)]
     while position < N:
         expected = (N - position) * share

@@ -46,6 +46,8 @@ DEPTH = 36.0  # the table ends where the bell is exp(−36) of its beginning
 class GaussianSampler(Sampler):
     """Draws of scale σ. `word_bits` is how many bits are compared at first: it changes the speed and not the law.
 
+    Proof: docs/proofs/gaussian.md.
+
     >>> GaussianSampler(Fraction(3, 2)).sample(3).dtype
     dtype('int64')
     """
@@ -137,7 +139,7 @@ class GaussianSampler(Sampler):
 
 @dataclass(frozen=True, eq=False)
 class Bell:
-    """Draws k ≥ 0 with weights exp(−(start + k)²·rate); signed, with start 0: on both sides."""
+    """Draws k ≥ 0 with weights exp(−(start + k)²·rate); signed, with start 0: on both sides. Proof: docs/proofs/gaussian.md."""
 
     rate: Fraction
     start: int

@@ -47,6 +47,8 @@ GAP_RADIX = 128  # every floor has its own law of gaps, so its tables must be so
 class GeometricSampler(Sampler):
     """Draws of scale b = sensitivity / ε. `word_bits` is how many bits are compared at first: it changes the speed and not the law.
 
+    Proof: docs/proofs/geometric.md.
+
     >>> GeometricSampler(Fraction(1)).sample(3).dtype
     dtype('int64')
     """

@@ -27,6 +27,8 @@ from cbdp.privacy.laws.rounded import RoundedLaplace
 class RoundedSampler(Sampler):
     """Draws of the papers' noise on counts.
 
+    Proof: docs/proofs/rounded.md.
+
     >>> RoundedSampler(Fraction(1)).sample(3).dtype
     dtype('int64')
     """

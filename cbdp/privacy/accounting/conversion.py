@@ -28,6 +28,8 @@ CURVE = tuple(Fraction(1, 10**k) for k in (3, 4, 5, 6, 7, 8, 9, 10, 12))  # δ a
 def to_rho(epsilon: Number) -> Fraction:
     """What pure ε-differential privacy costs in ρ: ε²/2 (Bun and Steinke 2016, Proposition 1.4).
 
+    Proof: docs/proofs/composition.md.
+
     >>> to_rho(1)
     Fraction(1, 2)
     """
@@ -36,6 +38,8 @@ def to_rho(epsilon: Number) -> Fraction:
 
 def delta_of(rho: Number, epsilon: Number) -> float:
     """The least δ that ρ-zCDP is known to give at this ε, rounded up.
+
+    Proof: docs/proofs/accounting.md.
 
     >>> f"{delta_of(0.5, 5.25):.3g}"
     '8.69e-07'
@@ -46,6 +50,8 @@ def delta_of(rho: Number, epsilon: Number) -> float:
 
 def epsilon_of(rho: Number, delta: Number) -> Fraction:
     """The least ε at which ρ-zCDP is known to give this δ, rounded up to nine digits.
+
+    Proof: docs/proofs/accounting.md.
 
     >>> float(epsilon_of(0.5, 1e-6))
     5.22153445
@@ -67,6 +73,8 @@ def epsilon_of(rho: Number, delta: Number) -> Fraction:
 
 def rho_for(epsilon: Number, delta: Number) -> Fraction:
     """The largest ρ that is known to give (ε, δ), rounded down to nine digits.
+
+    Proof: docs/proofs/accounting.md.
 
     >>> float(rho_for(1, 1e-6))
     0.0243559703
@@ -90,6 +98,8 @@ def rho_for(epsilon: Number, delta: Number) -> Fraction:
 
 def curve(rho: Number, deltas: Sequence[Fraction] = CURVE) -> tuple[tuple[Fraction, Fraction], ...]:
     """Pairs (ε, δ), all of which hold at once: ρ-zCDP promises the whole curve.
+
+    Proof: docs/proofs/accounting.md.
 
     >>> [(round(float(epsilon), 2), float(delta)) for epsilon, delta in curve("1/2", [Fraction(1, 1000), Fraction(1, 10**6)])]
     [(3.54, 0.001), (5.22, 1e-06)]

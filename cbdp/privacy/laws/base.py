@@ -48,7 +48,10 @@ class Law(ABC):
 
     @classmethod
     def costing(cls, amount: Fraction, change: Change) -> Self:
-        """The law whose noise costs this much (of its currency) on counts that one unit changes so; never more, if hardly less."""
+        """The law whose noise costs this much (of its currency) on counts that one unit changes so; never more, if hardly less.
+
+        Proof: docs/proofs/geometric.md.
+        """
         return cls(Fraction(change.l1) / amount)
 
     def cost(self, change: Change) -> Fraction:

@@ -30,6 +30,8 @@ LEAST = 1e-150  # its square can still be divided by
 class Gaussian(Law):
     """Lighter tails than the geometric law's: cheaper where one person changes many counts by a little each.
 
+    Proof: docs/proofs/gaussian.md.
+
     >>> round(Gaussian(1).variance(), 8), round(float(Gaussian(2).survival(0)), 8)
     (0.99999979, 0.40026443)
     """

@@ -15,6 +15,8 @@ from cbdp.privacy.laws.base import LEAST_VARIANCE, Floats, Law
 class Geometric(Law):
     """The default: pure ε-differential privacy for whole counts.
 
+    Proof: docs/proofs/geometric.md.
+
     >>> round(Geometric(1).variance(), 8), round(float(Geometric(2).survival(-1) - Geometric(2).survival(0)), 8)
     (1.84134719, 0.24491866)
     """

@@ -13,7 +13,7 @@ from cbdp.privacy.laws.base import Floats, Law
 
 @dataclass(frozen=True)
 class RoundedLaplace(Law):
-    """P(0) = 1 − exp(−1/2b) and P(±k) = ½ exp(−(k − ½)/b) (1 − exp(−1/b))."""
+    """P(0) = 1 − exp(−1/2b) and P(±k) = ½ exp(−(k − ½)/b) (1 − exp(−1/b)). Proof: docs/proofs/rounded.md."""
 
     name: ClassVar[str] = "rounded"
     about: ClassVar[str] = "Laplace noise rounded to whole numbers, as in the CBDP paper: pure ε"

@@ -20,6 +20,8 @@ UNLIMITED = 10**30  # a total that no sum of charges comes near
 class Amount:
     """An amount of privacy in whole units: ε or ρ in 10⁻⁹, δ in 10⁻¹⁸. Printed in decimals.
 
+    Proof: docs/proofs/ledger.md.
+
     >>> str(Amount(nano=500_000_000))
     '0.5'
     """

@@ -84,7 +84,7 @@ def words(days: int) -> str:
 
 
 def check_windows(caps: Caps, sums: Mapping[int, WindowSums], charge: Charge) -> None:
-    """Refuse a charge that would cost one person more than a cap in some window."""
+    """Refuse a charge that would cost one person more than a cap in some window. Proof: docs/proofs/windows.md."""
     if caps.windows and (charge.covers is None or charge.covers.first is None):
         raise BudgetError(
             "this ledger has caps for windows of days, and the charge does not state which days it covers: release it as a "

@@ -83,7 +83,7 @@ class Entry:
 
 @dataclass
 class Book:
-    """The sum of a ledger's entries, each checked as it is posted."""
+    """The sum of a ledger's entries, each checked as it is posted. Proof: docs/proofs/ledger.md."""
 
     path: Path
     sequence: int = 0

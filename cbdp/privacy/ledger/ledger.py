@@ -219,6 +219,8 @@ class Ledger:
         """Charge ε (or ρ) and δ to the data set before noise is drawn; on disk when this returns. Over a cap: `BudgetError`.
 
         Where the ledger counts ρ, ε is charged as ε²/2 of it.
+
+        Proof: docs/proofs/ledger.md.
         """
         _text(request, "request")
         amount = self.price(epsilon, delta, rho=rho)

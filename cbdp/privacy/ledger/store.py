@@ -1,4 +1,4 @@
-"""The SQLite file that holds a ledger: created whole, append-only by trigger, written durably."""
+"""The SQLite file that holds a ledger: created whole, append-only by trigger, written durably. Proof: docs/proofs/ledger.md."""
 
 from __future__ import annotations
 

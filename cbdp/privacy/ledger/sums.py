@@ -76,6 +76,8 @@ def _has_gaps(covers: Covers) -> bool:
 def price_of_steps(strategy: str, periods: int, steps: tuple[int, ...], currency: Currency) -> Fraction:
     """How many times the price of one period so many periods in neighbouring releases cost at most, wherever in the span these are.
 
+    Proof: docs/proofs/continual.md.
+
     >>> float(price_of_steps("each alone", 52, (7,), "rho")), float(price_of_steps("each alone", 52, (3, 4), "rho"))
     (49.0, 25.0)
     """
@@ -101,6 +103,8 @@ def _shifted(made: Strategy) -> bool:
 
 def days_of_sums(strategy: str, periods: int, days: int, currency: Currency) -> Fraction:
     """How many times the price of one day so many days in a row cost at most, where sums over days are measured.
+
+    Proof: docs/proofs/continual.md.
 
     >>> [round(float(days_of_sums("square root", 365, days, "rho")), 2) for days in (1, 2, 7)]
     [1.0, 3.57, 36.25]

@@ -46,14 +46,17 @@ def _unit_period(covers: Covers, day: int) -> int:
 
 
 def periods_touched(covers: Covers | None, first: int, last: int) -> int:
-    """How many of the unit's periods lie, in whole or in part, between two days, both included."""
+    """How many of the unit's periods lie, in whole or in part, between two days, both included. Proof: docs/proofs/windows.md."""
     if last < first:
         return 0
     return 1 if covers is None else _unit_period(covers, last) - _unit_period(covers, first) + 1
 
 
 def periods_cut(covers: Covers | None, first: int, last: int) -> int:
-    """How many of the unit's periods lie only in part between two days of a charge: other days of the charge are in them too."""
+    """How many of the unit's periods lie only in part between two days of a charge: other days of the charge are in them too.
+
+    Proof: docs/proofs/windows.md.
+    """
     if covers is None or covers.unit != PERSON or covers.first is None or covers.last is None or last < first:
         return 0
     before, after = first > covers.first.toordinal(), last < covers.last.toordinal()
@@ -72,7 +75,10 @@ def periods_at_most(covers: Covers | None, days: int) -> int:
 
 
 def cost_of(charge: Charge, periods: int, cut: int = 0) -> Amount:
-    """What a charge costs a person who is in so many periods of its unit, some of which are cut: those count twice, and both times in the same counts."""
+    """What a charge costs a person who is in so many periods of its unit, some of which are cut: those count twice, and both times in the same counts.
+
+    Proof: docs/proofs/windows.md.
+    """
     amount = charge.amount
     apart = charge.covers is not None and charge.covers.apart
     steps = periods + cut
@@ -116,7 +122,7 @@ def _group_delta(amount: Amount, periods: int) -> int:
 
 @dataclass
 class WindowSums:
-    """For one length of window: what the charges so far cost in the window that begins on each day."""
+    """For one length of window: what the charges so far cost in the window that begins on each day. Proof: docs/proofs/windows.md."""
 
     days: int
     currency: Currency = "epsilon"

@@ -157,7 +157,10 @@ class DuckDialect(Dialect):
         return f"({a} // {b})"
 
     def persons(self, bound: Bound, kind: Kind, secret: str) -> list[Step]:
-        """Steps from `inside` to `persons`: a row for each, and for each of their periods, with their kept trips and how many they have in all."""
+        """Steps from `inside` to `persons`: a row for each, and for each of their periods, with their kept trips and how many they have in all.
+
+        Proof: docs/proofs/bounding.md.
+        """
         who, own = (
             sql_bounding.group(bound),
             bool(bound.apart),

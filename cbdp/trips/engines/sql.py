@@ -76,7 +76,7 @@ class Dialect(ABC):
         return f"CAST({value} AS DECIMAL(38, 0))"
 
     def total(self, value: str) -> str:
-        """The sum of whole numbers up to MOST_TRIPS, saturated there."""
+        """The sum of whole numbers up to MOST_TRIPS, saturated there. Proof: docs/proofs/counting.md."""
         return f"CAST(LEAST(SUM({self.wide(value)}), {MOST_TRIPS}) AS BIGINT)"
 
 
@@ -225,7 +225,7 @@ def _instant(
 
 
 def coded(plan: CountingPlan, say: Dialect, named: Named, before: str, *, every: bool = False) -> Step:
-    """Codes c0, c1, … by the axes' ways; rows without a code drop out unless `every` one is wanted."""
+    """Codes c0, c1, … by the axes' ways; rows without a code drop out unless `every` one is wanted. Proof: docs/proofs/counting.md."""
     codes, joins, where = [], [], []
     for a, axis in enumerate(plan.axes):
         found = [f"w_{a}_{w}.code" for w in range(len(axis.ways))]
@@ -317,7 +317,7 @@ def steps_inside(plan: CountingPlan, say: Dialect, source: str, named: Named) ->
 
 
 def counts(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str:
-    """Rows (flat, n) without a bound; structural zeros are among them, and the driver drops those."""
+    """Rows (flat, n) without a bound; structural zeros are among them, and the driver drops those. Proof: docs/proofs/counting.md."""
     n = "COUNT(*)" if plan.weight is None else say.total("weight")
     weighty = "" if plan.weight is None else " HAVING MAX(weight) > 0"
     steps = steps_inside(replace(plan, zeros=()), say, source, named)

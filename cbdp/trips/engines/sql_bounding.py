@@ -12,7 +12,7 @@ from cbdp.trips.plan import Bound, CountingPlan
 
 
 def group(bound: Bound) -> str:
-    """The columns that tell apart whose trips are bounded together."""
+    """The columns that tell apart whose trips are bounded together. Proof: docs/proofs/bounding.md."""
     return "person" if bound.within is None else "person, period"
 
 
@@ -30,6 +30,8 @@ def chosen(bound: Bound, kind: Kind, say: Dialect, secret: str, *, own: bool) ->
     """Steps from `inside` to `kept`, by way of `ticketed`; `secret` is the table that holds the key.
 
     With `own`, rows also say how many trips the person has, in the period where there is one, before any is dropped.
+
+    Proof: docs/proofs/bounding.md.
     """
     who, columns = group(bound), carried(bound, own=own)
     steps, rows = [], "inside"
