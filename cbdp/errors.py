@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cbdp.text import message
+
 
 class CbdpError(Exception):
     """The base of all errors of this package: catch this one to catch them all.
@@ -12,7 +14,12 @@ class CbdpError(Exception):
     ... except cbdp.CbdpError as error:
     ...     print(type(error).__name__)
     InputError
+
+    Its text shows names as data and hides passwords, wherever it was put together (`cbdp.text`).
     """
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__(*(message(part) if isinstance(part, str) else part for part in parts))
 
 
 class InputError(CbdpError, ValueError):

@@ -3,6 +3,9 @@
 A part is a frozen value (or a class whose instances are frozen values) with a `name`, a line `about` it, and its
 capabilities as class data. A kind of part has an ordered table in its folder's `__init__`, name → "module:attribute", and an
 entry-point group in which other packages register theirs. Nothing is imported until it is asked for.
+
+Whoever writes Python or a configuration may name a part of their own as "package.module:attribute" (`Parts.get`). A file that somebody
+else wrote may not: its names are looked up among installed parts (`Parts.installed`), and import nothing that the file names.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import dataclasses
 import difflib
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -21,6 +25,8 @@ from typing import Any, Generic, TypeVar
 from cbdp.errors import CbdpError, InputError
 
 T = TypeVar("T")
+
+_HANDED: dict[tuple[str, str], Any] = {}  # (group, name) → a part that is in no table; files never add to it
 
 
 @dataclass(frozen=True)
@@ -61,12 +67,53 @@ class Parts(Generic[T]):
             where = self.table.get(wanted) or self.known().get(self.spelled(wanted), wanted)
             if ":" not in where:
                 raise self.error(self.unknown(wanted))
-            wanted = self._load(where)
-        part = self.fits(wanted)
+            if where != wanted:
+                return self._fitting(self._load(where))
+            with _working_folder():
+                part = self._fitting(self._load(where))
+            self._remember(part, wanted)
+            return part
+        part = self._fitting(wanted)
+        self._remember(part)
+        return part
+
+    def installed(self, name: Any) -> T:
+        """A part that a file names: ours, one that an installed package registers, or one that this process was handed before.
+
+        >>> from cbdp.rounding import ROUNDINGS
+        >>> ROUNDINGS.installed("few").name
+        'few'
+        >>> ROUNDINGS.installed("antigravity:fly")
+        Traceback (most recent call last):
+        ...
+        cbdp.errors.InputError: 'antigravity:fly' is not an installed rounding: there are few, nearest; a file can name no other
+        """
+        if isinstance(name, str):
+            handed = _HANDED.get((self.group, name))
+            if name not in self.table and handed is not None:
+                part = self.fits(handed)
+                if part is not None:
+                    return part
+            where = self.table.get(name) or self.known().get(self.spelled(name))
+            if where is not None:
+                return self._fitting(self._load(where))
+        raise self.error(
+            f"{name!r} is not an installed {self.kind}: {did_you_mean(str(name), list(self.known()))}; "
+            "a file can name no other"
+        )
+
+    def _fitting(self, loaded: Any) -> T:
+        part = self.fits(loaded)
         if part is None:
             hint = f": subclass {self.base}" if self.base else ""
-            raise self.error(f"{wanted!r} is not {_article(self.kind)} {self.kind}{hint}")
+            raise self.error(f"{loaded!r} is not {_article(self.kind)} {self.kind}{hint}")
         return part
+
+    def _remember(self, part: T, *names: str) -> None:
+        """Python or a configuration chose this part: files that it writes may name it for as long as this process runs."""
+        for name in (*names, getattr(part, "name", None)):
+            if isinstance(name, str) and name not in self.table:
+                _HANDED[self.group, name] = part
 
     def spelled(self, name: str) -> str:
         """The name as its part spells it, whatever its case; a name that no part has stays as it is.
@@ -99,8 +146,30 @@ class Parts(Generic[T]):
         module, _, attribute = where.partition(":")
         try:
             return getattr(import_module(module), attribute)
-        except (ImportError, AttributeError) as failure:
+        except (ImportError, AttributeError, ValueError, TypeError) as failure:
             raise self.error(f"{self.kind} {where!r} cannot be loaded: {failure}") from failure
+
+
+@contextmanager
+def _working_folder() -> Iterator[None]:
+    """Modules of the working folder too, after all installed ones: for the part that its owner names there."""
+    here = str(Path.cwd())
+    sys.path.append(here)
+    try:
+        yield
+    finally:
+        sys.path.reverse()  # the last of them is ours
+        sys.path.remove(here)
+        sys.path.reverse()
+
+
+def handed(name: str) -> bool:
+    """Whether Python or a configuration has chosen a part of this name in this process.
+
+    >>> handed("antigravity:fly")
+    False
+    """
+    return any(known == name for _, known in _HANDED)
 
 
 def _installed() -> tuple[tuple[str, int], ...]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import json
-import zipfile
+import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.features import Dimension
+from cbdp.untrusted import parse_json, zip_member
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -86,7 +86,7 @@ def stops(path: str | Path, *, columns: Columns | None = None, ids: Callable[[st
             raise InputError(
                 f"columns names {name!r}, which stops do not have: they have {', '.join(FIELDS)}"
             )
-    gtfs = path.is_dir() or path.suffix.lower() in (".txt", ".zip")
+    gtfs = _is_folder(path) or path.suffix.lower() in (".txt", ".zip")
     if path.suffix.lower() in (".geojson", ".json"):
         rows = _stations(path) or [_point(feature, path) for feature in _features(path)]
     else:
@@ -139,19 +139,24 @@ def _degrees(given: Any, stop: Hashable) -> float:
 def text_of(path: Path) -> str:
     """The text of a file, or of the stops.txt in a GTFS folder or zip."""
     try:
-        if path.is_dir():
+        if _is_folder(path):
             return text_of(path / "stops.txt")
         if path.suffix.lower() == ".zip":
-            with zipfile.ZipFile(path) as archive:
-                inside = [n for n in archive.namelist() if n.rpartition("/")[2] == "stops.txt"]
-                if not inside:
-                    raise InputError(f"{str(path)!r} has no stops.txt: it is not a GTFS feed")
-                return archive.read(min(inside, key=len)).decode("utf-8-sig")
+            content = zip_member(path, "stops.txt")
+            if content is None:
+                raise InputError(f"{str(path)!r} has no stops.txt: it is not a GTFS feed")  # noqa: TRY301 - read on, it is this error
+            return content.decode("utf-8-sig")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"there is no file {str(path)!r}") from None
-    except (OSError, UnicodeDecodeError, zipfile.BadZipFile):
+    except InputError:
+        raise
+    except (OSError, ValueError):  # also names that no file can have
         raise InputError(f"{str(path)!r} cannot be read: damaged, or not UTF-8 (Excel: CSV UTF-8)") from None
+
+
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - it is False, not an error, for names that are too long or hold what none can
 
 
 def table_rows(text: str, path: Path) -> list[Row]:
@@ -170,22 +175,34 @@ def table_rows(text: str, path: Path) -> list[Row]:
 
 
 def _features(path: Path) -> list[Mapping[str, Any]]:
+    text = text_of(path)
     try:
-        found = json.loads(text_of(path))
+        found = parse_json(text)
         features = found["features"] if found["type"] == "FeatureCollection" else None
-    except (json.JSONDecodeError, TypeError, KeyError):
+    except (InputError, TypeError, KeyError):
         features = None
-    if not isinstance(features, list) or not all(
-        isinstance(f, dict) and isinstance(f.get("geometry"), dict) for f in features
-    ):
+    if not isinstance(features, list) or not all(map(_is_feature, features)):
         raise InputError(f"{str(path)!r} is not a GeoJSON FeatureCollection with geometries")
     return features
 
 
+def _is_feature(feature: Any) -> bool:
+    """Whether it has a geometry with coordinates, and properties that are plain values, or none."""
+    if not isinstance(feature, dict) or not isinstance(feature.get("geometry"), dict):
+        return False
+    properties = feature.get("properties")
+    return (
+        isinstance(feature["geometry"].get("type"), str)
+        and isinstance(feature["geometry"].get("coordinates"), list)
+        and (properties is None or isinstance(properties, dict))
+    )
+
+
 def _stations(path: Path) -> list[Row]:
     """The stations of a GBFS station_information.json; none where the file is another. From version 3 on, names have languages."""
+    text = text_of(path)
     try:
-        listed = json.loads(text_of(path))["data"]["stations"]
+        listed = parse_json(text)["data"]["stations"]
         return [
             {
                 "id": station["station_id"],
@@ -195,14 +212,14 @@ def _stations(path: Path) -> list[Row]:
             }
             for station in listed
         ]
-    except (json.JSONDecodeError, TypeError, KeyError, IndexError):
+    except (InputError, TypeError, KeyError, IndexError):
         return []
 
 
 def _point(feature: Mapping[str, Any], path: Path) -> Row:
     """A GeoJSON point as a row; the feature's own id stands in where its properties have none."""
     geometry = feature["geometry"]
-    if geometry.get("type") != "Point" or len(geometry.get("coordinates") or ()) < 2:
+    if geometry["type"] != "Point" or len(geometry["coordinates"]) < 2:
         raise InputError(f"{str(path)!r} holds a {geometry.get('type')}: stops are points")
     lon, lat = geometry["coordinates"][:2]
     own = {} if feature.get("id") is None else {"id": feature["id"]}
@@ -238,7 +255,7 @@ def zones_by_polygon(stops: Stops, path: str | Path, *, label: str = "zone") -> 
 
 def _zone_name(feature: Mapping[str, Any], label: str, path: str | Path) -> str:
     named = (feature.get("properties") or {}).get(label)
-    if named is None or named == "":
+    if not isinstance(named, str | int | float) or named == "":
         raise InputError(f"a polygon of {str(path)!r} has no property {label!r}: name its zone there")
     return str(named)
 
@@ -249,9 +266,14 @@ def _polygons(geometry: Mapping[str, Any], path: str | Path) -> list[list[Floats
         raise InputError(f"{str(path)!r} holds a {geometry.get('type')}: zones are polygons")
     try:
         listed = geometry["coordinates"] if geometry["type"] == "MultiPolygon" else [geometry["coordinates"]]
-        return [[np.array([point[:2] for point in ring], dtype=float) for ring in p] for p in listed]
+        found = [[np.array([point[:2] for point in ring], dtype=float) for ring in p] for p in listed]
     except (KeyError, TypeError, ValueError, IndexError):
-        raise InputError(f"{str(path)!r} holds a polygon without proper coordinates") from None
+        found = []
+    if not found or not all(
+        ring.ndim == 2 and ring.shape[1] == 2 and np.isfinite(ring).all() for p in found for ring in p
+    ):
+        raise InputError(f"{str(path)!r} holds a polygon without proper coordinates")
+    return found
 
 
 def _inside(x: Floats, y: Floats, rings: Sequence[Floats]) -> NDArray[np.bool_]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
+
+from cbdp.text import html_text, printable
 
 MOST = 12  # rows that are shown; of longer tables the first and the last half of them
 GAP = "…"
@@ -35,7 +36,7 @@ def as_text(
     A           7
     B       1,200
     """
-    lines = [list(columns), *_lines(columns, numbers, rows)]
+    lines = [[printable(name) for name in columns], *_lines(columns, numbers, rows)]
     wide = [max(len(line[c]) for line in lines) for c in range(len(columns))]
     right = [name in numbers for name in columns]
     made = [
@@ -44,7 +45,7 @@ def as_text(
         ).rstrip()
         for line in lines
     ]
-    return "\n".join([head, *made])
+    return "\n".join([printable(head), *made])
 
 
 def as_html(
@@ -55,18 +56,18 @@ def as_html(
     note: str = "",
 ) -> str:
     """A table that a notebook shows, in its own colours; whatever a label holds is text."""
-    top = "".join(f'<th style="text-align:{_side(n, numbers)}">{escape(n)}</th>' for n in columns)
+    top = "".join(f'<th style="text-align:{_side(n, numbers)}">{html_text(n)}</th>' for n in columns)
     body = "".join(
         "<tr>"
         + "".join(
-            f'<td style="text-align:{_side(name, numbers)}">{escape(cell)}</td>'
+            f'<td style="text-align:{_side(name, numbers)}">{html_text(cell)}</td>'
             for name, cell in zip(columns, line, strict=True)
         )
         + "</tr>"
         for line in _lines(columns, numbers, rows)
     )
-    said = f'<div style="opacity:.75">{escape(note)}</div>' if note else ""
-    return f"<div><b>{escape(head)}</b>{said}<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+    said = f'<div style="opacity:.75">{html_text(note)}</div>' if note else ""
+    return f"<div><b>{html_text(head)}</b>{said}<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
 def _side(name: str, numbers: Sequence[str]) -> str:
@@ -87,4 +88,4 @@ def _lines(
 def _cell(value: Any, number: bool) -> str:
     if value is None:
         return ""
-    return f"{value:,}" if number else str(value)
+    return f"{value:,}" if number else printable(str(value))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cbdp.app.cli import COMMANDS
+from cbdp.text import cell_of, spreadsheet_cell
 
 MOST_ROWS = 200  # on a terminal
 WHOLE = ("count", "low", "high")
@@ -107,7 +108,7 @@ def _shown(name: str, value: Any) -> str:
 def _csv(answer: dict[str, Any]) -> str:
     out = io.StringIO()
     write = csv.writer(out, lineterminator="\n")
-    write.writerow(answer)
-    columns = [c.tolist() if hasattr(c, "tolist") else c for c in answer.values()]
+    write.writerow(map(spreadsheet_cell, answer))
+    columns = [c.tolist() if hasattr(c, "tolist") else map(cell_of, c) for c in answer.values()]
     write.writerows(zip(*columns, strict=True))
     return out.getvalue()

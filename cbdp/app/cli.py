@@ -12,12 +12,16 @@ import os
 import select
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
+from types import TracebackType
+from typing import TextIO
 
 from cbdp import __version__
 from cbdp.errors import CbdpError
+from cbdp.text import message, shown
 
 REFUSED, INTERRUPTED = 2, 130  # 130 is what shells expect after Ctrl-C
 WAIT, AGAIN = 5.0, 60.0  # seconds until a silent command says that it works, and until it says so again
@@ -50,6 +54,45 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without an ε shows a question mark
+    if argv is None:
+        sys.excepthook = _told
+    with redirect_stdout(_Shown(sys.stdout)), redirect_stderr(_Shown(sys.stderr)):
+        return _main(argv)
+
+
+def _told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """The traceback of a fault of this program, which may end in a report to others: without passwords too."""
+    sys.stderr.write(shown("".join(traceback.format_exception(kind, error, trace))))
+
+
+class _Shown(io.TextIOBase):
+    """Where commands print to: whatever they write passes `cbdp.text`, so no name commands the terminal and no password is shown."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
+
+    def write(self, text: str) -> int:
+        self.out.write("\n".join(map(shown, text.split("\n"))))
+        return len(text)
+
+    def flush(self) -> None:
+        self.out.flush()
+
+    def isatty(self) -> bool:
+        return self.out.isatty()
+
+    def fileno(self) -> int:
+        return self.out.fileno()
+
+    def writable(self) -> bool:
+        return True
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self.out.encoding
+
+
+def _main(argv: Sequence[str] | None) -> int:
     parser = _parser()
     options = parser.parse_args(argv)
     if options.command is None:
@@ -103,9 +146,10 @@ def _run(options: argparse.Namespace) -> int:
 
 def _unheard() -> bool:
     """Whether nobody reads the output any more, as after `| head`; then nothing is said of it."""
-    if not isinstance(sys.stdout, io.TextIOWrapper) or not hasattr(select, "poll"):
+    stdout = sys.stdout.out if isinstance(sys.stdout, _Shown) else sys.stdout
+    if not isinstance(stdout, io.TextIOWrapper) or not hasattr(select, "poll"):
         return False
-    out, watched = sys.stdout.fileno(), select.poll()
+    out, watched = stdout.fileno(), select.poll()
     watched.register(out, 0)
     if not any(event & select.POLLERR for _, event in watched.poll(0)):
         return False
@@ -138,5 +182,5 @@ def _command(name: str) -> Callable[[Sequence[str]], int]:
 
 
 def _stopped(why: str, code: int) -> int:
-    print(f"cbdp: {' '.join(why.split())}", file=sys.stderr)
+    print(f"cbdp: {' '.join(message(why).split())}", file=sys.stderr)
     return code

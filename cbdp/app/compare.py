@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cbdp.app.cli import COMMANDS
 from cbdp.errors import InputError
+from cbdp.text import cell_of, spreadsheet_cell
 
 if TYPE_CHECKING:
     from cbdp.release import Release
@@ -150,8 +151,8 @@ def as_csv(made: Compared) -> str:
     """A row for each group; a ratio without an end is left empty."""
     out = io.StringIO()
     write = csv.writer(out, lineterminator="\n")
-    write.writerow(made.columns)
-    write.writerows([["" if v is None else v for v in row] for row in _rows(made)])
+    write.writerow(map(spreadsheet_cell, made.columns))
+    write.writerows([["" if v is None else cell_of(v) for v in row] for row in _rows(made)])
     return out.getvalue()
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 from cbdp.errors import InputError
 from cbdp.release.manifest import FORMAT
 from cbdp.release.saving import MANIFEST
+from cbdp.untrusted import read_json
 
 MARK = "internal"  # in the name of every file that was made with real trips
 
@@ -55,7 +55,7 @@ def release_around(path: Path) -> Path | None:
 def _is_release(folder: Path) -> bool:
     """Whether a folder holds a manifest of ours. One that cannot be read may be ours."""
     try:
-        found = json.loads((folder / MANIFEST).read_text("utf-8"))
+        found = read_json(folder / MANIFEST)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return False
     except (OSError, ValueError):

@@ -55,7 +55,7 @@ def _problem(release: Release) -> Problem | None:
     """The program whose optimum the estimate is, where it is the optimum of one."""
     if release.recipe.estimator is None or release.recipe.public:
         return None
-    estimator = ESTIMATORS.get(release.recipe.estimator)
+    estimator = ESTIMATORS.installed(release.recipe.estimator)
     if estimator.expects:
         return None
     try:

@@ -36,6 +36,7 @@ or of another package, may be named as it is there.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -51,7 +52,9 @@ from cbdp.audit.relations import EXACT
 from cbdp.audit.tables import CountTable, Pair, PublishedTables, Sum, joint_codes, match, quoted
 from cbdp.errors import InputError
 from cbdp.parts import did_you_mean
-from cbdp.privacy.laws import LAWS, Law, law_of
+from cbdp.privacy.laws import LAWS, Law
+from cbdp.text import message
+from cbdp.untrusted import parse_toml
 
 Columns = dict[str, NDArray[Any]]
 
@@ -86,8 +89,8 @@ def read(folder: str | Path) -> PublishedTables:
             f"no {NAME} can be read in {folder}: describe the tables there, see docs/explanation/audit.md"
         ) from None
     try:
-        said = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as wrong:
+        said = parse_toml(text)
+    except (tomllib.TOMLDecodeError, InputError) as wrong:
         raise InputError(f"{path}: {wrong}") from None
     return _Description(folder, path).published(said)
 
@@ -121,7 +124,9 @@ class _Description:
             equal = tuple(self.equal(base, e) for e in said.get("equal", []))
             return PublishedTables(tables, epsilon, delta, equal, sums, imply)
         except InputError as error:
-            raise error if str(error).startswith(str(self.path)) else self.wrong(str(error)) from None
+            raise (
+                error if str(error).startswith(message(str(self.path))) else self.wrong(str(error))
+            ) from None
 
     def known(self, said: Any, names: Sequence[str], where: str) -> None:
         if not isinstance(said, Mapping):
@@ -164,7 +169,9 @@ class _Description:
                 rounding=self.rounding(said, name), complementary=hidden == "any",
             )  # fmt: skip
         except InputError as error:
-            raise error if str(error).startswith(str(self.path)) else self.wrong(str(error)) from None
+            raise (
+                error if str(error).startswith(message(str(self.path))) else self.wrong(str(error))
+            ) from None
         return self.completed(made, said.get("cells", "listed"), columns)
 
     def choice(self, said: Mapping[str, Any], key: str, known: tuple[str, ...], name: str) -> str:
@@ -209,12 +216,12 @@ class _Description:
             hint = did_you_mean(str(law), list(dict.fromkeys(known)))
             raise self.wrong(f"unknown law of noise {law!r} of {name!r}: {hint}")
         scale = self.number(said["noise"]["scale"], f"the noise scale of {name!r}")
-        return law_of(COMMON.get(law, law), scale)
+        return LAWS.installed(COMMON.get(law, law))(scale)
 
     def load(self, file: str, names: Sequence[str], what: str) -> Columns:
         """Some columns of a file in the folder, as they are: CSV as text."""
         path = self.folder / file
-        if not path.is_file():
+        if not os.path.isfile(path):  # noqa: PTH113 - False, not an error, for a name that no file can have
             raise self.wrong(f"table {what!r} is in {file!r}, which is not in {self.folder}")
         try:
             found = saved.columns(path)

@@ -25,14 +25,14 @@ from cbdp.errors import CbdpError, InputError
 from cbdp.features import Universe
 from cbdp.release.labels import codes_in, column
 from cbdp.release.layout import TRIPS, manifest_of
-from cbdp.release.loading import read_manifest, read_release
+from cbdp.release.loading import check_links, read_release, stated_manifest
+from cbdp.release.recipe import check_parts
 from cbdp.release.release import Release
 from cbdp.release.saving import MANIFEST, fingerprint
-from cbdp.release.schema import check
+from cbdp.release.schema import check, with_noise_names
 from cbdp.release.universe_files import read_table, read_universe
 
 UNFIT = (CbdpError, pa.ArrowException, LookupError, TypeError, ValueError, ArithmeticError, StopIteration)
-LOADED = ("estimator", "rounding", "budget", "law")  # settings that name a part of this program
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +49,20 @@ class Ours:
 def opened(path: str | Path) -> Ours:
     """Read a folder of ours, and find what in it does not fit together. No manifest, or none of ours: `InputError`."""
     place = Path(path)
-    manifest = read_manifest(place)
+    manifest = stated_manifest(place)
     sha256 = hashlib.sha256((place / MANIFEST).read_bytes()).hexdigest()
     try:
         check(manifest, MANIFEST)
+        manifest = with_noise_names(manifest, MANIFEST)
     except InputError as wrong:
         found = tampered("manifest", f"{MANIFEST} is not as cbdp writes it", str(wrong))
         return Ours(place, manifest, sha256, None, (found,))
-    _refuse_code(manifest)
+    check_parts(manifest, MANIFEST)
     findings = [*_hashes(place, manifest)]
+    try:
+        check_links(place, manifest)
+    except InputError as wrong:
+        return Ours(place, manifest, sha256, None, (*findings, _unfit(wrong)))
     release, unread = _read(place, manifest)
     findings += unread
     if release is not None:
@@ -71,16 +76,6 @@ def opened(path: str | Path) -> Ours:
             findings.append(_unfit(wrong))
             release = None
     return Ours(place, manifest, sha256, release, tuple(findings))
-
-
-def _refuse_code(manifest: Mapping[str, Any]) -> None:
-    """A stranger's folder may not say which Python code is loaded: parts go by their registered names."""
-    recipe, laws = manifest["recipe"], [m["law"] for m in manifest["measurements"]]
-    for name in (recipe["mechanism"], *(recipe["settings"].get(n) for n in LOADED), *laws):
-        if isinstance(name, str) and ":" in name:
-            raise InputError(
-                f"{MANIFEST} names code to load, {name!r}: an audit uses installed parts only, by their names"
-            )
 
 
 # Files and hashes

@@ -21,12 +21,13 @@ from cbdp.features import FeatureDag
 from cbdp.privacy.changes import change_in
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.composition import amount_of, spends_of
-from cbdp.privacy.laws import LAWS, Law, law_of
+from cbdp.privacy.laws import LAWS, Law
 from cbdp.privacy.sensitivity import Change, change_of
 from cbdp.privacy.unit import Person, Trip
-from cbdp.release.manifest import ANOTHER, SKIPPED
+from cbdp.release.manifest import SKIPPED
 from cbdp.release.running import change_in_span, part_name
 from cbdp.release.saving import MANIFEST
+from cbdp.release.schema import ANOTHER, NOT_STATED
 from cbdp.release.stated import SEEDED, claim_of, number
 
 TOO_LITTLE = "Where noise is smaller than the claim needs, an attacker tells whether a rider is in the data with better odds than it allows."
@@ -142,23 +143,20 @@ class _Answered:
 
 def _answered(manifest: Mapping[str, Any]) -> Iterator[_Answered]:
     for m in manifest["measurements"]:
-        law = LAWS.get(m["law"] or "geometric")
+        law = LAWS.installed(m["law"] or "geometric")
         share = number(m.get(law.currency))
         yield _Answered(f"measurements/{m['feature']}", m["feature"], law, number(m["scale"]), share)
     for t in manifest.get("running", {"tables": ()})["tables"]:
-        law, name = LAWS.get(t["law"]), part_name(t["feature"])
+        law, name = LAWS.installed(t["law"]), part_name(t["feature"])
         yield _Answered(f"running/{t['feature']}", name, law, number(t["scale"]), number(t.get(law.currency)))
     measured = {m["feature"] for m in manifest["measurements"]}
     for f in manifest["features"]:
         if f["published"] == "table" and f["name"] not in measured and f["noise"] is not None:
-            law = _by_words().get(f["noise"]["law"], LAWS.get("geometric"))
+            if f["noise"]["name"] is None:
+                continue  # _laws tells
+            law = LAWS.installed(f["noise"]["name"])
             scale = number(f["noise"]["scale"])
             yield _Answered(f"features/{f['name']}", f["name"], law, scale, number(f.get(law.currency)))
-
-
-def _by_words() -> dict[str, type[Law]]:
-    """Every law by the words with which manifests state it."""
-    return {law.words: law for _, law, _ in LAWS.each() if law is not None}
 
 
 def _scales(manifest: Mapping[str, Any], claim: Claim, changes: Changes) -> Iterator[Finding]:
@@ -207,18 +205,15 @@ def _pays(law: type[Law], cost: Fraction | float, share: Any) -> bool:
 
 def _laws(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     """What features and measurements say of their noise: its scale, law and variance must fit together."""
-    words = _by_words()
     measured = {m["feature"]: number(m["scale"]) for m in manifest["measurements"]}
     for f in manifest["features"]:
         expected = None if manifest["levels"] is not None else measured.get(f["name"])
-        yield from _feature_noise(f["noise"], f["name"], expected, words)
+        yield from _feature_noise(f["noise"], f["name"], expected)
     for m in manifest["measurements"]:
         yield from _measured_noise(m)
 
 
-def _feature_noise(
-    noise: Mapping[str, Any] | None, name: str, expected: Any, words: Mapping[str, type[Law]]
-) -> Iterator[Finding]:
+def _feature_noise(noise: Mapping[str, Any] | None, name: str, expected: Any) -> Iterator[Finding]:
     where = f"features/{name}/noise"
     if noise is None or noise["scale"] is None:
         if expected is not None:
@@ -229,12 +224,12 @@ def _feature_noise(
     if expected is not None and not _equal(scale, expected):
         text = f"{where} says scale {scale}, measurements/{name} says {expected}."
         yield _wrong(f"{MANIFEST}: {where} is not its measurement's", text, "noise scales")
-    law = words.get(noise["law"])
+    law = None if noise["name"] is None else LAWS.installed(noise["name"])
     if law is not None and not _near(noise["variance"], law(scale).variance()):
         text = f"{where} says variance {noise['variance']}; the law of scale {scale} has {law(scale).variance():.6g}."
         yield _wrong(f"{MANIFEST}: {where} states the variance of another scale", text, "noise scales")
-    if law is None and noise["law"] not in (ANOTHER, "not stated"):
-        text = f"{where}/law is {noise['law']!r}, which no release of cbdp states."
+    if noise["law"] not in ((ANOTHER, NOT_STATED) if law is None else (law.words,)):
+        text = f"{where}/law is {noise['law']!r}, which no release of cbdp states of noise named {noise['name']!r}."
         yield _wrong(f"{MANIFEST}: {where}/law is not a law that is known", text, "noise scales")
 
 
@@ -250,7 +245,7 @@ def _measured_noise(measured: Mapping[str, Any]) -> Iterator[Finding]:
         text = f"{where}/variance says {stated}; no law that is known has it with the scale {scale}."
         yield _wrong(f"{MANIFEST}: {where}/variance is that of another scale", text, "noise scales")
         return
-    expected = law_of(measured["law"], scale).variance()
+    expected = LAWS.installed(measured["law"])(scale).variance()
     if isinstance(stated, int | float) and not _near(stated, expected):
         text = f"{where}/variance says {stated}; the law {measured['law']!r} of scale {scale} has {expected:.6g}."
         yield _wrong(f"{MANIFEST}: {where}/variance is that of another scale", text, "noise scales")

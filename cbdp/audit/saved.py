@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import math
 import re
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
+from cbdp.untrusted import gzip_content, read_parquet
 
 SEPARATORS = ",;\t|"
 BOOKS = (".xlsx", ".xls", ".ods")
@@ -44,8 +44,8 @@ def columns(path: Path) -> dict[str, NDArray[Any]]:
 def _text(path: Path) -> str:
     """A file's text: UTF-8, with or without a mark, UTF-16 with one; or else as Western European Windows writes it."""
     try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError) as wrong:
+        raw = gzip_content(path) if path.suffix == ".gz" else path.read_bytes()
+    except OSError as wrong:
         raise InputError(str(wrong).splitlines()[0]) from None
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return raw.decode("utf-16", errors="replace")
@@ -56,13 +56,7 @@ def _text(path: Path) -> str:
 
 
 def _parquet(path: Path) -> dict[str, NDArray[Any]]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        found = parquet.read_table(path)
-    except (pa.ArrowException, OSError) as wrong:
-        raise InputError(str(wrong).splitlines()[0]) from None
+    found = read_parquet(path)
     return {n.strip(): np.asarray(found[n].to_pylist(), dtype=object) for n in found.column_names}
 
 

@@ -113,7 +113,10 @@ def _trips(release: Release, estimate: Estimate) -> Iterator[Finding]:
     """The published trips made again from the published estimates: within each cell nothing is left to choose."""
     if release.recipe.rounding is None or any((release.violations or {}).values()):
         return
-    rounding, budget = ROUNDINGS.get(release.recipe.rounding), given(release.recipe.settings.get("budget"))
+    rounding, budget = (
+        ROUNDINGS.installed(release.recipe.rounding),
+        given(release.recipe.settings.get("budget")),
+    )
     trips = (release.index, release.value)
     made = rounding.again(release.features, *estimate.trips(), trips, budget)
     if made is None:

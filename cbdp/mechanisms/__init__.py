@@ -42,7 +42,7 @@ def of(release: Release) -> Mechanism:
     >>> cbdp.mechanisms.of(release) == cbdp.ConstraintBased(features, epsilon=1)
     True
     """
-    return MECHANISMS.get(release.recipe.mechanism).from_recipe(release)
+    return MECHANISMS.installed(release.recipe.mechanism).from_recipe(release)
 
 
 def load(folder: str | Path, verify: bool = True) -> Release:

@@ -60,7 +60,9 @@ class Again:
             return kept[seed]
         universe, estimator = self.release.features.universe, self.release.recipe.estimator
         answers = [*self.release.measurements, *exact_answers(self.release.recipe.public)]
-        counts = ESTIMATORS.get(estimator).drawn(self.release.features, answers, self.release.prior, seed)
+        counts = ESTIMATORS.installed(estimator).drawn(
+            self.release.features, answers, self.release.prior, seed
+        )
         index = np.flatnonzero(counts)
         trips = index, counts[index]
         made = trips, self.mechanism.simulate(Counts(universe, *trips, self.mechanism.unit), seed)

@@ -133,7 +133,11 @@ class Mechanism(ABC):
     def from_recipe(cls, release: Release) -> Self:
         """The mechanism that made a release."""
         known = {f.name for f in fields(cls)}
-        settings = {n: given(v) for n, v in release.recipe.settings.items() if n in known and n not in HELD}
+        settings = {
+            n: given(v)
+            for n, v in release.recipe.settings.items()
+            if n in known and n not in (*HELD, *STATED)
+        }
         if "prior" in known:
             settings["prior"] = release.prior
             if release.prior is None and release.recipe.settings.get("prior") is not None:
@@ -205,7 +209,7 @@ class Mechanism(ABC):
         """An interval for every count of the features (all but `singleton`) or of other groupings; no privacy is spent."""
         again = self.again(release)
         estimator = release.recipe.estimator
-        expects = estimator is not None and ESTIMATORS.get(estimator).expects
+        expects = estimator is not None and ESTIMATORS.installed(estimator).expects
         given: Any = {"features": features, "groupings": groupings, "runs": runs}
         return intervals(release, again, confidence, **given, expects=expects)
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from cbdp.errors import InputError
 
+MAX_DIGITS = 1000  # before or after the point
+LARGEST = Fraction(
+    10**20
+)  # no ε, ρ or scale is larger, nor smaller than its reciprocal; manifests hold up to 10³⁰
 Number = int | float | str | Fraction | Decimal
 
 
@@ -21,6 +26,8 @@ def exact(value: Number, what: str = "epsilon") -> Fraction:
     """
     if isinstance(value, bool):
         raise InputError(f"{what} is {value!r}, give a number")
+    if _beyond_range(value):
+        raise InputError(f"{what} is far out of all range: give a number with at most {MAX_DIGITS} digits")
     try:
         return Fraction(repr(float(value))) if isinstance(value, float) else Fraction(value)
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
@@ -28,10 +35,30 @@ def exact(value: Number, what: str = "epsilon") -> Fraction:
         raise InputError(f"{what} is {value!r}, give a finite number{comma}") from None
 
 
+def _beyond_range(value: object) -> bool:
+    """Whether a number has more digits than anybody writes, before it is worked out: 1e999999999 would fill the memory."""
+    if isinstance(value, str):
+        powers = re.findall(r"[eE][-+]?([\d_]+)", value)
+        return len(value) > MAX_DIGITS or any(
+            len(p) > 4 or int(p.strip("_") or 0) > MAX_DIGITS for p in powers
+        )
+    if isinstance(value, Decimal):
+        return value.is_finite() and (
+            abs(value.adjusted()) > MAX_DIGITS or len(value.as_tuple().digits) > MAX_DIGITS
+        )
+    if isinstance(value, int):
+        return value.bit_length() > 4 * MAX_DIGITS
+    return False
+
+
 def positive(value: Number, what: str = "epsilon") -> Fraction:
     number = exact(value, what)
     if number <= 0:
         raise InputError(f"{what} is {value}, it must be above 0")
+    if not 1 / LARGEST <= number <= LARGEST:
+        raise InputError(
+            f"{what} is {str(value)[:40]}, which is out of all range: give a number between 1e-20 and 1e20"
+        )
     return number
 
 

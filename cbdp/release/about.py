@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from cbdp.errors import InputError
+from cbdp.text import masked
 
 LONGEST = 200  # characters of a line
 REFUSED = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of pairs, ends of lines and paragraphs
@@ -96,13 +97,13 @@ class About:
         return [(name, value) for name, value in pairs if value is not None]
 
     def json(self) -> dict[str, Any]:
-        """What is given, as manifests and exports state it."""
-        return {n: v.json() if isinstance(v, Dates) else v for n, v in self._given()}
+        """What is given, as manifests and exports state it; a password is masked."""
+        return {n: v.json() if isinstance(v, Dates) else masked(v) for n, v in self._given()}
 
     def texts(self) -> dict[str, str]:
         """What is given, a line of text each; days are written as numbers, which programs read too."""
         days = {n: f"{v.first} to {v.last}" for n, v in self._given() if isinstance(v, Dates)}
-        return {n: days.get(n, v) for n, v in self._given()}
+        return {n: days[n] if n in days else masked(v) for n, v in self._given()}
 
 
 def about_from(stated: Mapping[str, Any] | None) -> About | None:

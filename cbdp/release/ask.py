@@ -8,7 +8,7 @@ the hundred, take no runs: theirs are made from the measurements.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -126,7 +126,7 @@ def _measured(release: Release, grouping: Grouping) -> bool:
 
 def _expects(release: Release) -> bool:
     estimator = release.recipe.estimator
-    return estimator is not None and ESTIMATORS.get(estimator).expects
+    return estimator is not None and ESTIMATORS.installed(estimator).expects
 
 
 def _sharp(release: Release, sharp: bool | None) -> bool:
@@ -165,9 +165,13 @@ def grouping_of(
     return made
 
 
-def names_of(by: str | Sequence[str]) -> tuple[str, ...]:
+def names_of(by: str | Sequence[str], what: str = "by") -> tuple[str, ...]:
     """One attribute, or several."""
-    return (by,) if isinstance(by, str) else tuple(by)
+    if isinstance(by, str):
+        return (by,)
+    if isinstance(by, bytes | bytearray | Mapping) or not isinstance(by, Iterable):
+        raise InputError(f"{what} is {by!r}: give the name of an attribute, or a list of names")
+    return tuple(by)
 
 
 def told_interval(release: Release, grouping: Grouping, confidence: float) -> Interval | None:
@@ -187,7 +191,7 @@ def interval_of(release: Release, grouping: Grouping, confidence: float) -> Inte
 
 
 def _wholes(grouping: Grouping, share_of: str | Sequence[str]) -> tuple[str, ...]:
-    coarse = names_of(share_of)
+    coarse = names_of(share_of, "share_of")
     for name in coarse:
         if name not in grouping.by:
             raise InputError(

@@ -110,4 +110,4 @@ def _post_processing(release: Release) -> str:
 
 def _expects(release: Release) -> bool:
     estimator = release.recipe.estimator
-    return estimator is not None and ESTIMATORS.get(estimator).expects
+    return estimator is not None and ESTIMATORS.installed(estimator).expects

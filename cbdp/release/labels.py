@@ -122,7 +122,12 @@ def decoded(text: str) -> Any:
     >>> decoded('[{"date":"2026-03-02"},1.5]')
     (datetime.date(2026, 3, 2), 1.5)
     """
-    return _label(json.loads(text))
+    try:
+        return _label(json.loads(text))
+    except InputError:
+        raise
+    except (ValueError, TypeError, RecursionError):
+        raise InputError(f"{str(text)[:40]!r} is not a label: it is not the JSON of one") from None
 
 
 def _label(given: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,26 +16,31 @@ from cbdp.estimate.estimate import LISTED, Estimate
 from cbdp.estimate.intervals import Interval
 from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag
 from cbdp.features.places import Stops
-from cbdp.privacy.laws import LAWS, law_of
+from cbdp.privacy.laws import LAWS
 from cbdp.privacy.measurement import Measurement
 from cbdp.release.about import about_from
 from cbdp.release.deployment import in_earlier_words
 from cbdp.release.labels import Ints, labels_of
 from cbdp.release.layout import NUMBERS, TRIPS, manifest_of
 from cbdp.release.manifest import FORMAT, SKIPPED, VERSION
-from cbdp.release.recipe import Recipe, TableNoise, refuse_code
+from cbdp.release.recipe import Recipe, TableNoise, check_parts
 from cbdp.release.release import Release, Stored
 from cbdp.release.running import read_running
 from cbdp.release.saving import MANIFEST, fingerprint
-from cbdp.release.schema import check, upgraded
+from cbdp.release.schema import check, upgraded, with_noise_names
 from cbdp.release.series import in_series
 from cbdp.release.stated import certificate_of, claim_of, number
 from cbdp.release.universe_files import read_table, read_types, read_universe
 from cbdp.solvers.solution import Solution
+from cbdp.text import shown_data
+from cbdp.untrusted import read_json
 
 
 def load(folder: str | Path, verify: bool = True) -> Release:
-    """A release as it was saved. `verify` checks the manifest against its schema, and all files against it.
+    """A release as it was saved. The manifest is checked against its schema, and, to `verify`, all files against the manifest.
+
+    Whoever wrote the folder, its files are data: nothing that they name is imported, no link in it is followed, and what does not
+    fit is one `InputError`.
 
     >>> import tempfile
     >>> import cbdp
@@ -51,18 +55,17 @@ def load(folder: str | Path, verify: bool = True) -> Release:
     """
     place = Path(folder)
     manifest = read_manifest(place)
+    check_links(place, manifest)
     if verify:
-        check(manifest, f"{str(place / MANIFEST)!r}")
         verify_files(place, manifest["files"])
     try:
-        refuse_code(manifest, f"{str(place / MANIFEST)!r}")
         release = read_release(place, manifest)
         if verify:
             _same(manifest, manifest_of(release))
         return release  # noqa: TRY300 - what is read inside is what may fail
     except InputError as wrong:
         raise InputError(f"{str(place)!r} is damaged: {wrong}") from None
-    except (KeyError, TypeError, ValueError, IndexError) as wrong:
+    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, pa.ArrowException) as wrong:
         raise InputError(
             f"{str(place)!r} is damaged: its files do not fit its manifest ({type(wrong).__name__}: {wrong})"
         ) from None
@@ -73,32 +76,63 @@ def _same(stated: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     for key in stated:
         if key in ("files", "ledger") or stated[key] == found.get(key):
             continue
+        if key == "about" and shown_data(stated[key]) == shown_data(found[key]):
+            continue  # an earlier version did not mask passwords
         if key != "deployment" or stated[key] != in_earlier_words(found[key]):
             raise InputError(f"its manifest and its files disagree about {key!r}")
 
 
 def read_manifest(place: Path) -> dict[str, Any]:
-    """The manifest of a folder as this version states it, not checked; one of an earlier version is upgraded."""
+    """The manifest of a folder as this version states it and as its schema has it; one of an earlier version is upgraded.
+
+    Every field has its type and range, and every part that it names is installed; whether the files fit is not looked at.
+    """
+    manifest, what = stated_manifest(place), repr(str(place / MANIFEST))
+    check(manifest, what)
+    named = with_noise_names(manifest, what)
+    check_parts(named, what)
+    return named
+
+
+def stated_manifest(place: Path) -> dict[str, Any]:
+    """As `read_manifest`, but only that it is JSON of a known version is checked: any field may be anything."""
+    path = place / MANIFEST
     if not place.is_dir():
         raise InputError(f"there is no folder {str(place)!r} with a release")
     try:
-        manifest = json.loads((place / MANIFEST).read_text("utf-8"))
+        manifest = read_json(path)
     except FileNotFoundError:
         raise InputError(f"{str(place)!r} is not a release: it has no {MANIFEST}") from None
-    except (OSError, ValueError):
-        raise InputError(f"{str(place / MANIFEST)!r} cannot be read as JSON") from None
+    except OSError:
+        raise InputError(f"{str(path)!r} cannot be read") from None
+    except InputError as wrong:
+        raise InputError(f"{str(path)!r} cannot be read as JSON: {wrong}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError(f"{str(place / MANIFEST)!r} is not the manifest of a release")
-    if manifest.get("version") == 1:
+        raise InputError(f"{str(path)!r} is not the manifest of a release")
+    version = manifest.get("version")
+    if version == 1 and type(version) is int:
         try:
             return upgraded(manifest)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise InputError(f"{str(place / MANIFEST)!r} is not a manifest of version 1") from None
-    if manifest.get("version") != VERSION:
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+            raise InputError(f"{str(path)!r} is not a manifest of version 1") from None
+    if version != VERSION:
         raise InputError(
-            f"{str(place)!r} has format version {manifest.get('version')!r}, and this program reads up to {VERSION}: update cbdp"
+            f"{str(place)!r} has format version {version!r}, and this program reads up to {VERSION}: update cbdp"
         )
     return manifest
+
+
+def check_links(place: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse links inside a release: what they lead to is not part of it, and may be anything on the reader's computer."""
+    for name in (MANIFEST, *manifest["files"]):
+        for part in (place / name, *(place / name).parents):
+            if part == place:
+                break
+            if part.is_symlink():
+                shown = part.relative_to(place).as_posix()
+                raise InputError(
+                    f"{shown!r} in the release {str(place)!r} is a link to another place: put the file itself there"
+                )
 
 
 def verify_files(place: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
@@ -107,7 +141,7 @@ def verify_files(place: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
         path = place / name
         if not path.is_file():
             raise InputError(f"the file {name!r} of the release {str(place)!r} is missing")
-        if fingerprint(path) != dict(expected):
+        if path.stat().st_size != expected["bytes"] or fingerprint(path) != dict(expected):
             raise InputError(f"the file {name!r} of the release {str(place)!r} does not match its manifest")
     here = {p.relative_to(place).as_posix() for p in place.rglob("*") if p.is_symlink() or not p.is_dir()}
     for name in sorted(here - {*files, MANIFEST}):
@@ -161,11 +195,12 @@ def _read_recipe(manifest: Mapping[str, Any]) -> Recipe:
     """The recipe; of tables published as they were measured, the manifest states the noise beside them."""
     stated, own = manifest["recipe"], {}
     measured = {m["feature"] for m in manifest["measurements"]}
-    laws = {LAWS.get(name).words: name for name in LAWS.table}
     for f in manifest["features"]:
         noise = f["noise"]
         if f["published"] == "table" and f["name"] not in measured and noise is not None:
-            law = law_of(laws.get(noise["law"], "geometric"), number(noise["scale"]))
+            if noise["name"] is None or noise["scale"] is None:
+                raise InputError(f"{MANIFEST} does not say what noise the table {f['name']!r} has")
+            law = LAWS.installed(noise["name"])(number(noise["scale"]))
             own[f["name"]] = TableNoise(law, noise["threshold"], noise["zeros"] == SKIPPED)
     return Recipe(stated["mechanism"], stated["settings"], own)
 

@@ -20,13 +20,13 @@ from cbdp.privacy.composition import Spend, spends_of
 from cbdp.privacy.measurement import Measurement
 from cbdp.release.deployment import deployment
 from cbdp.release.release import Release
+from cbdp.release.schema import ANOTHER, NOT_STATED
 from cbdp.release.stated import cost_json, exact, unit_json
 from cbdp.rounding import ROUNDINGS
 from cbdp.solvers.solution import Certificate
 
 FORMAT, VERSION = "cbdp-release", 2
 SIMULATION = "simulation, not a release"
-ANOTHER = "another law, of this variance"
 PERTURBED, SKIPPED = "perturbed", "skipped"  # what counts of zero got: noise like all others, or none
 SIMULATED = "by simulation from the published trips, accounting for noise, post-processing and rounding; no privacy is spent"
 
@@ -107,6 +107,7 @@ def noise_of(release: Release, feature: str) -> dict[str, Any] | None:
     for m in release.measurements:
         if m.feature == feature:
             return {
+                "name": None if m.noise is None else m.noise.name,
                 "law": law_words(m),
                 "scale": exact(m.scale),
                 "variance": variance_of(m),
@@ -117,6 +118,7 @@ def noise_of(release: Release, feature: str) -> dict[str, Any] | None:
     if own is None or feature not in release.tables:
         return None
     return {
+        "name": own.law.name,
         "law": own.law.words,
         "scale": exact(own.law.scale),
         "variance": own.law.variance(),
@@ -129,7 +131,7 @@ def law_words(measured: Measurement) -> str:
     """The law of a measurement's noise, as manifests state it."""
     if measured.noise is not None:
         return measured.noise.words
-    return "not stated" if measured.variance is None else ANOTHER
+    return NOT_STATED if measured.variance is None else ANOTHER
 
 
 def variance_of(measured: Measurement) -> float | None:
@@ -184,7 +186,7 @@ def _violations(release: Release) -> dict[str, int]:
 
 def _keeps_types(release: Release) -> bool:
     """Whether the whole trips are the estimates of single trip types, rounded."""
-    return release.recipe.rounding is None or not ROUNDINGS.get(release.recipe.rounding).needs_expected
+    return release.recipe.rounding is None or not ROUNDINGS.installed(release.recipe.rounding).needs_expected
 
 
 def _off(whole: NDArray[np.int64], real: NDArray[np.float64]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 from cbdp.features.showing import as_html
@@ -11,6 +10,7 @@ from cbdp.release.counted import counted
 from cbdp.release.release import Release
 from cbdp.release.roles import listed
 from cbdp.release.words import bounded, guarantee, title_of, what, where_and_when
+from cbdp.text import html_text, message, printable
 
 
 def release_html(release: Release) -> str:
@@ -24,16 +24,16 @@ def release_html(release: Release) -> str:
         if isinstance(unit, Person)
         else None,
     ]
-    said = "".join(f"<div>{escape(line)}</div>" for line in lines if line)
-    return f'<div><div style="font-size:1.2em;font-weight:600">{escape(title_of(release))}</div>{said}{_tables(release)}</div>'
+    said = "".join(f"<div>{html_text(line)}</div>" for line in lines if line)
+    return f'<div><div style="font-size:1.2em;font-weight:600">{html_text(title_of(release))}</div>{said}{_tables(release)}</div>'
 
 
 def release_text(release: Release) -> str:
     """The same in three lines, for a terminal."""
-    names = ", ".join(_published(release))
+    names = ", ".join(map(printable, _published(release)))
     known = where_and_when(release)
     head = f"{title_of(release)} ({known})" if known else title_of(release)
-    return f"{head}\n{what(release)}; {guarantee(release)}\ntables: {names}"
+    return message(f"{printable(head)}\n{what(release)}; {guarantee(release)}\ntables: {names}")
 
 
 def _published(release: Release) -> list[str]:

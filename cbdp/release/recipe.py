@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -11,8 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from cbdp.errors import InputError
-from cbdp.privacy.laws import Law
+from cbdp.errors import CbdpError, InputError
+from cbdp.estimate import ESTIMATORS
+from cbdp.parts import Parts, handed
+from cbdp.privacy.laws import LAWS, Law
+from cbdp.rounding import ROUNDINGS
 
 
 @dataclass(frozen=True)
@@ -58,17 +60,40 @@ class Recipe:
         return found if isinstance(found, str) else None
 
 
-LOADED = ("estimator", "rounding", "solver", "budget", "law")  # settings that name a part
+def check_parts(manifest: Mapping[str, Any], what: str) -> None:
+    """Refuse a manifest that names parts which are not installed: a stranger's folder never says which Python code is loaded.
+
+    Noise, estimator and rounding are needed to read a release. Of mechanism, solver and budget, which only whoever makes it again needs,
+    a plain name may be unknown here.
+    """
+    recipe = manifest["recipe"]
+    settings = recipe["settings"]
+    noises = [
+        *(m["law"] for m in manifest["measurements"]),
+        *(t["law"] for t in manifest.get("running", {"tables": ()})["tables"]),
+        *(f["noise"]["name"] for f in manifest["features"] if f["noise"] is not None),
+        settings.get("law"),
+    ]
+    needed: list[tuple[Parts[Any], Any]] = [(LAWS, name) for name in noises]
+    needed += [(ESTIMATORS, settings.get("estimator")), (ROUNDINGS, settings.get("rounding"))]
+    for parts, name in needed:
+        if name is not None:
+            _refuse_code(name, what)
+            try:
+                parts.installed(name)
+            except CbdpError as unknown:
+                raise InputError(f"{what}: {unknown}") from None
+    for name in (recipe["mechanism"], settings.get("solver"), settings.get("budget")):
+        if isinstance(name, str):
+            _refuse_code(name, what)
 
 
-def refuse_code(manifest: Mapping[str, Any], what: str) -> None:
-    """A stranger's folder may not say which Python code is loaded: parts go by registered names, or are loaded already."""
-    recipe, laws = manifest["recipe"], [m["law"] for m in manifest["measurements"]]
-    for name in (recipe["mechanism"], *(recipe["settings"].get(n) for n in LOADED), *laws):
-        if isinstance(name, str) and ":" in name and name.partition(":")[0] not in sys.modules:
-            raise InputError(
-                f"{what} names code to load, {name!r}, which is not done because a file says so: import that module first"
-            )
+def _refuse_code(name: str, what: str) -> None:
+    if ":" in name and not handed(name):
+        raise InputError(
+            f"{what} names code to load, {name!r}, which is not done because a file says so: install a package that registers it, "
+            "or, in Python, hand it to this program before"
+        )
 
 
 def plain(value: Any) -> Any:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.estimate.running import Steered
-from cbdp.privacy.laws import Law, law_of
+from cbdp.privacy.laws import LAWS, Law
 from cbdp.privacy.running import STRATEGIES
 from cbdp.privacy.sensitivity import Change
 from cbdp.release.stated import exact, number
@@ -119,7 +119,7 @@ def _read(place: Path, stated: Mapping[str, Any]) -> RunningTable:
     from cbdp.release.universe_files import read_table
 
     held = read_table(place / stated["file"])
-    law = law_of(stated["law"], number(stated["scale"]))
+    law = LAWS.installed(stated["law"])(number(stated["scale"]))
     sums = [_column(held, f"sum {n}") for n in range(1, stated["sums"] + 1)]
     answers = np.array(sums, dtype=np.int64).reshape(stated["sums"], held.num_rows)
     rest, amount = _column(held, REST).astype(float), number(stated[law.currency])

@@ -14,6 +14,9 @@ from cbdp.privacy.composition import Cost, Parallel, Part, RhoSpend, Sequential,
 from cbdp.privacy.unit import RELEASE, Person, Trip, Unit
 from cbdp.solvers.solution import Certificate
 
+LARGEST = Fraction(
+    10**30
+)  # no ε, ρ, δ or scale of noise is larger, and none above 0 is smaller than its reciprocal
 SEEDED = "a simulation from a seeded source: it protects nobody"
 NEIGHBOURS = {
     "add-remove": "Two data sets are neighbours if one is the other with one trip added or removed.",
@@ -36,10 +39,22 @@ def exact(value: Fraction | float | None) -> dict[str, Any] | None:
 
 
 def number(given: Mapping[str, Any] | None) -> Any:
-    """The number that `exact` wrote."""
+    """The number that `exact` wrote.
+
+    >>> number({"exact": "1/5", "decimal": 0.2})
+    Fraction(1, 5)
+    """
     if given is None:
         return None
-    return given["decimal"] if given["exact"] is None else Fraction(given["exact"])
+    if given["exact"] is None:
+        return given["decimal"]
+    try:
+        value = Fraction(given["exact"])
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"{given['exact']!r} is not an exact number: write one like '1/3'") from None
+    if abs(value) > LARGEST or 0 < abs(value) < 1 / LARGEST:
+        raise InputError(f"the exact number {str(given['exact'])[:40]!r} is out of all range")
+    return value
 
 
 def unit_json(unit: Unit) -> dict[str, Any]:

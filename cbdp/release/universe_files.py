@@ -7,18 +7,19 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.features import Attribute, Dimension, Universe
 from cbdp.release.labels import Ints, codes_in, column, encoded, kind_of, labels_of, picked
+from cbdp.untrusted import read_parquet
 
 ROWS = 2**20  # of a row group, and of what is held in memory as a table at once
 LONGEST = 80  # characters of a name that a file name keeps
@@ -146,12 +147,7 @@ def universe_hash(universe: Universe) -> str:
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """A table of a release, or those of these columns that it has."""
-    try:
-        with pq.ParquetFile(path) as file:
-            kept = None if columns is None else [n for n in columns if n in file.schema_arrow.names]
-            return file.read(columns=kept)
-    except (pa.ArrowException, OSError) as wrong:
-        raise InputError(f"{path.name!r} cannot be read: {str(wrong).splitlines()[0]}") from None
+    return read_parquet(path, columns)
 
 
 def read_universe(folder: Path, described: Mapping[str, Any]) -> Universe:
@@ -165,6 +161,7 @@ def read_universe(folder: Path, described: Mapping[str, Any]) -> Universe:
             for a in described["attributes"]
             if a["own"] and a["of"] == [d["name"]]
         }
+        _check_edges(d)
         made[d["name"]] = Dimension(labels_of(table[d["name"]], d["labels"]), edges=d["edges"], **own)
     universe = Universe(**made)
     attributes = dict(universe.attributes)
@@ -178,6 +175,15 @@ def read_universe(folder: Path, described: Mapping[str, Any]) -> Universe:
             attributes[a["name"]] = _read_attribute(a, held, [len(made[d]) for d in a["of"]])
     zeros = tuple(_read_zeros(folder, z, made) for z in described["zeros"])
     return universe._copy(attributes=attributes, zeros=zeros)
+
+
+def _check_edges(described: Mapping[str, Any]) -> None:
+    """Refuse ends of periods that are not those of so many periods, one after the other."""
+    edges = described["edges"]
+    if edges is not None and (len(edges) != described["size"] + 1 or any(b <= a for a, b in pairwise(edges))):
+        raise InputError(
+            f"the periods of {described['name']!r} do not follow each other, or are not {described['size']}"
+        )
 
 
 def _read_attribute(described: Mapping[str, Any], held: pa.ChunkedArray, shape: Sequence[int]) -> Attribute:

@@ -43,7 +43,13 @@ def conditions(universe: Universe, where: Where | None) -> tuple[Filter, ...]:
         return ()
     if isinstance(where, Mapping):
         return tuple(_of_labels(universe, names, labels) for names, labels in where.items())
-    texts = [where] if isinstance(where, str) else list(where)
+    if isinstance(where, str):
+        return (_of_text(universe, where),)
+    texts: Any = where
+    if isinstance(texts, bytes | bytearray) or not isinstance(texts, Iterable):
+        raise InputError(
+            f"where is {where!r}: write conditions like 'time<10:00' or 'origin=A,B', or give a mapping like {{'origin': ['A', 'B']}}"
+        )
     return tuple(_of_text(universe, text) for text in texts)
 
 

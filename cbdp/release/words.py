@@ -23,7 +23,7 @@ def price(amount: Fraction) -> str:
     >>> price(Fraction(1, 5)), price(Fraction(2)), price(Fraction(1, 3))
     ('0.2', '2', '1/3 ≈ 0.3333')
     """
-    decimal = f"{float(amount):.4g}"
+    amount, decimal = Fraction(amount), f"{float(amount):.4g}"  # a manifest may state a decimal alone
     if Fraction(decimal) == amount:
         return decimal
     short = f"{amount.numerator}/{amount.denominator}"

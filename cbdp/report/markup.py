@@ -6,10 +6,11 @@ import base64
 import hashlib
 import json
 import re
-from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any
+
+from cbdp.text import html_text, shown_data
 
 REPORT = "cbdp.report"
 INTERNAL = (
@@ -44,7 +45,7 @@ def tag(name: str, *children: Any, **attributes: Any) -> Html:
     """
     given = ((k.rstrip("_").replace("_", "-"), v) for k, v in attributes.items())
     written = "".join(
-        f" {k}" if v is True else f' {k}="{escape(str(v))}"'
+        f" {k}" if v is True else f' {k}="{html_text(str(v))}"'
         for k, v in given
         if v is not None and v is not False
     )
@@ -66,7 +67,7 @@ def join(*children: Any) -> Html:
         elif isinstance(child, list | tuple):
             pieces.append(join(*child))
         elif child is not None:
-            pieces.append(escape(str(child)).replace(" %", TIED))
+            pieces.append(html_text(str(child)).replace(" %", TIED))
     return Html("".join(pieces))
 
 
@@ -99,7 +100,12 @@ def page(title: str, body: Html, data: Any, package: str = REPORT) -> str:
     )
     shell = Template(_file(REPORT, "page.html"))
     return shell.substitute(
-        title=escape(title), policy=escape(policy), style=style, script=script, body=body, data=embedded(data)
+        title=html_text(title),
+        policy=html_text(policy),
+        style=style,
+        script=script,
+        body=body,
+        data=embedded(data),
     )
 
 
@@ -109,7 +115,7 @@ def embedded(data: Any) -> str:
     >>> print(embedded({"stop": "</script>"}))
     {"stop":"\u003c/script\u003e"}
     """
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(shown_data(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.translate(str.maketrans(UNSAFE))
 
 

@@ -69,7 +69,7 @@ def supports(published: Published, by: Sequence[str]) -> Iterator[Support]:
 def expects(release: Release) -> bool:
     """Whether the estimate is made of expected counts."""
     estimator = release.recipe.estimator
-    return estimator is not None and ESTIMATORS.get(estimator).expects
+    return estimator is not None and ESTIMATORS.installed(estimator).expects
 
 
 def _added(levels: FeatureDag, m: Measurement, by: Sequence[str]) -> Support:

@@ -137,7 +137,7 @@ def _expected(release: Release) -> NDArray[Any]:
 def gathers(release: Release) -> bool:
     """Whether whole trips were gathered on the most likely trip types, so that estimates of single types say more than counts."""
     rounding = release.recipe.rounding
-    return rounding is not None and ROUNDINGS.get(rounding).needs_expected
+    return rounding is not None and ROUNDINGS.installed(rounding).needs_expected
 
 
 def in_words(trust: Trust, confidence: float, noun: Noun = TRIPS) -> str:

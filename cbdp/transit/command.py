@@ -20,6 +20,7 @@ from cbdp.transit.calling import PluginError
 from cbdp.transit.city import City, Ints, columns
 from cbdp.transit.demand import Legs
 from cbdp.transit.design import Demand
+from cbdp.untrusted import read_json
 
 PREFIX = "command:"
 ANSWER = "plan.json"
@@ -66,8 +67,8 @@ class Command:
             if not answer.exists():
                 raise PluginError("answer", f"{self.program!r} wrote no {ANSWER}")
             try:
-                return json.loads(answer.read_text(encoding="utf-8"))
-            except ValueError as failure:
+                return read_json(answer)
+            except (OSError, ValueError) as failure:
                 raise PluginError(
                     "answer", f"{ANSWER} of {self.program!r} is not valid JSON: {failure}"
                 ) from None

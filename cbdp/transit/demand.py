@@ -106,7 +106,7 @@ def fleet_counts(release: Any) -> tuple[Ints, Ints]:
     if estimate is None or recipe is None or recipe.estimator is None or recipe.rounding is None:
         return published
     few = ROUNDINGS.get("few")
-    if recipe.rounding == few.name or not ESTIMATORS.get(recipe.estimator).expects:
+    if recipe.rounding == few.name or not ESTIMATORS.installed(recipe.estimator).expects:
         return published
     (index, value), budget = estimate.trips(), given(recipe.settings.get("budget"))
     return few.again(release.features, index, value, published, budget) or published

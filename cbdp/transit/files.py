@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
@@ -19,6 +18,7 @@ from cbdp.features.calendar import DAY
 from cbdp.transit.city import City, Driving, Line, make_city, plane
 from cbdp.transit.placing import IN_TOWN, city_of_stops
 from cbdp.transit.units import DEGREES, KM, check_extent, in_km
+from cbdp.untrusted import zip_member
 
 Row = Mapping[str, str]
 STOP_COLUMNS = ("stop", "stop_id", "station_id", "id")
@@ -152,15 +152,18 @@ class _Feed:
             file = self.path / name
             if not file.exists():
                 return self._missing(name, optional=optional)
-            return _rows(file.read_text(encoding="utf-8-sig"), name, needed, empty=optional)
+            try:
+                text = file.read_text(encoding="utf-8-sig")
+            except (OSError, UnicodeDecodeError):
+                raise InputError(f"{str(file)!r} cannot be read: it must be a file in UTF-8") from None
+            return _rows(text, name, needed, empty=optional)
+        content = zip_member(self.path, name)
+        if content is None:
+            return self._missing(name, optional=optional)
         try:
-            with zipfile.ZipFile(self.path) as archive:
-                inside = {Path(n).name: n for n in archive.namelist()}
-                if name not in inside:
-                    return self._missing(name, optional=optional)
-                text = archive.read(inside[name]).decode("utf-8-sig")
-        except zipfile.BadZipFile:
-            raise InputError(f"{self.path.name} is not a zip file: give a GTFS folder or zip") from None
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError(f"{name} in {str(self.path)!r} cannot be read: it must be UTF-8") from None
         return _rows(text, name, needed, empty=optional)
 
     def _missing(self, name: str, *, optional: bool) -> list[Row]:
@@ -171,10 +174,17 @@ class _Feed:
 
 def _rows(text: str, name: str, needed: tuple[str, ...], *, empty: bool = False) -> list[Row]:
     reader = csv.DictReader(io.StringIO(text))
-    missing = [c for c in needed if c not in (reader.fieldnames or ())]
+    try:
+        head = reader.fieldnames or ()
+    except csv.Error as wrong:
+        raise InputError(f"{name} is not a CSV file: {wrong}") from None
+    missing = [c for c in needed if c not in head]
     if missing:
         raise InputError(f"{name} has no column {missing[0]!r}: it needs {', '.join(needed)}")
-    rows = [{k: (v or "").strip() for k, v in row.items() if k} for row in reader]
+    try:
+        rows = [{k: (v or "").strip() for k, v in row.items() if k} for row in reader]
+    except csv.Error as wrong:
+        raise InputError(f"{name} is not a CSV file: {wrong}") from None
     if not rows and not empty:
         raise InputError(f"{name} has no rows: it needs at least one")
     return list(rows)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cbdp.errors import CbdpError, InputError
+from cbdp.text import message
 
 Keys = tuple[str | int, ...]
 
@@ -48,7 +49,7 @@ class TomlFile:
         try:
             yield
         except CbdpError as error:
-            if str(error).startswith(f"{self.path}:"):
+            if str(error).startswith(message(f"{self.path}:")):
                 raise
             raise type(error)(f"{self.path}:{self.line(*keys)}: {error}") from None
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from cbdp.app.config.kinds import Fields
-from cbdp.app.config.positions import TomlFile, Where, commented_head, key_lines
+from cbdp.app.config.positions import Keys, TomlFile, Where, commented_head, key_lines
 from cbdp.app.config.settings import Config
 from cbdp.errors import InputError
+from cbdp.text import masked, remember_secrets
+from cbdp.untrusted import parse_toml
 
 TWICE = ("Cannot overwrite a value",)  # what tomllib says of a key that is written twice in a table
 COMMA = re.compile(r"[^#\"']*=\s*[-+]?\d+,\d+\s*(#|$)")  # 0,5 for 0.5
+TRIPS_KEY = ("data", "trips")  # where the URL of a database belongs
 SCHEMA = Path(__file__).with_name("config.schema.json")
 
 
@@ -35,13 +39,38 @@ def parse(text: str, path: str | Path = "cbdp.toml") -> Config:
     file = Path(path)
     text = text.replace("\r\n", "\n")
     try:
-        found = tomllib.loads(text, parse_float=Decimal)
+        found = parse_toml(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as wrong:
         what, line = _syntax(str(wrong), text)
         raise InputError(f"{file}:{line}: this is not valid TOML: {what}") from None
+    except InputError as wrong:
+        raise InputError(f"the configuration {str(file)!r} cannot be read: {wrong}") from None
     source = TomlFile(file, key_lines(text), text)
+    _check_passwords(found, source)
     config: Config = Fields(Config).read(found, Where(source), source=source)
     return config
+
+
+def _check_passwords(found: Mapping[str, Any], source: TomlFile) -> None:
+    """A password may stand in data.trips only, and is then in no message; elsewhere it would be published, or written to the ledger."""
+    for keys, text in _texts(found, ()):
+        if keys[:2] == TRIPS_KEY:
+            remember_secrets(text)
+        elif masked(text) != text:
+            name = ".".join(k for k in keys if isinstance(k, str))
+            raise source.error(
+                keys, f"{name} holds what looks like a password: only data.trips may, so take it out here"
+            )
+
+
+def _texts(value: Any, keys: Keys) -> Iterator[tuple[Keys, str]]:
+    """Every text of a configuration, with its place."""
+    if isinstance(value, str):
+        yield keys, value
+    elif isinstance(value, dict | list):
+        inside: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in inside:
+            yield from _texts(inner, (*keys, key))
 
 
 def _syntax(message: str, text: str) -> tuple[str, int]:

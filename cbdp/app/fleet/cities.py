@@ -26,7 +26,7 @@ NEAR = 0.002  # degrees: two places that are one
 
 def place(rules: FleetRules, trips: CountedTrips) -> tuple[City, Itineraries]:
     """The city, and how trips are served in it."""
-    see_working_folder()
+    see_working_folder(rules.sizer, rules.dispatcher, rules.modes)
     city = city_of(rules, trips)
     return city, ModeRule().choose(city) if rules.modes is None else plugins.choose(city, rules.modes)
 

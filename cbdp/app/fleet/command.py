@@ -103,7 +103,7 @@ def _rules(options: argparse.Namespace) -> FleetRules:
 
 def print_checks(kind: str, name: str, *, seconds: float = 60.0) -> int:
     """Print every check of the conformance kit; 1 if any failed."""
-    see_working_folder()
+    see_working_folder(name)
     checks = check_plugin(kind, name, seconds=seconds)
     for check in checks:
         print(check)

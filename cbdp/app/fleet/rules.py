@@ -50,8 +50,8 @@ class FleetRules:
         return f"sized for a mean wait of at most {self.limit} s in every zone{parts}"
 
 
-def see_working_folder() -> None:
-    """Plug-ins may be modules of the working folder; installed ones come first."""
+def see_working_folder(*plugins: str | None) -> None:
+    """Plug-ins may be modules of the working folder; installed ones come first. Where none is named, nothing there is ever loaded."""
     here = str(Path.cwd())
-    if here not in sys.path:
+    if here not in sys.path and any(name is not None and ":" in name for name in plugins):
         sys.path.append(here)

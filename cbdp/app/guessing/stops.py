@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from cbdp.app.guessing.names import score, words_of
 from cbdp.errors import InputError
 from cbdp.features import places
+from cbdp.untrusted import zip_member
 
 STOP_ID = {"id": 4, "code": 3, "stop": 2, "station": 2, "terminal": 2, "number": 1}
 NOT_STOP_ID = dict.fromkeys(("parent", "zone", "level", "date", "count", "dock", "name"), -20)
@@ -103,13 +103,11 @@ def _agency_zone(path: Path) -> str | None:
     """The time zone that a GTFS feed states, if its agencies agree on one."""
     try:
         if path.suffix.lower() == ".zip":
-            with zipfile.ZipFile(path) as archive:
-                inside = [n for n in archive.namelist() if n.rpartition("/")[2] == "agency.txt"]
-                text = archive.read(min(inside, key=len)).decode("utf-8-sig") if inside else ""
+            text = (zip_member(path, "agency.txt") or b"").decode("utf-8-sig")
         else:
             folder = path if path.is_dir() else path.parent
             text = (folder / "agency.txt").read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError, zipfile.BadZipFile):
+    except (OSError, UnicodeDecodeError, InputError):
         return None
     zones = {(row.get("agency_timezone") or "").strip() for row in csv.DictReader(io.StringIO(text))} - {""}
     return zones.pop() if len(zones) == 1 else None

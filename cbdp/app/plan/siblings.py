@@ -7,7 +7,6 @@ be of other data sets, and their heads alone do not tell. Nor are releases in ot
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from cbdp.privacy.ledger import Ledger, Owner
 from cbdp.release.manifest import FORMAT
 from cbdp.release.saving import MANIFEST
+from cbdp.untrusted import read_json
 
 
 def forgotten(output: Path, owner: Owner, ledger: Ledger | None) -> str | None:
@@ -74,7 +74,7 @@ def _ledger_of(manifest: Path) -> Mapping[str, Any]:
 @lru_cache(4096)  # of a series there are many, and every release looks at all of them
 def _read(manifest: Path, changed: int, size: int, identity: int) -> Mapping[str, Any]:  # noqa: ARG001
     try:
-        found = json.loads(manifest.read_text("utf-8"))
+        found = read_json(manifest)
     except (OSError, ValueError):
         return {}
     ledger = found.get("ledger") if isinstance(found, dict) and found.get("format") == FORMAT else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from cbdp.errors import InputError
 from cbdp.release.loading import load
 from cbdp.release.saving import MANIFEST, leftovers
+from cbdp.untrusted import read_json
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
@@ -56,6 +56,6 @@ def _digest(folder: Path) -> str:
 
 def _head(folder: Path) -> str | None:
     try:
-        return str(json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["ledger"]["head"])
+        return str(read_json(folder / MANIFEST)["ledger"]["head"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -25,6 +25,7 @@ from cbdp.features import Universe, calendar
 from cbdp.trips import count, planning
 from cbdp.trips.files import are_files
 from cbdp.trips.preparing import Prepared
+from cbdp.untrusted import read_json
 
 if TYPE_CHECKING:
     from cbdp.app.config import Config
@@ -80,7 +81,7 @@ class RowsNow:
 def noted(config: Config) -> dict[str, int]:
     """What earlier runs have noted, by the label of the release; nothing where the file is gone or is not theirs."""
     try:
-        found = json.loads(_file(config).read_text("utf-8"))
+        found = read_json(_file(config))
     except (OSError, ValueError):
         return {}
     return {k: v for k, v in found.items() if isinstance(v, int)} if isinstance(found, dict) else {}

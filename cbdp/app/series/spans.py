@@ -25,7 +25,7 @@ from cbdp.features import SINGLETON
 from cbdp.mechanisms import ConstraintBased
 from cbdp.mechanisms.in_series import PaidTable, Span, paid_tables, price_of_row
 from cbdp.parts import did_you_mean
-from cbdp.privacy.laws import law_of
+from cbdp.privacy.laws import LAWS
 from cbdp.privacy.ledger import Amount, Charge, Covers, Finished, Ledger, Part
 from cbdp.privacy.ledger.amounts import Currency
 from cbdp.privacy.ledger.caps import check_together
@@ -172,7 +172,7 @@ def _open(
         return None
     _check_same(plan, given, last)
     tables = {
-        t["feature"]: PaidTable(law := law_of(t["law"], number(t["scale"])), number(t[law.currency]))
+        t["feature"]: PaidTable(law := LAWS.installed(t["law"])(number(t["scale"])), number(t[law.currency]))
         for t in last["tables"]
     }
     first = dt.date.fromisoformat(last["first"])

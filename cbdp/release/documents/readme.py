@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterator, Sequence
 
 from cbdp import __version__
@@ -25,6 +25,7 @@ from cbdp.release.words import (
     where_and_when,
 )
 from cbdp.rounding import ROUNDINGS
+from cbdp.text import markdown_code, markdown_text, printable
 
 OTHERS = {
     "report.html": "The report: maps, charts and how far each table can be trusted. One page that opens offline. Begin here.",
@@ -37,7 +38,7 @@ READING = """\
 import cbdp
 
 release = cbdp.load(".")  # checks every file first
-release.table("{table}")  # counts with intervals
+release.table({table})  # counts with intervals
 release.ask(by={by!r})  # any other question; it costs no privacy
 ```
 
@@ -64,31 +65,22 @@ def readme(release: Release, files: Sequence[File], others: Sequence[str]) -> st
     return "\n\n".join(paragraphs) + "\n"
 
 
-def plain(text: str) -> str:
-    r"""Text that Markdown shows as it is.
-
-    >>> print(plain("a|b *c* <d>"))
-    a\|b \*c\* \<d\>
-    """
-    return re.sub(r"([\\`*_{}\[\]<>#|!~])", r"\\\1", text)
-
-
 def _head(release: Release) -> Iterator[str]:
     if not release.secure:
         yield "**Simulation, not a release.** Its noise came from a seed, so anybody can compute it and remove it: it protects nobody."
-    yield f"# {plain(title_of(release))}"
+    yield f"# {markdown_text(title_of(release))}"
     known = where_and_when(release)
     if known is not None:
-        yield plain(known)
+        yield markdown_text(known)
     several = len(release.features.features)
     agree = "" if release.tables else " that add up to each other"
     noise = "protected by random noise" if release.promise.holds else "with random noise"
     yield f"{what(release)}. Published as {several} tables{agree}, {noise}."
     if release.series is not None:
         s = release.series
-        yield f"This is the {s.stage} release of {s.period} in the {s.calendar} series “{plain(s.name)}”, version {s.version}."
+        yield f"This is the {s.stage} release of {s.period} in the {s.calendar} series “{markdown_text(s.name)}”, version {s.version}."
     if release.about is not None and release.about.timezone is not None:
-        yield f"Times are local times of {plain(release.about.timezone)}."
+        yield f"Times are local times of {markdown_text(release.about.timezone)}."
 
 
 def _protection(release: Release) -> Iterator[str]:
@@ -96,7 +88,7 @@ def _protection(release: Release) -> Iterator[str]:
     claim = release.promise
     yield "## Protection"
     if not claim.holds:
-        yield f"No differential privacy is promised: {plain(claim.caveat)}."
+        yield f"No differential privacy is promised: {markdown_text(claim.caveat)}."
         return
     noun = counted(release.features.universe)
     unit = protected(claim.unit, noun)
@@ -112,7 +104,7 @@ def _protection(release: Release) -> Iterator[str]:
         f"Whether any one {unit} is in the data changes the chance of any result by at most {most} (e to the power of ε){sure}. "
         "This holds whatever else anybody knows."
     )
-    yield f"For reviewers, precisely: {plain(noun.say(str(claim)))}."
+    yield f"For reviewers, precisely: {markdown_text(noun.say(str(claim)))}."
     if isinstance(claim.unit, Person):
         only = bounded(claim.unit, noun)
         yield (
@@ -120,7 +112,7 @@ def _protection(release: Release) -> Iterator[str]:
             "may be higher than those published here; the intervals do not include that."
         )
     if release.recipe.public:
-        yield f"These counts were public already and were not protected: {plain(', '.join(sorted(release.recipe.public)))}."
+        yield f"These counts were public already and were not protected: {markdown_text(', '.join(sorted(release.recipe.public)))}."
 
 
 def _listed(files: Sequence[File], others: Sequence[str]) -> str:
@@ -130,7 +122,10 @@ def _listed(files: Sequence[File], others: Sequence[str]) -> str:
     first = [row for row in rows if row[0] == "report.html"]
     rest = [row for row in rows if row[0] != "report.html"]
     data = [(f.path, f.about, f"{f.rows:,}") for f in files]
-    lines = [f"| `{path}` | {plain(about)} | {many} |" for path, about, many in [*first, *data, *rest]]
+    lines = [
+        f"| {markdown_code(path)} | {markdown_text(about)} | {many} |"
+        for path, about, many in [*first, *data, *rest]
+    ]
     return "\n".join(["| file | what it holds | rows |", "|---|---|---:|", *lines])
 
 
@@ -141,7 +136,9 @@ def _columns(files: Sequence[File]) -> Iterator[str]:
         for column in file.columns:
             found.setdefault(column.name, []).append(column)
     names = [n for n in found if n not in NUMBERS] + [n for n in NUMBERS if n in found]
-    lines = [f"| `{n}` | {_kind(found[n])} | {plain(found[n][0].meaning)} |" for n in names]
+    lines = [
+        f"| {markdown_code(n)} | {_kind(found[n])} | {markdown_text(found[n][0].meaning)} |" for n in names
+    ]
     yield "\n".join(["| column | type | meaning |", "|---|---|---|", *lines])
     if any(column.missing for held in found.values() for column in held):
         yield "A number is missing where there is none: nothing was measured, estimated or given an interval there."
@@ -169,7 +166,7 @@ def _advice(release: Release, others: Sequence[str]) -> Iterator[str]:
         yield noun.say("All tables are sums of the same published trips, so they agree with each other.")
         yield from _sums(release)
     rounding = release.recipe.rounding
-    if rounding is not None and ROUNDINGS.get(rounding).needs_expected:
+    if rounding is not None and ROUNDINGS.installed(rounding).needs_expected:
         yield (
             "To read single rows of “singleton” use `estimate`: whole trips were put on the most likely rows, and only counts of the other tables are near the "
             "truth."
@@ -178,7 +175,9 @@ def _advice(release: Release, others: Sequence[str]) -> Iterator[str]:
         yield "`report.html` says of each table how far it can be trusted and what it may be used for."
     names = [n for n in release.features.features if release.features.features[n].by]
     table = names[0] if names else "total"
-    yield READING.format(table=table, by=list(release.features.features[table].by))
+    yield READING.format(
+        table=printable(json.dumps(table, ensure_ascii=False)), by=list(release.features.features[table].by)
+    )
 
 
 def _sums(release: Release) -> Iterator[str]:
@@ -191,7 +190,7 @@ def _sums(release: Release) -> Iterator[str]:
     ]
     if known:
         yield (
-            f"Small counts are mostly noise. Sums that have a table of their own were measured as such ({plain(listed(known))}). Any other sum adds up the "
+            f"Small counts are mostly noise. Sums that have a table of their own were measured as such ({markdown_text(listed(known))}). Any other sum adds up the "
             "errors of its parts: `release.ask` below and `cbdp ask` tell its interval."
         )
 
@@ -208,7 +207,7 @@ def _citation(release: Release) -> str:
     )
     version = release.stored.software["cbdp"] if release.stored else __version__
     made = f"Made with cbdp {version}"
-    line = ". ".join(plain(piece.rstrip(".")) for piece in [*pieces, promise, made] if piece)
+    line = ". ".join(markdown_text(piece.rstrip(".")) for piece in [*pieces, promise, made] if piece)
     return f"> {line}.\n\nTo name this very release, add the SHA-256 of `manifest.json`."
 
 
@@ -216,9 +215,9 @@ def _licence(release: Release) -> str:
     said = {} if release.about is None else release.about.texts()
     who = said.get("contact") or said.get("publisher") or "the publisher"
     line = (
-        plain(said["licence"])
+        markdown_text(said["licence"])
         if "licence" in said
-        else f"No licence is stated. Ask {plain(who)} before you use the data."
+        else f"No licence is stated. Ask {markdown_text(who)} before you use the data."
     )
-    contact = f"\n\nContact: {plain(said['contact'])}" if "contact" in said else ""
+    contact = f"\n\nContact: {markdown_text(said['contact'])}" if "contact" in said else ""
     return line + contact

@@ -13,6 +13,7 @@ from cbdp.release.deployment import deployment
 from cbdp.release.documents.package import slug
 from cbdp.release.release import Release
 from cbdp.release.words import title_of, what
+from cbdp.text import printable
 
 VARIANTS = {"zCDP": "Zero-concentrated DP"}  # where the registry has another name than the manifest
 OPEN = {  # what only the publisher knows, by the section that it belongs to
@@ -107,6 +108,6 @@ def _plain(value: str | float) -> str:
     >>> _plain(1e-6), _plain(0.5), _plain("a: b")
     ('1.0e-06', '0.5', '"a: b"')
     """
-    written = json.dumps(value, ensure_ascii=False)
+    written = printable(json.dumps(value, ensure_ascii=False))
     mantissa, e, power = written.partition("e")
     return f"{mantissa}.0{e}{power}" if isinstance(value, float) and e and "." not in mantissa else written

@@ -18,6 +18,7 @@ from cbdp.release.export.intervals import with_intervals
 from cbdp.release.export.table import plain_table, tables_of
 from cbdp.release.layout import tables
 from cbdp.release.release import Release
+from cbdp.text import spreadsheet_cell
 
 ABOUT = "about.json"
 LONG = "od.csv"
@@ -58,7 +59,21 @@ class Csv(Format):
 def _write(file: Path, pieces: Iterable[pa.Table]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     writer: Any = None
-    for piece in map(plain_table, pieces):
+    for piece in map(_guarded, pieces):
         writer = writer or csv.CSVWriter(file, piece.schema)
         writer.write_table(piece)
     writer.close()
+
+
+def _guarded(piece: pa.Table) -> pa.Table:
+    """The table with text that no spreadsheet computes (`cbdp.text.spreadsheet_cell`); numbers are as they are."""
+    table = plain_table(piece)
+    for place, name in enumerate(table.column_names):
+        if pa.types.is_string(table.schema.field(place).type):
+            coded = table[place].combine_chunks().dictionary_encode()
+            labels = [
+                None if text is None else spreadsheet_cell(text) for text in coded.dictionary.to_pylist()
+            ]
+            guarded = pa.DictionaryArray.from_arrays(coded.indices, pa.array(labels, pa.string()))
+            table = table.set_column(place, name, guarded.cast(pa.string()))
+    return table.rename_columns([spreadsheet_cell(name) for name in table.column_names])

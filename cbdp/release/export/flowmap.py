@@ -18,6 +18,7 @@ from cbdp.release.export.intervals import drawn_flows
 from cbdp.release.export.moments import begins, first_day, has_times
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
+from cbdp.text import cell_of
 
 
 @dataclass(frozen=True)
@@ -85,5 +86,5 @@ def _properties(release: Release, made: Flows) -> dict[str, str]:
 def _write(file: Path, head: list[str], rows: Iterable[Any]) -> None:
     with file.open("x", newline="", encoding="utf-8") as out:
         made = writer(out, lineterminator="\n")
-        made.writerow(head)
-        made.writerows(rows)
+        made.writerow(map(cell_of, head))
+        made.writerows(map(cell_of, row) for row in rows)

@@ -77,6 +77,17 @@ def _away(piece: Floats, x: float, y: float) -> Floats:
 
 def streets(path: str | Path) -> Streets:
     """The streets of a SUMO network (.net.xml): those open to cars, in the largest part where all lead to all."""
+    try:
+        return _streets(path)
+    except InputError:
+        raise
+    except (KeyError, ValueError, TypeError, IndexError) as wrong:
+        raise InputError(
+            f"{str(path)!r} is no SUMO network as netconvert makes it ({type(wrong).__name__}: {wrong})"
+        ) from None
+
+
+def _streets(path: str | Path) -> Streets:
     file = Path(path)
     shapes: dict[str, list[tuple[float, ...]]] = {}
     links: list[tuple[str, str]] = []

@@ -6,6 +6,7 @@ from typing import Any
 
 from cbdp.errors import InputError
 from cbdp.parts import Parts, instance_of
+from cbdp.text import remember_secrets
 from cbdp.trips.engines.base import Engine, Facts, Source
 
 ENGINES: Parts[Engine] = Parts(
@@ -29,6 +30,8 @@ def engine_for(trips: Any) -> Engine:
     """
     from cbdp.trips.engines.duckdb import DuckDB
 
+    if isinstance(trips, str):
+        remember_secrets(trips)
     if DuckDB().owns(trips):
         return DuckDB()
     names = list(ENGINES.names())
