@@ -66,6 +66,9 @@ SECRET_KEY = re.compile(
 # All lengths are bounded: a text of others is searched in a time that grows with its length, not with its square.
 _VALUE = r"""(?:\\+"(?:(?!\\+").){0,4000}\\+"|\\+'(?:(?!\\+').){0,4000}\\+'|'(?:[^'\\]|\\.|''){0,4000}'|"(?:[^"\\]|\\.|""){0,4000}"|\{(?:[^}]|\}\}){0,4000}\}|\\*['"{]?[^\s;&,'")}\]]+)"""
 _VALUE_HERE = re.compile(_VALUE)
+# In "no column 'token': its first line …" a sentence goes on: plain words after a quoted name that cards and columns may have.
+_COLUMN_KEY = re.compile(r"(?:\w{0,60}_)?(?:token|signature|credential)s?(?:_\w{0,60})?", re.IGNORECASE)
+_PROSE_HERE = re.compile(r"[A-Za-z]{1,20}\s[A-Za-z]")
 _PAIR = re.compile(
     r"""(?<![\w%.-])((?:[\w.-]|%(?!3[DdBb]|26)[0-9A-Fa-f]{2})++)(\\*['"]?\s{0,20}=\s{0,20}|\\*['"]\s{0,20}:\s{0,20})"""
 )  # a key and its sign; backslashes: JSON inside a text
@@ -95,6 +98,8 @@ def masked(text: str) -> str:
     'host=db password=*** dbname=city'
     >>> masked("12 passengers = 12 trips, and the password is not there")
     '12 passengers = 12 trips, and the password is not there'
+    >>> masked("no column 'token': its first line must name it; {'token': 'abc'}")
+    "no column 'token': its first line must name it; {'token': '***'}"
     """
     if "://" in text or "%3A" in text.upper():
         text = _QUOTED_URL.sub(rf"\1\2:{MASK}@", text)
@@ -136,7 +141,7 @@ def _secret_pairs(
     """Keys that name a secret, each with its value. The values of other keys are searched too: options='-c password=x'."""
     place = 0
     while (key := pair.search(text, place)) is not None:
-        found = value.match(text, key.end()) if _is_secret(key[1]) else None
+        found = value.match(text, key.end()) if _is_secret(key[1]) and not _is_prose(text, key) else None
         if found is not None:
             yield key, found
         place = key.end() if found is None else found.end()
@@ -154,6 +159,15 @@ def _without_values(text: str, pair: re.Pattern[str], value: re.Pattern[str]) ->
 def _masked_option(found: re.Match[str]) -> str:
     secret = _is_secret(found[2])
     return f"{found[1]}{found[2]}{found[3]}{MASK}" if secret else found[0]
+
+
+def _is_prose(text: str, key: re.Match[str]) -> bool:
+    """Whether a quoted name and a colon are part of a sentence, and no key with its value: values in JSON are quoted."""
+    return (
+        ":" in key[2]
+        and _COLUMN_KEY.fullmatch(key[1]) is not None
+        and _PROSE_HERE.match(text, key.end()) is not None
+    )
 
 
 def _is_secret(key: str) -> bool:
