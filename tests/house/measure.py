@@ -28,7 +28,7 @@ ENTRY_POINTS = {
     "ask": ("cbdp.release.ask", "ask"),
     "save": ("cbdp.release.saving", "save"),
     "run_series": ("cbdp.app.series", "run_series"),
-    "audit": ("cbdp.app.audit", "run_audit"),
+    "audit": ("cbdp.app.audit", "audit_release"),
     "report": ("cbdp.report.build", "build"),
 }
 
@@ -147,11 +147,13 @@ class House:
         return None
 
     def _called(self, module: str, name: str) -> set[tuple[str, str]]:
-        node = self._definitions[module][name]
-        called = {
-            n.func.id for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
-        }
-        return {home for each in called if (home := self._home(module, each))}
+        calls = [n.func for n in ast.walk(self._definitions[module][name]) if isinstance(n, ast.Call)]
+        called = {(module, f.id) for f in calls if isinstance(f, ast.Name)}
+        for f in calls:  # functions of a module that was imported as such: `book.check(…)`
+            if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name):
+                parent, there = self._names[module].get(f.value.id, ("", ""))
+                called.add((f"{parent}.{there}", f.attr))
+        return {home for each in called if (home := self._home(*each))}
 
     def collisions(self) -> dict[str, list[str]]:
         """Names that two or more public classes share, and the modules that define them."""
