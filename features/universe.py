@@ -162,6 +162,34 @@ class Universe:
         zero[here, place[here]] = True
         return self.without((first, second), zero)
 
+    def restricted(self, keep: Mapping[str, Sequence[int]]) -> Universe:
+        """Return the universe of some values of its dimensions, given by their places, with the same attributes and structural zeros.
+
+        >>> u = Universe(stop=Dimension(["A", "B", "C"], zone=["n", "n", "s"]), time=["am", "pm"])
+        >>> small = u.restricted({"stop": [0, 2]})
+        >>> small.dimensions["stop"].values, small.size, small.attribute("stop.zone").labels
+        (('A', 'C'), 4, ('n', 's'))
+        """
+        places = {n: np.asarray(keep.get(n, range(len(d))), np.int64) for n, d in self.dimensions.items()}
+        dims = {}
+        for name, dim in self.dimensions.items():
+            kept = places[name].tolist()
+            labels = {key: [values[p] for p in kept] for key, values in dim.attributes.items()}
+            edges = None if dim.edges is None else dim.edges[kept[0] : kept[-1] + 2]
+            if edges is not None and len(edges) != len(kept) + 1:
+                raise InputError(f"periods of {name!r} with others between them: keep periods that follow one another")
+            dims[name] = Dimension([dim.values[p] for p in kept], edges=edges, **labels)
+        attributes = {}
+        for name, attribute in self.attributes.items():
+            codes = attribute.codes[np.ix_(*(places[dim] for dim in attribute.of))]
+            used, inverse = np.unique(codes, return_inverse=True)
+            present = tuple(attribute.labels[c] for c in used.tolist())
+            attributes[name] = Attribute(name, attribute.of, present, inverse.reshape(codes.shape).astype(np.int64))
+        zeros = tuple((of, zero[np.ix_(*(places[dim] for dim in of))]) for of, zero in self.zeros)
+        made = object.__new__(Universe)
+        made._fill(dims, attributes, zeros)
+        return made
+
     def dimension(self, name: str) -> Dimension:
         """The dimension of this name."""
         if name not in self.dimensions:

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from cbdp.errors import InputError
+from cbdp.machine import SETTING, engine_memory_mb
 from cbdp.trips import files as on_disk
 from cbdp.trips.engines import arrow, duckdb_prepare
 from cbdp.trips.engines.duckdb_dialect import StoredField, identifier, literal
 from cbdp.trips.kinds import Schema, check_names
 from cbdp.trips.preparing import Prepared
-
-MEMORY_MB = 2000  # what the engine may hold before it spills
 
 
 @dataclass(frozen=True)
@@ -203,6 +202,7 @@ def reading(label: str, hint: str = "") -> Iterator[None]:
         # past the first batch Arrow passes the engine's errors on as its own, so only their text tells them apart
         if isinstance(wrong, MemoryError) or "Out of Memory" in str(wrong):
             raise InputError(
-                f"counting needs more than {MEMORY_MB} MB of memory, or the temporary folder is full: make room there"
+                f"counting needs more than the {engine_memory_mb()} MB of memory that it may hold, or the temporary folder is full: make room there, "
+                f"or set the environment variable {SETTING} to more megabytes"
             ) from None
         raise InputError(f"{label} cannot be read{hint or f' ({type(wrong).__name__})'}") from None

@@ -71,6 +71,10 @@ class Dialect(ABC):
     def div(self, a: str, b: int) -> str:
         """A whole number, not negative, by another, rounded down."""
 
+    def second_without_instant(self, second: str, instant: str) -> str:  # noqa: ARG002
+        """A second of the day that is asked for only where there is no instant in range; elsewhere it may be NULL."""
+        return second
+
     def wide(self, value: str) -> str:
         """A whole number in a type in which sums of them do not overflow."""
         return f"CAST({value} AS DECIMAL(38, 0))"
@@ -149,7 +153,10 @@ def _moment_columns(m: int, moment: Moment, kind: Kind, say: Dialect) -> dict[st
             texts["date"].append(say.day(moment.field, kind, form))
         else:
             texts["time"].append(say.second(moment.field, kind, form))
-    return {f"m{m}_{name}": first_of(found) for name, found in texts.items() if found}
+    columns = {name: first_of(parsed) for name, parsed in texts.items() if parsed}
+    if "us" in columns and "time" in columns:
+        columns["time"] = say.second_without_instant(columns["time"], columns["us"])
+    return {f"m{m}_{name}": text for name, text in columns.items()}
 
 
 def first_of(texts: Sequence[str]) -> str:
