@@ -87,12 +87,23 @@ def _account(plan: Plan) -> Iterator[str]:
     if not plan.account.exists and plan.config.privacy.cap is None:
         yield (
             f"privacy.cap is not stated: the ledger will be created with a cap of {plan.account.cap}, so that no "
-            "second release fits"
+            "second release fits, and none at all if the first run dies after it has paid. For one retry, which costs as much again, state twice that"
+        )
+    elif not plan.account.exists and plan.config.series is None and not _retry_fits(plan):
+        yield (
+            f"the cap of {plan.account.caps} leaves no room for a retry: if a run dies after it has paid (a power cut), it stays paid and the release is lost. "
+            "A cap of twice the cost allows one; riders are then promised twice the cost in the worst case. It is fixed when the ledger is created"
         )
     if plan.account.forgotten:
         yield f"`cbdp release` will refuse: {plan.account.forgotten}"
     if plan.account.unfinished:
         yield "an identical request was charged and never released: unless its folder is whole, it is charged again"
+
+
+def _retry_fits(plan: Plan) -> bool:
+    """Whether the cap has room for the release twice."""
+    charge = plan.account.charge
+    return (charge + charge).within(plan.account.left)
 
 
 def _cure(plan: Plan, feature: str, bound: float) -> str:
