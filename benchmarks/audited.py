@@ -37,7 +37,9 @@ ARRANGEMENTS = ("line", "grid", "towns", "ring", "scattered")
 NAMES = ("plain", "numbers", "zeros", "words", "scripts", "marks")
 EPSILONS = ("0.1", "0.5", "1.0", "3", "10")
 FIRST_DAY = dt.date(2026, 3, 2)
-MAX_DAILY_TYPES = 100_000  # trip types up to which days are told apart: a release of more takes minutes, and fifty hours
+MAX_DAILY_TYPES = (
+    100_000  # trip types up to which days are told apart: a release of more takes minutes, and fifty hours
+)
 SECONDS_PER_COMMAND = 3600
 
 
@@ -90,13 +92,35 @@ def network(number: int, many: int, largest: int = 4000) -> Network:
 def stop_ids(network: Network) -> list[str]:
     """The stops' ids: as agencies write them, and as nobody expects them."""
     width = len(str(network.stops))
-    marks = ("{}, upper", 'the "{}"', "{}; C/D & E", "={}+1", "<b>{}</b>", "{}'s", "@{}", "#{}", "{} | {}", "-{}")
-    scripts = ("Łódź {}", "北京站{}", "Αθήνα {}", "Ünter {}", "ش{}", "São João {}", "🚲{}", "Ko\u0301pavogur {}")
+    marks = (
+        "{}, upper",
+        'the "{}"',
+        "{}; C/D & E",
+        "={}+1",
+        "<b>{}</b>",
+        "{}'s",
+        "@{}",
+        "#{}",
+        "{} | {}",
+        "-{}",
+    )
+    scripts = (
+        "Łódź {}",
+        "北京站{}",
+        "Αθήνα {}",
+        "Ünter {}",
+        "ش{}",
+        "São João {}",
+        "🚲{}",
+        "Ko\u0301pavogur {}",
+    )
     styles: dict[str, Callable[[int], str]] = {
         "plain": lambda n: f"S{n:0{width}}",
         "numbers": lambda n: str(70_001 + 3 * n),
         "zeros": lambda n: f"{n:0{width + 2}}",
-        "words": lambda n: f"Corner of {n}th Street and a name that does not end before the margin of the page does, platform {n % 7}",
+        "words": lambda n: (
+            f"Corner of {n}th Street and a name that does not end before the margin of the page does, platform {n % 7}"
+        ),
         "scripts": lambda n: scripts[n % len(scripts)].format(n),
         "marks": lambda n: marks[n % len(marks)].format(n, n),
     }
@@ -142,7 +166,9 @@ def write_files(network: Network, folder: Path) -> tuple[Path, Path]:
     areas = [f"Zone {'N' if y > 47 else 'S'}{'E' if x > 8 else 'W'}" for y, x in at]
     with stops.open("w", newline="", encoding="utf-8") as out:
         writer = csv.writer(out)
-        writer.writerow(["stop_id", "stop_name", "stop_lat", "stop_lon", *(["zone"] if network.zones else [])])
+        writer.writerow(
+            ["stop_id", "stop_name", "stop_lat", "stop_lon", *(["zone"] if network.zones else [])]
+        )
         for n, key in enumerate(ids):
             name = f"{key} stop" if network.names in ("scripts", "marks") else f"Stop {n}"
             writer.writerow([key, name, *at[n], *([areas[n]] if network.zones else [])])
@@ -178,8 +204,12 @@ def _rows(
         ]
         return ["date", "hour", "from", "to", "count"], rows
     if network.kind == "taps":
-        taps = [(w, c, o, "on") for o, _, w, c in each] + [(w + 5 + (o + d) % 40, c, d, "off") for o, d, w, c in each]
-        return ["card", "time", "stop", "tap"], [(f"C{c}", moment(w), ids[s], tap) for w, c, s, tap in sorted(taps)]
+        taps = [(w, c, o, "on") for o, _, w, c in each] + [
+            (w + 5 + (o + d) % 40, c, d, "off") for o, d, w, c in each
+        ]
+        return ["card", "time", "stop", "tap"], [
+            (f"C{c}", moment(w), ids[s], tap) for w, c, s, tap in sorted(taps)
+        ]
     rows = [(f"C{c}", moment(w), ids[o], ids[d]) for o, d, w, c in sorted(each, key=lambda e: e[2])]
     if network.kind == "trips":
         return ["start_time", "from_stop", "to_stop"], [row[1:] for row in rows]
@@ -196,13 +226,17 @@ def configured(network: Network, text: str) -> str:
     if law:
         text = re.sub(r"^(cap = \S+.*)$", r"\1\ncap_delta = 1e-6", text, flags=re.M)
     if network.kind == "persons":
-        text = re.sub(r'^unit = "trip"', 'unit = { person = "card_id", max_trips = 3, per = "day" }', text, flags=re.M)
+        text = re.sub(
+            r'^unit = "trip"', 'unit = { person = "card_id", max_trips = 3, per = "day" }', text, flags=re.M
+        )
     if network.by_day and not re.search(r"^days = ", text, flags=re.M):
         last = FIRST_DAY + dt.timedelta(days=network.days - 1)
         days = f'days = {{ first = "{FIRST_DAY}", last = "{last}" }}'
         text = text.replace("origin_is_destination =", f"{days}\norigin_is_destination =", 1)
     if network.estimator == "projection":
-        text = text.replace('preset = "best"', 'preset = "paper"').replace('budget = "balanced"', 'budget = "uniform"')
+        text = text.replace('preset = "best"', 'preset = "paper"').replace(
+            'budget = "balanced"', 'budget = "uniform"'
+        )
     if network.rounding == "few":
         text = text.replace('solver = "newton"', 'rounding = "few"\nsolver = "newton"')
     return text
@@ -287,10 +321,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--keep", type=Path, help="keep the files of every network in this folder")
     options = parser.parse_args(argv)
     seen: list[Outcome] = []
-    for result in outcomes(range(options.first, options.networks), options.networks, options.largest, options.keep):
+    for result in outcomes(
+        range(options.first, options.networks), options.networks, options.largest, options.keep
+    ):
         seen.append(result)
         line = " ".join(result.row())
-        print(f"{line} {result.why[-600:]}" if result.verdict != "clear" else line, file=sys.stderr, flush=True)
+        print(
+            f"{line} {result.why[-600:]}" if result.verdict != "clear" else line, file=sys.stderr, flush=True
+        )
         if options.csv is not None:
             with options.csv.open("w", newline="", encoding="utf-8") as out:
                 csv.writer(out).writerows([Outcome.HEADER, *(o.row() for o in seen)])

@@ -66,4 +66,6 @@ class Rounding(ABC):
         if not self.needs_expected:
             return result
         # trips were gathered within cells, where no table looks
-        return replace(result, violations={n: many for n, many in result.violations.items() if n != SINGLETON})
+        return replace(
+            result, violations={n: many for n, many in result.violations.items() if n != SINGLETON}
+        )

@@ -138,9 +138,7 @@ def _added(group: NDArray[Any], pair: tuple[Ints, Ints], unit: int) -> tuple[Int
     return base + part // unit, part % unit
 
 
-def _ranges(
-    levels: list[tuple[Ints, Ints]], unit: int, tolerance: float | None
-) -> tuple[float, list[Range]]:
+def _ranges(levels: list[tuple[Ints, Ints]], unit: int, tolerance: float | None) -> tuple[float, list[Range]]:
     """The ranges of all levels, by the tolerance that is given or the largest that lets none contradict another."""
     for relative in TOLERANCES if tolerance is None else (tolerance,):
         snapped = [_range(base, part, unit, relative) for base, part in levels]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,8 @@ import numpy as np
 
 from cbdp.errors import InputError, SolverError
 from cbdp.progress import in_quarters, watched
-from cbdp.release.saving import PARTIAL, Saved
+from cbdp.release.saving import Saved
+from cbdp.scratch import partial_name
 from cbdp.trips.count import Counts, count
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def rehearse(run: Run) -> None:
     from cbdp.report import build
 
     plan, first, many = run.plan, np.array([0]), np.array([INVENTED])
-    place = run.folder / f".{plan.output.name}.{secrets.token_hex(8)}{PARTIAL}"
+    place = run.folder / partial_name(plan.output.name)
     with (
         run.stage("trying all steps with made-up trips, before anything is spent"),
         run.interrupts.temporary(place) as work,
