@@ -26,11 +26,13 @@ from cbdp.features import Universe
 from cbdp.release.labels import codes_in, column
 from cbdp.release.layout import TRIPS, manifest_of
 from cbdp.release.loading import check_links, read_release, stated_manifest
+from cbdp.release.manifest import exactness_of
 from cbdp.release.recipe import check_parts
 from cbdp.release.release import Release
 from cbdp.release.saving import MANIFEST, fingerprint
 from cbdp.release.schema import check, with_noise_names
 from cbdp.release.universe_files import read_table, read_universe
+from cbdp.rounding.bounds import TOLERANCES
 
 UNFIT = (CbdpError, pa.ArrowException, LookupError, TypeError, ValueError, ArithmeticError, StopIteration)
 
@@ -171,7 +173,9 @@ def _out_of_place(universe: Universe, table: pa.Table, file: str) -> list[Findin
 
 def _statements(manifest: Mapping[str, Any], release: Release) -> Iterator[Finding]:
     """The manifest made again from the files and from the tree of costs; fields that differ are named."""
-    again = manifest_of(replace(release, violations=None))
+    again = manifest_of(replace(release, violations=None, rounding_tolerance=None))
+    if release.rounding_tolerance is None and again["rounding"] is not None:
+        again["rounding"] = _rounding_before(release)
     found: list[str] = []
     for key in manifest:
         if key not in ("files", "ledger", "software", "trips"):
@@ -188,6 +192,14 @@ def _statements(manifest: Mapping[str, Any], release: Release) -> Iterator[Findi
             "Statement, sums of ε and δ, sizes, features, universe and rounding were worked out again from the files.",
             power="A statement that does not follow from the files would have been found for certain.",
         )
+
+
+def _rounding_before(release: Release) -> dict[str, Any]:
+    """What versions up to 0.2 say of the rounding: without its tolerance, which the rounding might lower and whoever else looked did not."""
+    results = [exactness_of(release), exactness_of(release, TOLERANCES[0])]
+    matching = [r for r in results if dict(r.violations) == dict(release.violations or {})]
+    off = dict((matching or results)[0].violations)
+    return {"exact": not off, "violations": off}
 
 
 def _differences(stated: Any, made: Any, path: str) -> list[str]:

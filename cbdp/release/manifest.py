@@ -8,21 +8,20 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cbdp import __version__
 from cbdp.estimate.public import MEANING
-from cbdp.features import SINGLETON
-from cbdp.features.index import merged
 from cbdp.privacy.accounting import curve
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.composition import Spend, spends_of
 from cbdp.privacy.measurement import Measurement
 from cbdp.release.deployment import deployment
+from cbdp.release.recipe import given
 from cbdp.release.release import Release
 from cbdp.release.schema import ANOTHER, NOT_STATED
 from cbdp.release.stated import cost_json, exact, unit_json
-from cbdp.rounding import ROUNDINGS
+from cbdp.rounding import ROUNDINGS, Exactness
+from cbdp.rounding.whole import exactness
 from cbdp.solvers.solution import Certificate
 
 FORMAT, VERSION = "cbdp-release", 2
@@ -160,39 +159,30 @@ def _estimate(release: Release) -> dict[str, Any] | None:
 
 
 def _rounding(release: Release) -> dict[str, Any] | None:
-    """Which features' counts are not their estimates rounded down or up. Found here, if the mechanism does not say."""
+    """Which features' counts are not their estimates rounded down or up. Worked out here, if the mechanism does not say."""
     if release.estimate is None:
         return None
-    found = _violations(release) if release.violations is None else release.violations
-    off = {name: int(many) for name, many in found.items() if many}
-    return {"exact": not off, "violations": off}
+    if release.violations is None:
+        result = exactness_of(release)
+        violations, tolerance = result.violations, result.tolerance
+    else:
+        violations, tolerance = release.violations, release.rounding_tolerance
+    off = {name: int(many) for name, many in violations.items() if many}
+    return {"exact": not off, "violations": off} | ({} if tolerance is None else {"tolerance": tolerance})
 
 
-def _violations(release: Release) -> dict[str, int]:
+def exactness_of(release: Release, tolerance: float | None = None) -> Exactness:
+    """Which published counts are not their estimates rounded, by the ranges and the tolerance of the rounding that made them.
+
+    A tolerance can be given: until version 0.2 manifests did not state it.
+    """
     assert release.estimate is not None
-    found = {}
-    for name in release.features.features:
-        if name != SINGLETON:
-            found[name] = _off(release.counts(name), release.estimate.counts(name))
-    if not _keeps_types(release):  # trips were moved within cells, where no table looks
-        return found
-    index, value = release.estimate.trips()
-    both = merged(index, release.index)
-    whole, real = np.zeros(len(both), dtype=np.int64), np.zeros(len(both))
-    whole[np.searchsorted(both, release.index)] = release.value
-    real[np.searchsorted(both, index)] = value
-    return found | {SINGLETON: _off(whole, real)}
-
-
-def _keeps_types(release: Release) -> bool:
-    """Whether the whole trips are the estimates of single trip types, rounded."""
-    return release.recipe.rounding is None or not ROUNDINGS.installed(release.recipe.rounding).needs_expected
-
-
-def _off(whole: NDArray[np.int64], real: NDArray[np.float64]) -> int:
-    """How many whole numbers are not the real ones rounded; real ones near a whole number count as it."""
-    slack = np.minimum(1e-6 * np.maximum(1.0, real), 1e-3)
-    return int(((whole < np.floor(real + slack)) | (whole > np.ceil(real - slack))).sum())
+    trips = (release.index, release.value)
+    if release.recipe.rounding is None:
+        return exactness(release.features, *release.estimate.trips(), trips, tolerance)
+    rounding = ROUNDINGS.installed(release.recipe.rounding)
+    budget = given(release.recipe.settings.get("budget"))
+    return rounding.exactness(release.features, *release.estimate.trips(), trips, budget, tolerance)
 
 
 def _intervals(release: Release) -> dict[str, Any] | None:

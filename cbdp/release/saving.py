@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
-import shutil
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cbdp import scratch
 from cbdp.errors import InputError
 from cbdp.release.documents import NAMES, documents
 from cbdp.release.layout import Layout, check
@@ -28,7 +28,6 @@ from cbdp.release.schema import dumps
 from cbdp.release.universe_files import ROWS
 
 MANIFEST = "manifest.json"
-PARTIAL = ".partial"
 
 
 @dataclass(frozen=True)
@@ -58,9 +57,8 @@ def save(
     check(release.features)
     layout = laid_out(release)
     _check_extra(extra, layout)
-    work = target.with_name(f".{target.name}.{secrets.token_hex(8)}{PARTIAL}")
-    try:
-        work.mkdir()
+    scratch.sweep(target.parent)
+    with scratch.locked_folder(target.with_name(scratch.partial_name(target.name))) as work:
         written = _write_all(release, layout, extra, work)
         manifest = {**describe(release), **layout.sections, "files": written}
         if ledger is not None:
@@ -70,21 +68,14 @@ def save(
         for place, _, _ in os.walk(work, topdown=False):
             _sync(Path(place))
         _rename(work, target)
-    except BaseException:
-        shutil.rmtree(work, ignore_errors=True)
-        raise
     _sync(target.parent)
     return Saved(target, hashlib.sha256(text).hexdigest(), manifest)
 
 
 def leftovers(folder: str | Path) -> list[Path]:
-    """Temporary folders of saves to this folder that were killed. Nobody reads them; they may be removed."""
+    """Temporary folders of saves to this folder that were killed. Nobody reads them; the next save beside them removes them."""
     target = Path(folder).absolute()
-    return sorted(
-        p
-        for p in target.parent.glob(f".*{PARTIAL}")
-        if p.name.startswith(f".{target.name}.") and len(p.name) == len(target.name) + 18 + len(PARTIAL)
-    )
+    return scratch.abandoned(target.parent, re.escape(f".{target.name}."))
 
 
 def _check_new(target: Path) -> None:

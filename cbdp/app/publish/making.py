@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -16,7 +15,8 @@ from cbdp.features import FeatureDag, Universe
 from cbdp.features.calendar import dates_of
 from cbdp.measuring import DENSE
 from cbdp.progress import in_quarters, tell, watched
-from cbdp.release.saving import PARTIAL, Saved
+from cbdp.release.saving import Saved
+from cbdp.scratch import partial_name
 from cbdp.trips.count import Counts, count
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def rehearse(run: Run) -> None:
     from cbdp.report import build
 
     plan = run.plan
-    place = run.folder / f".{plan.output.name}.{secrets.token_hex(8)}{PARTIAL}"
+    place = run.folder / partial_name(plan.output.name)
     with (
         run.stage("trying all steps with made-up trips, before anything is spent"),
         run.interrupts.temporary(place) as work,

@@ -5,35 +5,30 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
+from cbdp import scratch
 from cbdp.errors import InputError
 
 
 @contextmanager
 def fresh(target: Path) -> Iterator[Path]:
-    """A path beside the target to write a file or folder to; renamed when all went well, and removed otherwise."""
+    """A path near the target to write a file or folder to; renamed when all went well, and removed otherwise."""
     if os.path.lexists(target):
         raise InputError(f"{str(target)!r} exists already: choose another path")
     if not target.absolute().parent.is_dir():
         raise InputError(f"there is no folder {str(target.absolute().parent)!r} to write to: create it")
-    work = target.absolute().with_name(f".{secrets.token_hex(8)}.partial-{target.name}")
-    try:
+    scratch.sweep(target.absolute().parent)
+    with scratch.locked_folder(target.absolute().with_name(scratch.partial_name(target.name))) as folder:
+        work = folder / target.name
         yield work
         if os.path.lexists(target):
             raise InputError(f"{str(target)!r} exists already: choose another path")
         work.rename(target)
-    finally:
-        if work.is_dir():
-            shutil.rmtree(work)
-        else:
-            work.unlink(missing_ok=True)
 
 
 @contextmanager
