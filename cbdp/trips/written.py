@@ -68,6 +68,8 @@ ISO_STAMP = Written(f" *{_DATE}[T ]{_TIME}{ZONE} *", ("Y", "m", "d", "H", "M", "
 ISO_DATE = Written(f" *{_DATE} *", ("Y", "m", "d"), None)
 ISO_TIME = Written(f" *{_TIME} *", ("H", "M", "S", "f"), None)
 
+OFFSET = ".*:[0-9.]+ *(Z|[+-][0-9]{2}(:?[0-9]{2})?) *"  # a time that ends in one
+
 WHOLE = "[ \t]*([+-]?[0-9]+)(?:[.]0*)?[ \t]*"  # "289", "289.0": group 1 is the number
 DOTTED = "(0|-?[1-9][0-9]*)[.]0*"  # "289.0" but neither "289" nor "0289.0"
 REAL = "[ \t]*([+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?)[ \t]*"

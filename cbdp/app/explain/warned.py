@@ -18,6 +18,8 @@ from cbdp.app.explain.numbers import (
     told_by_others,
     trips_text,
 )
+from cbdp.app.inspecting.plausibility import universal_column
+from cbdp.app.inspecting.reading import reading_of_plan
 from cbdp.app.inspecting.tables import read_as_trips, unused_counts
 from cbdp.app.plan import Plan
 from cbdp.app.plan.bought import GUESS, unbought
@@ -81,6 +83,10 @@ def _tables(plan: Plan) -> Iterator[str]:
     if counts is not None:
         cause = read_as_trips(counts)
         yield f"{cause.what}: {cause.cure}; `cbdp release` stops otherwise"
+    times = plan.columns.get("time")
+    zoned = None if times is None or plan.schema is None else universal_column(reading_of_plan(plan), times)
+    if zoned is not None:
+        yield f"{zoned.what}: {zoned.cure}; `cbdp release` stops otherwise"
 
 
 def _account(plan: Plan) -> Iterator[str]:

@@ -24,7 +24,7 @@ from cbdp.trips.engines.base import Engine, Facts, Source, Statuses, begins, sta
 from cbdp.trips.engines.duckdb_dialect import DuckDialect, literal
 from cbdp.trips.engines.duckdb_open import Opened, Relation, reading
 from cbdp.trips.files import are_files
-from cbdp.trips.plan import Bound, CountingPlan
+from cbdp.trips.plan import Bound, CountingPlan, Field
 from cbdp.trips.preparing import Prepared
 from cbdp.trips.spill import spill_folder
 
@@ -304,13 +304,22 @@ class DuckSource(Source):
 
         return self._read(plan, rows, again=True)
 
-    def span(self, plan: CountingPlan) -> tuple[int, int] | None:
-        def rows(source: Relation) -> tuple[int, int] | None:
-            query = sql_inspect.span(plan, self._say(plan, source), source.text, str)
-            found: Any = (None, None) if query is None else self._engine.sql(query).fetchall()[0]
-            return None if found[0] is None else (int(found[0]), int(found[1]))
+    def by_day(self, plan: CountingPlan) -> Ints:
+        def rows(source: Relation) -> Any:
+            query = sql_inspect.by_day(plan, self._say(plan, source), source.text, str)
+            return [] if query is None else self._engine.sql(query).fetchall()
 
-        return self._read(plan, rows, again=True)
+        return np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, 3)
+
+    def copies(self, fields: Sequence[Field], digits: int) -> Ints:
+        plan = CountingPlan(tuple(fields), (), (), {})
+
+        def rows(source: Relation) -> Any:
+            return self._engine.sql(
+                sql_inspect.copies(plan, self._say(plan, source), source.text, str, digits)
+            ).fetchall()
+
+        return np.array(self._read(plan, rows, again=False), dtype=np.int64).reshape(-1, 2)
 
     def loads(self, plan: CountingPlan) -> tuple[Ints, Ints, Ints]:
         def rows(source: Relation) -> Any:

@@ -8,6 +8,7 @@ their unit. Raw columns can hold anything: bytes that are no UTF-8, stamps beyon
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cbdp.features.calendar import DAY
@@ -153,6 +154,12 @@ class DuckDialect(Dialect):
             stamp = f"CAST(make_timestamp({micros}) AS VARCHAR)"
             return f"CASE WHEN {micros} BETWEEN {EARLIEST} AND {LATEST} THEN {stamp} ELSE CAST({v} AS VARCHAR) END"
         return f"CASE WHEN CAST({v} AS VARCHAR) NOT IN ('nan', '-nan') THEN CAST({v} AS VARCHAR) END"
+
+    def fits(self, text: str, pattern: str) -> str:
+        return _matches(text, pattern)
+
+    def digest(self, kinds: Sequence[Kind]) -> str:  # noqa: ARG002 - fields are hashed as they are stored
+        return f"lpad(hex(hash({', '.join(at.expression for at in self.stored)})), 16, '0')"
 
     def div(self, a: str, b: int) -> str:
         return f"({a} // {b})"

@@ -102,6 +102,13 @@ class Spoken(Dialect):
     def _shown(self, value: str) -> str:
         return self.words.shown.format(v=value, text=self.words.text)
 
+    def fits(self, text: str, pattern: str) -> str:
+        return texts.matches(self.words, text, pattern)
+
+    def digest(self, kinds: Sequence[Kind]) -> str:
+        shown = (f"COALESCE({self.shown(i, kind)}, '')" for i, kind in enumerate(kinds))
+        return self.words.hashed.format(b=self.words.bytes.format(v=" || '|' || ".join(shown)))
+
     def div(self, a: str, b: int) -> str:
         return self.words.div.format(a=a, n=b)
 

@@ -12,7 +12,7 @@ Tables of public keys lie beside the trips (`tables`), and, with persons, a tabl
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,6 +68,14 @@ class Dialect(ABC):
         """A field as text for the curator's eyes; NULL where it is missing."""
 
     @abstractmethod
+    def fits(self, text: str, pattern: str) -> str:
+        """Whether a text as a whole fits a pattern."""
+
+    @abstractmethod
+    def digest(self, kinds: Sequence[Kind]) -> str:
+        """A text of hexadecimal digits, at least 16, that is the same for rows whose fields are all the same."""
+
+    @abstractmethod
     def div(self, a: str, b: int) -> str:
         """A whole number, not negative, by another, rounded down."""
 
@@ -120,8 +128,15 @@ def tables(plan: CountingPlan) -> dict[str, Any]:
 # Steps
 
 
-def read(plan: CountingPlan, say: Dialect, source: str, *, every: bool = False) -> Step:
-    """All that is needed of a row, each as bytes, a whole number or a double."""
+def read(
+    plan: CountingPlan,
+    say: Dialect,
+    source: str,
+    *,
+    every: bool = False,
+    more: Mapping[str, str] | None = None,
+) -> Step:
+    """All that is needed of a row, each as bytes, a whole number or a double; and `more` columns by their expressions."""
     columns: dict[str, str] = {}
     for axis in plan.axes:
         for way in axis.ways:
@@ -136,6 +151,7 @@ def read(plan: CountingPlan, say: Dialect, source: str, *, every: bool = False) 
         columns["person"] = say.person(plan.bound.person, plan.fields[plan.bound.person].kind)
     if every:
         columns |= {f"shown_{i}": say.shown(i, f.kind) for i, f in enumerate(plan.fields)}
+    columns |= more or {}
     listed = ", ".join(f"{text} AS {name}" for name, text in columns.items()) or "1 AS nothing"
     return Step("read_rows", f"SELECT {listed} FROM {source}")
 

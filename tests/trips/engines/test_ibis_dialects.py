@@ -54,7 +54,7 @@ def queries(case: contract.Case, name: str) -> dict[str, str]:
         "statuses": sql_inspect.statuses(plan, say, source, str),
     }
     made["examples"] = sql_inspect.examples(plan, say, source, str, 0, 2, 5)
-    span = sql_inspect.span(plan, say, source, str)
+    span = sql_inspect.by_day(plan, say, source, str)
     if span is not None:
         made["span"] = span
     if plan.weight is not None:
