@@ -24,9 +24,8 @@ from cbdp.errors import InputError
 from cbdp.privacy.unit import unit_of
 from cbdp.trips import Clock
 from cbdp.trips.engines import ibis_warehouse
-from cbdp.trips.engines.ibis import Ibis, kinds_of
+from cbdp.trips.engines.ibis import Ibis, schema_of
 from cbdp.trips.engines.words import WORDS
-from cbdp.trips.kinds import Schema
 from cbdp.trips.planning import make_plan
 from cbdp.trips.ranking import ranked
 
@@ -282,7 +281,7 @@ def test_a_database_is_counted_by_ibis_interface_alone(name: str, server: Server
     laid(database, case.table)
     backend = ibis.postgres.from_connection(database)
     table = backend.table("trips")
-    schema = Schema("the table", kinds_of(table))
+    schema = schema_of(table, "the table")
     here = case.count(case.table)
     with ibis_warehouse.opened(backend, backend.compile(table), schema, WORDS["postgres"]) as source:
         plan = make_plan(schema, case.universe, case.columns, unit_of(case.unit), case.clock)
