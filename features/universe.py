@@ -6,9 +6,11 @@ few dimensions that share structural zeros, whose allowed combinations are liste
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -120,6 +122,27 @@ class Universe:
     def size(self) -> int:
         """The number of trip types."""
         return math.prod(block.size for block in self.blocks)
+
+    @cached_property
+    def types_hash(self) -> str:
+        """The SHA-256 of the trip types in their order: dimensions with their values and edges, and structural zeros. Attributes have no part in it.
+
+        >>> Universe(stop=["A", "B"]).types_hash == Universe(stop=["B", "A"]).types_hash
+        False
+        """
+        made = hashlib.sha256()
+        for name, dim in self.dimensions.items():
+            values = [(type(value).__name__, repr(value)) for value in dim.values]
+            made.update(repr((name, dim.edges, values)).encode("utf-8", "surrogatepass"))
+        for block in self.blocks:
+            if block.allowed is not None:
+                made.update(repr((block.dims, block.shape, len(block.allowed))).encode())
+                made.update(np.ascontiguousarray(block.allowed, dtype="<i8"))
+        return made.hexdigest()
+
+    def same_types(self, other: Universe) -> bool:
+        """Whether an index means the same trip type in both. Universes of one size need not be the same."""
+        return self is other or (self.size == other.size and self.types_hash == other.types_hash)
 
     def with_attribute(self, name: str, of: str | Sequence[str], labels: Labels) -> Universe:
         """Return the universe with one more attribute: `labels` is an array over the dimensions, a mapping or a function."""

@@ -123,13 +123,24 @@ def count(
 
 
 def _again(counts: Counts, universe: Universe, unit: Unit) -> Counts:
-    if counts.universe.size != universe.size:
-        raise InputError(f"the counts are of {counts.universe!r}, not of {universe!r}")
+    check_universe(counts, universe)
     if counts.unit != unit:
         raise InputError(
             f"the counts are bounded for {counts.unit}, the mechanism protects {unit}: make them agree"
         )
     return counts
+
+
+def check_universe(counts: Counts, universe: Universe) -> None:
+    """Refuse counts of other trip types: their sensitivity is that of their own universe, however many types both have."""
+    if counts.universe.same_types(universe):
+        return
+    if counts.universe.size != universe.size:
+        raise InputError(f"the counts are of {counts.universe!r}, not of {universe!r}")
+    raise InputError(
+        f"the counts are of another universe with as many trip types ({counts.universe!r}): its dimensions, their values or "
+        "their structural zeros are not the same. Count the trips again"
+    )
 
 
 def _given(array: NDArray[Any], universe: Universe, unit: Unit) -> Counts:

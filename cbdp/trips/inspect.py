@@ -204,7 +204,11 @@ class Copies:
 
 
 LARGEST_GROUP = 20  # sizes of groups that are compared
-SURE, SLACK, SPARE = 40, 4, 3  # groups that must be expected, of which a quarter is there by chance; added to a size's number
+SURE, SLACK, SPARE = (
+    40,
+    4,
+    3,
+)  # groups that must be expected, of which a quarter is there by chance; added to a size's number
 LOOKED_AT = 2_000_000  # rows of which all groups are looked at; of more, a sixteenth or less of the groups
 PLAIN = (TEXT, WHOLE, REAL, TRUTH, DATE, TIME, STAMP)
 MAX_COLUMNS = 200

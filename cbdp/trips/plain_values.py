@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,6 +17,7 @@ from cbdp.features import Dimension
 from cbdp.features.calendar import WEEK, as_date
 from cbdp.trips.clock import Clock, fixed_offset
 from cbdp.trips.written import (
+    DOTTED,
     EPOCHS,
     FALSE,
     ISO,
@@ -23,6 +25,7 @@ from cbdp.trips.written import (
     ISO_STAMP,
     ISO_TIME,
     REAL,
+    SPELT,
     TRUE,
     WHOLE,
     Written,
@@ -89,28 +92,56 @@ def _written_number(text: str, labels: Mapping[Hashable, int]) -> Any:
 
 
 def _whole(value: Any) -> int | None:
+    made = _any_whole(value)
+    return made if made is not None and -(2**63) <= made < 2**63 else None
+
+
+def _any_whole(value: Any) -> int | None:
     if isinstance(value, str):
         found = re.fullmatch(WHOLE, value)
-        made = int(found[1]) if found else None
+        made = int(Decimal(found[1])) if found else None
     else:
         try:
             made = int(value) if value == math.floor(value) else None
         except (ValueError, OverflowError, TypeError, ArithmeticError):
             made = None
-    return made if made is not None and -(2**63) <= made < 2**63 else None
+    return made
 
 
 def weight(value: Any) -> int | None:
-    whole = _whole(value)
+    """The trips that a row stands for; beyond 64 bits, many."""
+    whole = _any_whole(value)
     return None if whole is None or whole < 0 else min(whole, MOST)
 
 
-def number_of(value: Any, known: dict[bytes, int]) -> int | None:
-    """Persons are numbered as they come: by bytes, whole numbers by value, and NaN is nobody."""
+Spelling = Callable[[str], str]
+
+
+def spelling_of(*, text: bool, typed: bool) -> Spelling:
+    """How two spellings of one person are told to be one: the text of a person → a text that is the same for both."""
+    if not typed:
+        return lambda value: _value_of(value) if re.fullmatch(SPELT, value) else value
+    return lambda value: value.partition(".")[0] if text and re.fullmatch(DOTTED, value) else value
+
+
+def _value_of(text: str) -> str:
+    """A number by its exact value: whole ones as digits."""
+    sign, digits, exponent = Decimal(text.strip(" \t")).as_tuple()
+    led = "".join(map(str, digits)).strip("0")
+    if not led:
+        return "0"
+    power = len("".join(map(str, digits)).lstrip("0")) + int(exponent)
+    return "-" * sign + (led.ljust(power, "0") if power >= len(led) else f".{led}e{power}")
+
+
+def number_of(value: Any, known: dict[bytes, int], spelling: Spelling = str) -> int | None:
+    """Persons are numbered as they come: by bytes, numbers by value, and NaN is nobody."""
     if isinstance(value, float):
         if math.isnan(value):
             return None
         value = int(value) if value.is_integer() else value
+    if isinstance(value, str):
+        value = spelling(value)
     bytes_ = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
     return known.setdefault(bytes_, len(known)) if bytes_ else None
 

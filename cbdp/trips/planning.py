@@ -222,7 +222,7 @@ class _Making:
 
     def place(self, column: str) -> int:
         check_column(self.schema, column)
-        wanted = Field(column, kind_of(self.schema.kinds[column]))
+        wanted = Field(column, self.schema.kind(column))
         if wanted not in self.fields:
             self.fields.append(wanted)
         return self.fields.index(wanted)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cbdp.trips.clock import Clock
-from cbdp.trips.kinds import Kind, kind_of
+from cbdp.trips.kinds import Kind
 from cbdp.trips.ways import moment_forms
 
 if TYPE_CHECKING:
@@ -183,8 +183,3 @@ def _inside(instant: str) -> str:
     from cbdp.trips.engines.sql import EARLIEST, LATEST
 
     return f"CASE WHEN {instant} BETWEEN {EARLIEST} AND {LATEST} THEN {instant} END"
-
-
-def raw_kinds(kinds: Mapping[str, Any], columns: Sequence[str]) -> list[Kind]:
-    """The kinds of raw columns, in order."""
-    return [kind_of(kinds[c]) for c in columns]

@@ -19,7 +19,18 @@ from cbdp.privacy.unit import RELEASE
 from cbdp.trips import files
 from cbdp.trips.clock import Clock
 from cbdp.trips.days import Days
-from cbdp.trips.plain_values import MOST, DayNumber, Second, Stamp, coder, day_of, number_of, weight
+from cbdp.trips.kinds import TEXT, kind_of
+from cbdp.trips.plain_values import (
+    MOST,
+    DayNumber,
+    Second,
+    Stamp,
+    coder,
+    day_of,
+    number_of,
+    spelling_of,
+    weight,
+)
 
 Ints = NDArray[np.int64]
 
@@ -83,7 +94,10 @@ def recount(
         codes = [_each(batch[c], f, k) for c, f, k in zip(wanted, read, known[:-1], strict=True)]
         rank = universe.rank_codes(codes)
         times = _each(batch[weights], weight, known[-1]) if weights else np.ones_like(rank)
-        own = _each(batch[person], lambda v: number_of(v, who), {}) if person else np.zeros_like(rank)
+        own = np.zeros_like(rank)
+        if person:
+            spelling = spelling_of(text=kind_of(batch[person].type).name == TEXT, typed=typed)
+            own = _each(batch[person], lambda v: number_of(v, who, spelling), {})  # noqa: B023 - used at once
         if when is not None and day is not None:
             period = _each(batch[day], when, {})
             both = zip(own.tolist(), period.tolist(), strict=True)

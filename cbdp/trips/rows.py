@@ -74,7 +74,10 @@ def batches(
     wanted = np.full(fields, -1, dtype=np.int64)
     outputs = list(dict.fromkeys(places))
     wanted[outputs] = np.arange(len(outputs))
-    ends, out = np.empty((0, 0), dtype=np.int32), np.empty((0, 0), dtype=np.uint8)  # used again for every chunk
+    ends, out = (
+        np.empty((0, 0), dtype=np.int32),
+        np.empty((0, 0), dtype=np.uint8),
+    )  # used again for every chunk
     with _opened(path) as file:
         file.readline(LIMIT)
         rest, skipping, new = b"", False, b"-"

@@ -74,6 +74,9 @@ WHOLE = "[ \t]*([+-]?[0-9]+)(?:[.]0*)?[ \t]*"  # "289", "289.0": group 1 is the 
 DOTTED = "(0|-?[1-9][0-9]*)[.]0*"  # "289.0" but neither "289" nor "0289.0"
 REAL = "[ \t]*([+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?)[ \t]*"
 HOUR = "[ \t]*(2[0-3]|[01][0-9]|[0-9])(?:[.]0*)?[ \t]*"
+NOT_NEGATIVE = "[ \t]*[+]?[0-9]+(?:[.]0*)?[ \t]*"
+# a number of which two spellings are one person: sign, digits before and after the dot, exponent
+SPELT = "[ \t]*([+-]?)(?:([0-9]+)(?:[.]([0-9]*))?|[.]([0-9]+))(?:[eE]([+-]?[0-9]{1,3}))?[ \t]*"
 TRUE, FALSE = "(?i)[ \t]*(?:true|t|yes|y|1)[ \t]*", "(?i)[ \t]*(?:false|f|no|n|0)[ \t]*"
 
 

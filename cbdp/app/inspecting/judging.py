@@ -49,7 +49,9 @@ class Accepted:
     """What the curator has looked at and goes on with."""
 
     dropped: bool = False  # fewer than half of the rows count, or of the trips are kept
-    unusual: bool = False  # repeated rows, days without rows, another number of trips than expected, times in UTC
+    unusual: bool = (
+        False  # repeated rows, days without rows, another number of trips than expected, times in UTC
+    )
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,9 @@ def bounded_cause(reading: TripReading, found: Inspection) -> Cause:
     """Why the bound on a person's trips drops so many."""
     assert isinstance(reading.unit, Person)
     stated = f"max_trips = {reading.unit.max_trips}{reading.unit.period}"
-    persons = [cause for cause in role_causes(reading, found) if cause.what.startswith(f"{reading.person!r} has few")]
+    persons = [
+        cause for cause in role_causes(reading, found) if cause.what.startswith(f"{reading.person!r} has few")
+    ]
     if persons:
         return persons[0]
     loads = found.loads

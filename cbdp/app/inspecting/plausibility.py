@@ -211,5 +211,3 @@ def _counted_days(reading: TripReading, busy: set[dt.date], days: Days | None) -
         return sorted(dates)
     first, last = min(busy), max(busy)
     return [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
-
-

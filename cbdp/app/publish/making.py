@@ -89,7 +89,9 @@ def rehearsed(mechanism: Mechanism) -> tuple[Mechanism, Counts]:
         changes["public"] = {name: counts.of(small, name).tolist() for name in mechanism.public}  # type: ignore[attr-defined]
     if getattr(mechanism, "prior", None) is not None:
         codes = universe.unrank_codes(np.arange(universe.size))
-        index = whole.rank_codes([np.asarray(keep[n])[c] for n, c in zip(whole.dimensions, codes, strict=True)])
+        index = whole.rank_codes(
+            [np.asarray(keep[n])[c] for n, c in zip(whole.dimensions, codes, strict=True)]
+        )
         weights = mechanism.prior[index]  # type: ignore[attr-defined]
         changes["prior"] = weights if weights.any() else np.ones_like(weights)
     if "sparse" in {f.name for f in fields(mechanism)} and mechanism.sparse is None:  # type: ignore[attr-defined]

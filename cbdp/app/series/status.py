@@ -42,7 +42,9 @@ class Status:
     noted: Mapping[Path, str] = field(
         default_factory=dict, repr=False
     )  # SHA-256 of the manifest of each release that was made
-    published: Statement | None = None  # `person` by what published releases have charged: it does not tell which runs died
+    published: Statement | None = (
+        None  # `person` by what published releases have charged: it does not tell which runs died
+    )
 
     def lines(self) -> Iterator[str]:
         series = series_of(self.config)

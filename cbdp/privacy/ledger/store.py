@@ -87,7 +87,9 @@ class Store:
                 self._must_be_in_place()
                 yield
                 self._must_be_in_place()
-            with suppress(sqlite3.OperationalError):  # somebody reads: then the log has it until they are done
+            with suppress(
+                sqlite3.OperationalError
+            ):  # somebody reads: then the log has it until they are done
                 self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _must_be_in_place(self) -> None:

@@ -76,6 +76,14 @@ class Dialect(ABC):
         """A text of hexadecimal digits, at least 16, that is the same for rows whose fields are all the same."""
 
     @abstractmethod
+    def huge(self, field: int, kind: Kind) -> str:
+        """Whether a field that has no whole number of 64 bits is one of at least 2⁶³; empty where no value can be."""
+
+    @abstractmethod
+    def as_bytes(self, text: str) -> str:
+        """A text as what is equal to itself alone, under any collation."""
+
+    @abstractmethod
     def div(self, a: str, b: int) -> str:
         """A whole number, not negative, by another, rounded down."""
 
@@ -145,8 +153,7 @@ def read(
     for m, moment in enumerate(plan.moments):
         columns |= _moment_columns(m, moment, plan.fields[moment.field].kind, say)
     if plan.weight is not None:
-        whole = say.value(plan.weight, plan.fields[plan.weight].kind, "whole")
-        columns["weight"] = f"CASE WHEN {whole} >= 0 THEN LEAST({whole}, {MOST_TRIPS}) END"
+        columns["weight"] = weight(plan, say)
     if plan.bound is not None:
         columns["person"] = say.person(plan.bound.person, plan.fields[plan.bound.person].kind)
     if every:
@@ -154,6 +161,15 @@ def read(
     columns |= more or {}
     listed = ", ".join(f"{text} AS {name}" for name, text in columns.items()) or "1 AS nothing"
     return Step("read_rows", f"SELECT {listed} FROM {source}")
+
+
+def weight(plan: CountingPlan, say: Dialect) -> str:
+    """The trips that a row stands for, saturated: a whole number beyond 64 bits is many, and no error. Proof: docs/proofs/counting.md."""
+    assert plan.weight is not None
+    kind = plan.fields[plan.weight].kind
+    whole, huge = say.value(plan.weight, kind, "whole"), say.huge(plan.weight, kind)
+    many = f" WHEN {whole} IS NULL AND {huge} THEN {MOST_TRIPS}" if huge else ""
+    return f"CASE WHEN {whole} >= 0 THEN LEAST({whole}, {MOST_TRIPS}){many} END"
 
 
 def _key(way: Way) -> str:
@@ -353,5 +369,7 @@ def counts(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str:
 def weights(plan: CountingPlan, say: Dialect, source: str) -> str:
     """The sum of all weights that are counts."""
     assert plan.weight is not None
-    whole = say.value(plan.weight, plan.fields[plan.weight].kind, "whole")
-    return f"SELECT SUM({say.wide('w')}) FROM (SELECT {whole} AS w FROM {source}) r WHERE w > 0"
+    kind = plan.fields[plan.weight].kind
+    whole, huge = say.value(plan.weight, kind, "whole"), say.huge(plan.weight, kind)
+    every = f"COALESCE({whole}, CASE WHEN {huge} THEN {MOST_TRIPS} END)" if huge else whole
+    return f"SELECT SUM({say.wide('w')}) FROM (SELECT {every} AS w FROM {source}) r WHERE w > 0"

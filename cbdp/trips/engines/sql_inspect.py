@@ -52,7 +52,7 @@ def examples(
     """Rows (value, n): the commonest values of an axis' column that have this status."""
     shown = f"shown_{plan.axes[axis].field}"
     where = f"{_status(plan, axis)} = {status} AND {shown} IS NOT NULL"
-    last = f"SELECT {shown} AS value, COUNT(*) AS n FROM coded WHERE {where} GROUP BY {shown} ORDER BY n DESC, value LIMIT {most}"
+    last = f"SELECT MIN({shown}) AS value, COUNT(*) AS n FROM coded WHERE {where} GROUP BY {say.as_bytes(shown)} ORDER BY n DESC, value LIMIT {most}"
     return query(_every(plan, say, source, named), last)
 
 

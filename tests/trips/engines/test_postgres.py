@@ -24,9 +24,8 @@ from cbdp.errors import InputError
 from cbdp.privacy.unit import unit_of
 from cbdp.trips import Clock
 from cbdp.trips.engines import ibis_warehouse
-from cbdp.trips.engines.ibis import Ibis, kinds_of
+from cbdp.trips.engines.ibis import Ibis, schema_of
 from cbdp.trips.engines.words import WORDS
-from cbdp.trips.kinds import Schema
 from cbdp.trips.planning import make_plan
 from cbdp.trips.ranking import ranked
 
@@ -92,7 +91,8 @@ def test_the_page_on_databases_is_followed(
 def test_postgres_counts_as_duckdb_does(name: str, server: Server, database: Any) -> None:
     """The same counts, the same persons' trips and the same inspection, of rows that are read in every way."""
     case = contract.CASES[name]()
-    laid(database, case.table)
+    database.execute(IGNORING_CASE)
+    laid(database, case.table, **dict.fromkeys(case.folded, 'text COLLATE "ignoring_case"'))
     contract.check(case, f"{server.url}::trips", inspected=True)
 
 
@@ -282,7 +282,7 @@ def test_a_database_is_counted_by_ibis_interface_alone(name: str, server: Server
     laid(database, case.table)
     backend = ibis.postgres.from_connection(database)
     table = backend.table("trips")
-    schema = Schema("the table", kinds_of(table))
+    schema = schema_of(table, "the table")
     here = case.count(case.table)
     with ibis_warehouse.opened(backend, backend.compile(table), schema, WORDS["postgres"]) as source:
         plan = make_plan(schema, case.universe, case.columns, unit_of(case.unit), case.clock)
