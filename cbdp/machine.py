@@ -57,7 +57,7 @@ def engine_memory_mb() -> int:
     setting = os.environ.get(SETTING, "").strip()
     if not setting:
         return max(LEAST_ENGINE_MB, int(ENGINE_SHARE * memory_bytes()) // 10**6)
-    if not (setting.isascii() and setting.isdigit() and 0 < int(setting[:10]) and len(setting) <= 9):
+    if not (setting.isascii() and setting.isdigit() and int(setting[:10]) > 0 and len(setting) <= 9):
         raise InputError(
             f"the environment variable {SETTING} is {setting!r}: give the megabytes that counting may hold in memory, like 4000"
         )

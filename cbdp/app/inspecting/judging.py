@@ -54,6 +54,9 @@ class Accepted:
     )
 
 
+NOTHING_ACCEPTED = Accepted()
+
+
 @dataclass(frozen=True)
 class Share:
     """What counted, for the curator. Private."""
@@ -72,7 +75,7 @@ class Share:
         return not self.read or self.counted < LEAST * self.read
 
 
-def judge(say: Callable[[str], None], accepted: Accepted = Accepted()) -> Judge:
+def judge(say: Callable[[str], None], accepted: Accepted = NOTHING_ACCEPTED) -> Judge:
     """What a release does between its count and its charge; what is `accepted` stops nothing."""
 
     def judged(plan: Plan, counts: Counts) -> None:

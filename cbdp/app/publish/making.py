@@ -119,7 +119,7 @@ def _places(universe: Universe) -> dict[str, list[int]]:
         alike = [n for n in names if universe.dimensions[n].values == dimension.values]
         needed = [first[names.index(n)] for n in alike]
         if dimension.edges is not None or dates_of(dimension) is not None:
-            start = max(0, min(min(needed), size - each))
+            start = max(0, min(*needed, size - each))
             places[name] = list(range(start, min(size, max(start + each, max(needed) + 1))))
         else:
             spread = np.linspace(0, size - 1, min(each, size)).astype(int).tolist()

@@ -9,7 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cbdp.app.inspecting.judging import Accepted, DroppedError, judge_rows, refuse_bounded, refuse_unusual
+from cbdp.app.inspecting.judging import (
+    NOTHING_ACCEPTED,
+    Accepted,
+    DroppedError,
+    judge_rows,
+    refuse_bounded,
+    refuse_unusual,
+)
 from cbdp.app.inspecting.plausibility import Plausibility
 from cbdp.app.inspecting.reading import reading_of_plan
 from cbdp.release.counted import counted
@@ -20,7 +27,7 @@ if TYPE_CHECKING:
     from cbdp.app.publish.run import Judge
 
 
-def judge_series(say: Callable[[str], None], accepted: Accepted = Accepted()) -> Judge:
+def judge_series(say: Callable[[str], None], accepted: Accepted = NOTHING_ACCEPTED) -> Judge:
     """The judge of one run of a series; what is `accepted` stops nothing."""
     judged: dict[str, Plausibility] = {}  # places of trips that were looked at as a whole
 
