@@ -143,7 +143,7 @@ def places(network: Network, rng: np.random.Generator) -> NDArray[np.float64]:
         at = 0.05 * np.stack([np.sin(angle), np.cos(angle)], axis=1)
     else:
         at = rng.normal(0, 0.05, size=(n, 2))
-    return np.round(at + [47.0, 8.0], 6)
+    return np.round(at + np.array([47.0, 8.0]), 6)
 
 
 def journeys(network: Network, rng: np.random.Generator) -> tuple[Ints, Ints, Ints, Ints]:

@@ -200,14 +200,18 @@ class Universe:
             labels = {key: [values[p] for p in kept] for key, values in dim.attributes.items()}
             edges = None if dim.edges is None else dim.edges[kept[0] : kept[-1] + 2]
             if edges is not None and len(edges) != len(kept) + 1:
-                raise InputError(f"periods of {name!r} with others between them: keep periods that follow one another")
+                raise InputError(
+                    f"periods of {name!r} with others between them: keep periods that follow one another"
+                )
             dims[name] = Dimension([dim.values[p] for p in kept], edges=edges, **labels)
         attributes = {}
         for name, attribute in self.attributes.items():
             codes = attribute.codes[np.ix_(*(places[dim] for dim in attribute.of))]
             used, inverse = np.unique(codes, return_inverse=True)
             present = tuple(attribute.labels[c] for c in used.tolist())
-            attributes[name] = Attribute(name, attribute.of, present, inverse.reshape(codes.shape).astype(np.int64))
+            attributes[name] = Attribute(
+                name, attribute.of, present, inverse.reshape(codes.shape).astype(np.int64)
+            )
         zeros = tuple((of, zero[np.ix_(*(places[dim] for dim in of))]) for of, zero in self.zeros)
         made = object.__new__(Universe)
         made._fill(dims, attributes, zeros)

@@ -18,6 +18,7 @@ from cbdp.trips.clock import Clock
 from cbdp.trips.days import Days
 from cbdp.trips.engines import engine_for
 from cbdp.trips.planning import make_plan, wanted_columns
+from cbdp.trips.preparing import within_periods
 from cbdp.trips.ranking import ranked
 from cbdp.trips.tickets import draw_key
 
@@ -110,6 +111,7 @@ def count(
         return _given(trips, universe, unit)
     wanted, drawn = wanted_columns(universe, columns, unit, days), entropy or SystemEntropy()
     bounded = isinstance(unit, Person)
+    trips = within_periods(trips, universe, unit, columns, clock or Clock(), days)
     with engine_for(trips).open(trips, wanted) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock(), days)
         key = draw_key(drawn) if bounded else None

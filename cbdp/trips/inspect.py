@@ -22,6 +22,7 @@ from cbdp.trips.engines.base import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD, 
 from cbdp.trips.kinds import DATE, REAL, STAMP, TEXT, TIME, TRUTH, WHOLE, kind_of
 from cbdp.trips.plan import CountingPlan, Field
 from cbdp.trips.planning import make_plan, wanted_columns
+from cbdp.trips.preparing import within_periods
 from cbdp.trips.ranking import ranked
 from cbdp.trips.zones import EPOCH
 
@@ -119,6 +120,7 @@ def inspect(
     (2, 1)
     """
     unit = unit_of(unit)
+    trips = within_periods(trips, universe, unit, columns, clock or Clock())
     with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock())
         found = source.statuses(plan)

@@ -22,6 +22,7 @@ from cbdp.trips.written import (
     FALSE,
     ISO,
     ISO_DATE,
+    ISO_LOCAL,
     ISO_STAMP,
     ISO_TIME,
     REAL,
@@ -154,6 +155,28 @@ def day_of(value: Any, clock: Clock) -> dt.date | None:
     return None if isinstance(value, bytes) else _moment(value, clock, "day")[0]
 
 
+def series_day_of(value: Any, clock: Clock, *, timed: bool) -> dt.date | None:
+    """The same where releases of a series must agree on it: of dates and instants that could differ one kind alone, and no offset among texts that need none."""
+    if isinstance(value, bytes | Stamp | DayNumber | Second):
+        return day_of(value, clock)
+    forms = [f for f in _useful(clock, "day") if isinstance(f, str) or f.dated]
+    dates = [f for f in forms if not isinstance(f, str) and not f.timed]
+    moved = clock.first_second > 0 or (clock.timezone or "UTC").upper() not in ("UTC", "+00:00", "-00:00")
+    if moved and dates and len(dates) < len(forms):
+        forms = [f for f in forms if (f in dates) != timed]
+    if clock.timezone is None:
+        bare = [
+            f for f in forms if not isinstance(f, str) and f.timed and (f == ISO_STAMP or "z" not in f.parts)
+        ]
+        if bare:
+            forms = [ISO_LOCAL if f == ISO_STAMP else f for f in forms if f in bare or f in dates]
+    for form in forms:
+        found = None if not isinstance(value, str) and _whole(value) is None else _read(value, form, clock)
+        if found is not None:
+            return found[0]
+    return None
+
+
 def _served(moment: Moment, clock: Clock) -> Moment:
     """An instant's day, by when the service day begins."""
     day, second = moment
@@ -171,20 +194,31 @@ def _moment(value: Any, clock: Clock, need: str) -> Moment:
         return None, value.number if 0 <= value.number < 86400 else None
     if not isinstance(value, str) and _whole(value) is None:
         return None, None
-    stated: list[str | Written] = []
-    for f in clock.formats:
-        stated += [ISO_STAMP, ISO_DATE, ISO_TIME] if f == ISO else [f if f in EPOCHS else written(f)]
-    useful = [f for f in stated if isinstance(f, str) or (f.timed if need == "second" else f.dated)]
-    if not useful:
-        useful = [ISO_DATE, ISO_TIME] if stated else [ISO_STAMP, ISO_DATE, ISO_TIME]
+    if not _fitting(_stated(clock), need):
         hour = _whole(value)
         if hour is not None:
             return None, 3600 * hour if 0 <= hour < 24 else None
-    for form in useful:
+    for form in _useful(clock, need):
         found = _read(value, form, clock)
         if found is not None:
             return found
     return None, None
+
+
+def _stated(clock: Clock) -> list[str | Written]:
+    found: list[str | Written] = []
+    for f in clock.formats:
+        found += [ISO_STAMP, ISO_DATE, ISO_TIME] if f == ISO else [f if f in EPOCHS else written(f)]
+    return found
+
+
+def _fitting(stated: list[str | Written], need: str) -> list[str | Written]:
+    return [f for f in stated if isinstance(f, str) or (f.timed if need == "second" else f.dated)]
+
+
+def _useful(clock: Clock, need: str) -> list[str | Written]:
+    stated = _stated(clock)
+    return _fitting(stated, need) or ([ISO_DATE, ISO_TIME] if stated else [ISO_STAMP, ISO_DATE, ISO_TIME])
 
 
 def _read(value: Any, form: str | Written, clock: Clock) -> Moment | None:

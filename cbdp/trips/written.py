@@ -65,6 +65,7 @@ _TIME = "(2[0-3]|[01][0-9]|[0-9]):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]+))?)?
 ZONE = "(Z|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?"
 
 ISO_STAMP = Written(f" *{_DATE}[T ]{_TIME}{ZONE} *", ("Y", "m", "d", "H", "M", "S", "f", "z"), None)
+ISO_LOCAL = Written(f" *{_DATE}[T ]{_TIME} *", ("Y", "m", "d", "H", "M", "S", "f"), None)  # without an offset
 ISO_DATE = Written(f" *{_DATE} *", ("Y", "m", "d"), None)
 ISO_TIME = Written(f" *{_TIME} *", ("H", "M", "S", "f"), None)
 

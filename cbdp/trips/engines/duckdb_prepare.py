@@ -67,6 +67,9 @@ class _Table:
 
     def _fill(self, source: Relation) -> None:
         say = DuckDialect(tuple(source.stored[c] for c in self.by.needs))
-        query = self.by.query(say, [self.raw.schema.kind(c) for c in self.by.needs], source.text)
+        kinds = [self.raw.schema.kind(c) for c in self.by.needs]
+        for name, table in self.by.tables(kinds).items():
+            self.engine.register(name, table)
+        query = self.by.query(say, kinds, source.text)
         self.engine.execute(f"CREATE OR REPLACE TEMP TABLE {TABLE} AS {query}")
         self.made = True
