@@ -198,11 +198,11 @@ def _rows(
     each = list(zip(origin.tolist(), destination.tolist(), when.tolist(), card.tolist(), strict=True))
     if network.kind == "counts":
         summed = Counter((w // 1440, w % 1440 // 60, o, d) for o, d, w, _ in each)
-        rows = [
+        summed_rows: list[tuple[str | int, ...]] = [
             (str(FIRST_DAY + dt.timedelta(days=day)), hour, ids[o], ids[d], many)
             for (day, hour, o, d), many in sorted(summed.items())
         ]
-        return ["date", "hour", "from", "to", "count"], rows
+        return ["date", "hour", "from", "to", "count"], summed_rows
     if network.kind == "taps":
         taps = [(w, c, o, "on") for o, _, w, c in each] + [
             (w + 5 + (o + d) % 40, c, d, "off") for o, d, w, c in each

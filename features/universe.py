@@ -130,15 +130,15 @@ class Universe:
         >>> Universe(stop=["A", "B"]).types_hash == Universe(stop=["B", "A"]).types_hash
         False
         """
-        made = hashlib.sha256()
+        digest = hashlib.sha256()
         for name, dim in self.dimensions.items():
             values = [(type(value).__name__, repr(value)) for value in dim.values]
-            made.update(repr((name, dim.edges, values)).encode("utf-8", "surrogatepass"))
+            digest.update(repr((name, dim.edges, values)).encode("utf-8", "surrogatepass"))
         for block in self.blocks:
             if block.allowed is not None:
-                made.update(repr((block.dims, block.shape, len(block.allowed))).encode())
-                made.update(np.ascontiguousarray(block.allowed, dtype="<i8"))
-        return made.hexdigest()
+                digest.update(repr((block.dims, block.shape, len(block.allowed))).encode())
+                digest.update(np.ascontiguousarray(block.allowed, dtype="<i8").tobytes())
+        return digest.hexdigest()
 
     def same_types(self, other: Universe) -> bool:
         """Whether an index means the same trip type in both. Universes of one size need not be the same."""

@@ -19,8 +19,7 @@ from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.laws import LAWS, Law
 from cbdp.privacy.measurement import Measurement, NoisyAnswer
 from cbdp.privacy.numbers import Number
-from cbdp.trips import Counts
-from cbdp.trips.count import check_universe
+from cbdp.trips import Counts, check_universe
 
 Ints = NDArray[np.int64]
 Backend = Literal["cbdp", "opendp"]

@@ -162,6 +162,7 @@ def _rounding(release: Release) -> dict[str, Any] | None:
     """Which features' counts are not their estimates rounded down or up. Worked out here, if the mechanism does not say."""
     if release.estimate is None:
         return None
+    tolerance: float | None
     if release.violations is None:
         result = exactness_of(release)
         violations, tolerance = result.violations, result.tolerance
