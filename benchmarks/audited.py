@@ -143,7 +143,8 @@ def places(network: Network, rng: np.random.Generator) -> NDArray[np.float64]:
         at = 0.05 * np.stack([np.sin(angle), np.cos(angle)], axis=1)
     else:
         at = rng.normal(0, 0.05, size=(n, 2))
-    return np.round(at + np.array([47.0, 8.0]), 6)
+    located: NDArray[np.float64] = np.round(at + np.array([47.0, 8.0]), 6)
+    return located
 
 
 def journeys(network: Network, rng: np.random.Generator) -> tuple[Ints, Ints, Ints, Ints]:
@@ -210,7 +211,9 @@ def _rows(
         return ["card", "time", "stop", "tap"], [
             (f"C{c}", moment(w), ids[s], tap) for w, c, s, tap in sorted(taps)
         ]
-    rows = [(f"C{c}", moment(w), ids[o], ids[d]) for o, d, w, c in sorted(each, key=lambda e: e[2])]
+    rows: list[tuple[str | int, ...]] = [
+        (f"C{c}", moment(w), ids[o], ids[d]) for o, d, w, c in sorted(each, key=lambda e: e[2])
+    ]
     if network.kind == "trips":
         return ["start_time", "from_stop", "to_stop"], [row[1:] for row in rows]
     return ["card_id", "start_time", "from_stop", "to_stop"], rows

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from cbdp import scratch
+from cbdp.scratch import locked_folder
 
 GRACE = 1.5  # seconds that the main thread has to stop by itself
 LAST = 0.4  # seconds to tidy up when it has not
@@ -74,7 +74,7 @@ class Interrupts:
         """A folder for the time of some work, which is removed however that ends."""
         self._folders.add(folder)
         try:
-            with scratch.locked_folder(folder):
+            with locked_folder(folder):
                 yield folder
         finally:
             self._folders.discard(folder)

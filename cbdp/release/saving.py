@@ -17,7 +17,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cbdp import scratch
 from cbdp.errors import InputError
 from cbdp.release.documents import NAMES, documents
 from cbdp.release.layout import Layout, check
@@ -26,6 +25,7 @@ from cbdp.release.manifest import describe
 from cbdp.release.release import Release
 from cbdp.release.schema import dumps
 from cbdp.release.universe_files import ROWS
+from cbdp.scratch import abandoned, locked_folder, partial_name, sweep
 
 MANIFEST = "manifest.json"
 
@@ -57,8 +57,8 @@ def save(
     check(release.features)
     layout = laid_out(release)
     _check_extra(extra, layout)
-    scratch.sweep(target.parent)
-    with scratch.locked_folder(target.with_name(scratch.partial_name(target.name))) as work:
+    sweep(target.parent)
+    with locked_folder(target.with_name(partial_name(target.name))) as work:
         written = _write_all(release, layout, extra, work)
         manifest = {**describe(release), **layout.sections, "files": written}
         if ledger is not None:
@@ -75,7 +75,7 @@ def save(
 def leftovers(folder: str | Path) -> list[Path]:
     """Temporary folders of saves to this folder that were killed. Nobody reads them; the next save beside them removes them."""
     target = Path(folder).absolute()
-    return scratch.abandoned(target.parent, re.escape(f".{target.name}."))
+    return abandoned(target.parent, re.escape(f".{target.name}."))
 
 
 def _check_new(target: Path) -> None:

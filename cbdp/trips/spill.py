@@ -12,7 +12,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from cbdp import scratch
+from cbdp.scratch import locked_folder, owned
+from cbdp.scratch import sweep as sweep_abandoned
 
 PREFIX = "cbdp-spill-"
 
@@ -21,11 +22,11 @@ PREFIX = "cbdp-spill-"
 def spill_folder() -> Iterator[Path]:
     """A private folder for the time of the work."""
     sweep()
-    folder = Path(tempfile.gettempdir()) / scratch.owned(PREFIX)
-    with scratch.locked_folder(folder, 0o700):
+    folder = Path(tempfile.gettempdir()) / owned(PREFIX)
+    with locked_folder(folder, 0o700):
         yield folder
 
 
 def sweep() -> None:
     """Remove our folders whose process is gone."""
-    scratch.sweep(Path(tempfile.gettempdir()), re.escape(PREFIX), "")
+    sweep_abandoned(Path(tempfile.gettempdir()), re.escape(PREFIX), "")

@@ -6,10 +6,10 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cbdp import scratch
 from cbdp.errors import InputError
 from cbdp.release.loading import load
 from cbdp.release.saving import MANIFEST
+from cbdp.scratch import sweep
 from cbdp.untrusted import read_json
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def earlier(ledger: Ledger, plan: Plan) -> Path | None:
     """The release of an identical request, finished or only to be noted; leftovers of runs that died are swept from its folder."""
-    scratch.sweep(plan.output.parent)
+    sweep(plan.output.parent)
     done = ledger.finished(plan.request)
     if done is not None:
         _check_stored(Path(done.path), done.sha256)

@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
-from cbdp import scratch
 from cbdp.errors import InputError
+from cbdp.scratch import locked_folder, partial_name, sweep
 
 
 @contextmanager
@@ -22,8 +22,8 @@ def fresh(target: Path) -> Iterator[Path]:
         raise InputError(f"{str(target)!r} exists already: choose another path")
     if not target.absolute().parent.is_dir():
         raise InputError(f"there is no folder {str(target.absolute().parent)!r} to write to: create it")
-    scratch.sweep(target.absolute().parent)
-    with scratch.locked_folder(target.absolute().with_name(scratch.partial_name(target.name))) as folder:
+    sweep(target.absolute().parent)
+    with locked_folder(target.absolute().with_name(partial_name(target.name))) as folder:
         work = folder / target.name
         yield work
         if os.path.lexists(target):
