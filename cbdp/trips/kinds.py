@@ -137,5 +137,10 @@ def check_person(schema: Schema, column: str) -> None:
 def is_binary(arrow: Any) -> bool:
     import pyarrow as pa
 
-    found = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+    found = (
+        pa.types.is_binary,
+        pa.types.is_large_binary,
+        pa.types.is_fixed_size_binary,
+        pa.types.is_binary_view,
+    )
     return any(is_a(arrow) for is_a in found)

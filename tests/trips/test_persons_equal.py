@@ -1,5 +1,7 @@
 """Who is one person: numbers by value in whatever spelling, text by bytes, on every path; and what one person changes of the counts."""
 
+# ruff: noqa: S608 - the queries are ours
+
 from __future__ import annotations
 
 import re
@@ -21,8 +23,34 @@ from cbdp.trips.engines.duckdb import DuckDB
 from cbdp.trips.preparing import Linked, Prepared
 
 STOPS = cbdp.Universe(stop=["A", "B", "C"])
-SPELLINGS = ["289", "289.0", "289.", "0289", "+289", " 289", "289\t", "2.89e2", "28900E-2", ".289e+3", "289.000"]
-OTHERS = ["289.5", "-289", "0x121", "289 0", "289,0", "2e8e9", "nan", "289\n", "٢٨٩", "289e9999", "1_000", "é", "e\u0301"]
+SPELLINGS = [
+    "289",
+    "289.0",
+    "289.",
+    "0289",
+    "+289",
+    " 289",
+    "289\t",
+    "2.89e2",
+    "28900E-2",
+    ".289e+3",
+    "289.000",
+]
+OTHERS = [
+    "289.5",
+    "-289",
+    "0x121",
+    "289 0",
+    "289,0",
+    "2e8e9",
+    "nan",
+    "289\n",
+    "٢٨٩",
+    "289e9999",
+    "1_000",
+    "é",
+    "e\u0301",
+]
 
 
 def _value(text: str) -> Any:
@@ -48,7 +76,9 @@ def test_a_card_in_a_csv_is_one_person_in_every_spelling_of_its_number(tmp_path:
     folder = [written(tmp_path, f"{n}.csv", f"stop,card\n{row}\n") for n, row in enumerate(rows)]
     assert _persons(folder) == 1
     others = [f'A,"{card}"' for card in [*SPELLINGS, *OTHERS]]
-    assert _persons(written(tmp_path, "other.csv", "stop,card\n" + "\n".join(others) + "\n")) == 1 + len(OTHERS)
+    assert _persons(written(tmp_path, "other.csv", "stop,card\n" + "\n".join(others) + "\n")) == 1 + len(
+        OTHERS
+    )
 
 
 @pytest.mark.parametrize("kind", ["parquet", "database", "memory"])
@@ -116,24 +146,38 @@ VALUES: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_one_person_changes_the_counts_by_what_is_claimed_whatever_its_type(kind: str, tmp_path: Path) -> None:
+def test_one_person_changes_the_counts_by_what_is_claimed_whatever_its_type(
+    kind: str, tmp_path: Path
+) -> None:
     """Persons as DuckDB itself tells them apart (text by bytes, 7.0 as 7), taken away one by one: at most two trips of each, none of others."""
     with duckdb.connect(str(tmp_path / "city.db")) as database:
         database.execute("SET TimeZone = 'UTC'")
-        database.execute(f"CREATE TABLE every (id INTEGER, stop VARCHAR, card {kind if kind != 'JSON' else 'VARCHAR'})")
+        database.execute(
+            f"CREATE TABLE every (id INTEGER, stop VARCHAR, card {kind if kind != 'JSON' else 'VARCHAR'})"
+        )
         rng = np.random.default_rng(0)
         for n, value in enumerate(VALUES[kind] * 4):
             database.execute(
                 f"INSERT INTO every SELECT {n}, '{rng.choice(['A', 'B', 'C'])}', CAST({value} AS {kind}) FROM range(3)"
             )
-        who = "regexp_replace(card, '^(0|-?[1-9][0-9]*)[.]0*$', '\\1')" if kind in ("VARCHAR", "JSON") else "card"
+        who = (
+            "regexp_replace(card, '^(0|-?[1-9][0-9]*)[.]0*$', '\\1')"
+            if kind in ("VARCHAR", "JSON")
+            else "card"
+        )
         nobody = {"VARCHAR": "card = ''", "DOUBLE": "isnan(card)"}.get(kind, "false")
-        database.execute(f"CREATE TABLE trips AS SELECT *, CASE WHEN NOT ({nobody}) THEN dense_rank() OVER (ORDER BY {who}) END AS p FROM every")
+        database.execute(
+            f"CREATE TABLE trips AS SELECT *, CASE WHEN NOT ({nobody}) THEN dense_rank() OVER (ORDER BY {who}) END AS p FROM every"
+        )
         if kind in ("FLOAT", "DOUBLE"):  # -0.0 = 0.0
             database.execute("UPDATE trips SET p = (SELECT min(p) FROM trips WHERE card = 0) WHERE card = 0")
-        persons = [row[0] for row in database.sql("SELECT DISTINCT p FROM trips WHERE p IS NOT NULL").fetchall()]
+        persons = [
+            row[0] for row in database.sql("SELECT DISTINCT p FROM trips WHERE p IS NOT NULL").fetchall()
+        ]
         for person in persons[:3]:
-            database.execute(f"CREATE TABLE without_{person} AS SELECT * FROM trips WHERE p IS DISTINCT FROM {person}")
+            database.execute(
+                f"CREATE TABLE without_{person} AS SELECT * FROM trips WHERE p IS DISTINCT FROM {person}"
+            )
 
     def dense(table: str) -> Any:
         url = f"duckdb://{tmp_path / 'city.db'}::{table}"
@@ -169,7 +213,13 @@ def test_one_trip_more_changes_a_huge_weight_by_one_at_most(kind: Any, tmp_path:
         if kind == "csv":
             trips: Any = written(tmp_path, f"{weight}.csv", f"stop,n\nA,{weight}\nB,{weight}.0\n")
         else:
-            made = [float(weight) if kind == pa.float64() else str(weight) if kind == pa.string() else Decimal(weight)] * 2
+            made = [
+                float(weight)
+                if kind == pa.float64()
+                else str(weight)
+                if kind == pa.string()
+                else Decimal(weight)
+            ] * 2
             values = pa.array([int(w) for w in made] if kind == pa.uint64() else made, kind)
             trips = pa.table({"stop": ["A", "B"], "n": values})
         found = cbdp.count(trips, STOPS, columns={"count": "n"})
@@ -184,9 +234,7 @@ def test_one_trip_more_changes_a_huge_weight_by_one_at_most(kind: Any, tmp_path:
 def test_counts_of_another_universe_of_equal_size_are_refused() -> None:
     """Their sensitivity is that of their own trip types: of stops, three trips of a person at one are not what three hours would be."""
     hours, stops = cbdp.Universe(time=["7", "8", "9"]), cbdp.Universe(stop=["7", "8", "9"])
-    counts = cbdp.count(
-        {"stop": ["7"] * 3, "card": ["x"] * 3}, stops, unit=cbdp.Person("card", 3)
-    )
+    counts = cbdp.count({"stop": ["7"] * 3, "card": ["x"] * 3}, stops, unit=cbdp.Person("card", 3))
     features = cbdp.FeatureDag(hours, [])
     with pytest.raises(InputError, match="another universe with as many trip types"):
         cbdp.measure(counts, features, epsilon=1)

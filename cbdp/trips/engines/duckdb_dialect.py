@@ -248,7 +248,9 @@ def _one_spelling(text: str, kind: Kind) -> str:
     digits = f"({whole} || {part} || {bare})"
     led = f"ltrim({digits}, '0')"
     significant = f"rtrim({led}, '0')"
-    power = f"(length({whole}) - length({digits}) + length({led}) + COALESCE(TRY_CAST({exponent} AS BIGINT), 0))"
+    power = (
+        f"(length({whole}) - length({digits}) + length({led}) + COALESCE(TRY_CAST({exponent} AS BIGINT), 0))"
+    )
     number = (
         f"CASE WHEN {led} = '' THEN '0' ELSE replace({minus}, '+', '') || "
         f"CASE WHEN {power} >= length({significant}) THEN rpad({significant}, CAST({power} AS INTEGER), '0') "

@@ -120,7 +120,14 @@ def schema_of(table: Any, label: str, *, fetched: bool = False) -> Schema:
 def _equal(kind: Any, *, fetched: bool) -> bool:
     if kind.is_binary() or kind.is_time() or (kind.is_timestamp() and kind.timezone is not None):
         return fetched
-    known = (kind.is_string, kind.is_integer, kind.is_floating, kind.is_decimal, kind.is_boolean, kind.is_date)
+    known = (
+        kind.is_string,
+        kind.is_integer,
+        kind.is_floating,
+        kind.is_decimal,
+        kind.is_boolean,
+        kind.is_date,
+    )
     return any(is_a() for is_a in (*known, kind.is_timestamp, kind.is_uuid, kind.is_null))
 
 

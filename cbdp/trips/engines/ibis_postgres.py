@@ -23,7 +23,14 @@ from cbdp.trips.plan import CountingPlan
 
 ROWS = 100_000  # of a batch that comes back
 FIRST_OWN = 16384  # numbers of types from here on are not PostgreSQL's own
-KNOWN = {"bool": "bool_", "bytea": "binary", "int2": "int16", "int4": "int32", "int8": "int64", "date": "date32"}
+KNOWN = {
+    "bool": "bool_",
+    "bytea": "binary",
+    "int2": "int16",
+    "int4": "int32",
+    "int8": "int64",
+    "date": "date32",
+}
 KNOWN |= {"float4": "float32", "float8": "float64"}
 KNOWN |= dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid"), "string")
 JSON = re.compile(r"^!?json", re.IGNORECASE)
@@ -80,7 +87,11 @@ def _resolved(connection: Any, text: str, schema: Schema) -> Schema:
             f"{schema.label} cannot be opened by PostgreSQL ({type(wrong).__name__}): try a query there first"
         ) from None
     arrow = {name: getattr(pa, kind)() for name, kind in KNOWN.items()}
-    arrow |= {"time": pa.time64("us"), "timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us", "UTC")}
+    arrow |= {
+        "time": pa.time64("us"),
+        "timestamp": pa.timestamp("us"),
+        "timestamptz": pa.timestamp("us", "UTC"),
+    }
     kinds, unequal = {}, {}
     for column, before in schema.kinds.items():
         category, name, shown = rows[types[column]]

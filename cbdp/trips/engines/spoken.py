@@ -112,7 +112,7 @@ class Spoken(Dialect):
             return texts.matches(self.words, v, written.NOT_NEGATIVE)
         if kind.name != REAL:
             return ""
-        return f"({self.words.finite.format(v=v)} AND {v} >= {self.words.beyond} AND {v} = FLOOR({v}))"
+        return f"({self.words.finite.format(v=v)} AND {v} >= {self.words.beyond} AND {self.words.large.format(v=v)})"
 
     def as_bytes(self, text: str) -> str:
         return self.words.bytes.format(v=text)

@@ -38,6 +38,7 @@ class Words:
     double: str = "CAST({v} AS DOUBLE)"
     not_nan: str = "NOT IS_NAN({v})"
     finite: str = "{v} <= 1.7976931348623157e308"  # of a number that is not below 0
+    large: str = "{v} = FLOOR({v})"  # whether a number beyond 64 bits is whole
     div: str = "({a} / {n})"  # a is not negative
     wide: str = "CAST({v} AS DECIMAL(38, 0))"
     beyond: str = BEYOND
@@ -82,6 +83,7 @@ SPARK = Words(
     plain="CAST(CAST({v} AS BINARY) AS STRING)",
     hex="HEX({b})",
     not_nan="NOT ISNAN(CAST({v} AS DOUBLE))",
+    large="{v} % 1 = 0",  # FLOOR of a double is a whole number of 64 bits there
     div="({a} DIV {n})",
     quote="`",
     setting=True,

@@ -246,13 +246,31 @@ def numbers() -> pa.Table:
 def folded(n: int = 1200, seed: int = 1) -> pa.Table:
     """Persons, stops and taps that a collation takes for one: capitals, accents, spaces at the end; and one person in several spellings."""
     rng = np.random.default_rng(seed)
-    cards = ["ab", "AB", "Ab", "áb", "a\u0301b", "ab ", "289", "289.0", "289.", "0289", "-7.00", "-7", "0.0", "0", "1.50"]
+    cards = [
+        "ab",
+        "AB",
+        "Ab",
+        "áb",
+        "a\u0301b",
+        "ab ",
+        "289",
+        "289.0",
+        "289.",
+        "0289",
+        "-7.00",
+        "-7",
+        "0.0",
+        "0",
+        "1.50",
+    ]
     return pa.table(
         {
             "stop": rng.choice(["A", "a", "Á", "á", "a ", "B", None], n).tolist(),
             "card": rng.choice([*cards, "", None], n).tolist(),
             "hour": pa.array(rng.integers(0, 24, n), pa.int64()),
-            "weight": rng.choice([str(2**63 - 1), str(2**63), "9" * 40, "-" + "9" * 40, "1", "x"], n).tolist(),
+            "weight": rng.choice(
+                [str(2**63 - 1), str(2**63), "9" * 40, "-" + "9" * 40, "1", "x"], n
+            ).tolist(),
         }
     )
 
@@ -332,13 +350,13 @@ CASES: dict[str, Callable[[], Case]] = {
     "more numbers": lambda: Case(numbers(), _numbered("decimal", "whole", "hour", "date")),
     "epoch": lambda: Case(numbers(), _numbered("epoch", "text"), clock=Clock("Asia/Kathmandu", "epoch_s")),
     "collated stops": lambda: Case(folded(), _folded("A", "a", "á"), folded=FOLDED),
-    "collated persons": lambda: Case(
-        folded(), _folded("A", "a"), unit=cbdp.Person("card", 3), folded=FOLDED
-    ),
+    "collated persons": lambda: Case(folded(), _folded("A", "a"), unit=cbdp.Person("card", 3), folded=FOLDED),
     "collated persons apart": lambda: Case(
         folded(), _folded("A", "a"), unit=cbdp.Person("card", 2, apart="stop"), folded=FOLDED
     ),
-    "huge weights as text": lambda: Case(folded(60), cbdp.Universe(stop=["A", "a", "B"]), {"count": "weight"}),
+    "huge weights as text": lambda: Case(
+        folded(60), cbdp.Universe(stop=["A", "a", "B"]), {"count": "weight"}
+    ),
     "huge weights": lambda: Case(
         pa.table({"real": [2.0**63, 1e300, float("inf"), -1e300, float("nan"), 2.5], "stop": list("ABCDEF")}),
         cbdp.Universe(stop=list("ABCDEF")),

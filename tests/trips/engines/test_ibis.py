@@ -79,7 +79,9 @@ def test_no_collation_of_duckdb_has_a_say(name: str, collation: str, where: str,
 
 @pytest.mark.parametrize("where", ["table", "fetched", "url"])
 @pytest.mark.parametrize("kind", ["INTERVAL", "TIME WITH TIME ZONE", "INTEGER[]", "STRUCT(a INTEGER)"])
-def test_a_person_of_a_type_that_is_written_in_two_ways_is_refused(kind: str, where: str, tmp_path: Path) -> None:
+def test_a_person_of_a_type_that_is_written_in_two_ways_is_refused(
+    kind: str, where: str, tmp_path: Path
+) -> None:
     """In DuckDB a month is 30 days, and is written differently: it cannot be a person."""
     database = ibis.duckdb.connect(tmp_path / "city.db")
     temporary = "TEMP" if where == "fetched" else ""

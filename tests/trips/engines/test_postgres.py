@@ -168,16 +168,40 @@ def test_no_collation_merges_persons_or_stops(kind: str, server: Server, databas
 
 
 TOLD_APART = {  # a type → what must be there for it, and values of persons as SQL has them
-    "numeric": ("", ["7", "7.0", "7.00", "0.5", "0.50", "-0.0", "0", "1e19", "10000000000000000000.0", "1e400", "1e400 + 0.5"]),
+    "numeric": (
+        "",
+        [
+            "7",
+            "7.0",
+            "7.00",
+            "0.5",
+            "0.50",
+            "-0.0",
+            "0",
+            "1e19",
+            "10000000000000000000.0",
+            "1e400",
+            "1e400 + 0.5",
+        ],
+    ),
     "number_over_number": (
         "CREATE DOMAIN a_number AS numeric; CREATE DOMAIN number_over_number AS a_number CHECK (VALUE > -1)",
         ["7", "7.0", "7.00", "7.000", "8.5", "8.50"],
     ),
-    "a_card": ("CREATE DOMAIN a_card AS text CHECK (VALUE <> 'x')", ["'ab'", "'AB'", "'a\u0301b'", "'áb'", "'ab '"]),
+    "a_card": (
+        "CREATE DOMAIN a_card AS text CHECK (VALUE <> 'x')",
+        ["'ab'", "'AB'", "'a\u0301b'", "'áb'", "'ab '"],
+    ),
     "a_whole": ("CREATE DOMAIN a_whole AS int", ["7", "8"]),
-    "a_double": ("CREATE DOMAIN a_double AS float8", ["0", "'-0'", "0.1", "0.1::float8 + 0.2", "0.3", "'Infinity'"]),
+    "a_double": (
+        "CREATE DOMAIN a_double AS float8",
+        ["0", "'-0'", "0.1", "0.1::float8 + 0.2", "0.3", "'Infinity'"],
+    ),
     "a_padded": ("CREATE DOMAIN a_padded AS char(6)", ["'ab'", "'ab  '", "'AB'"]),
-    "a_colour": ("CREATE TYPE colour AS ENUM ('red', 'Red'); CREATE DOMAIN a_colour AS colour", ["'red'", "'Red'"]),
+    "a_colour": (
+        "CREATE TYPE colour AS ENUM ('red', 'Red'); CREATE DOMAIN a_colour AS colour",
+        ["'red'", "'Red'"],
+    ),
     "bytea": ("", ["'\\x00'", "'\\xff'", "'\\x6162'", "'ab'"]),
     "uuid": ("", ["'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", "'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'"]),
     "timestamptz": ("", ["'2026-03-02 10:00+00'", "'2026-03-02 11:00+01'", "'infinity'"]),
@@ -197,7 +221,9 @@ def test_a_person_is_what_the_server_takes_for_one(kind: str, server: Server, da
     database.execute(f"CREATE TABLE typed (stop text, card {kind})")
     for n, value in enumerate(values * 3):
         database.execute(f"INSERT INTO typed VALUES ('{'AB'[n % 2]}', CAST({value} AS {kind}))")
-    database.execute("CREATE VIEW seen AS SELECT stop, card, DENSE_RANK() OVER (ORDER BY card) AS p FROM typed")
+    database.execute(
+        "CREATE VIEW seen AS SELECT stop, card, DENSE_RANK() OVER (ORDER BY card) AS p FROM typed"
+    )
     persons = [row[0] for row in database.execute("SELECT DISTINCT p FROM seen").fetchall()]
     universe, unit = cbdp.Universe(stop=["A", "B"]), cbdp.Person("card", 2)
 
