@@ -137,7 +137,7 @@ class Universe:
         for block in self.blocks:
             if block.allowed is not None:
                 made.update(repr((block.dims, block.shape, len(block.allowed))).encode())
-                made.update(np.ascontiguousarray(block.allowed, dtype="<i8"))
+                made.update(np.ascontiguousarray(block.allowed, dtype="<i8").tobytes())
         return made.hexdigest()
 
     def same_types(self, other: Universe) -> bool:

@@ -220,7 +220,7 @@ def test_a_person_is_what_the_server_takes_for_one(kind: str, server: Server, da
     database.execute("DROP TABLE IF EXISTS typed CASCADE")
     database.execute(f"CREATE TABLE typed (stop text, card {kind})")
     for n, value in enumerate(values * 3):
-        database.execute(f"INSERT INTO typed VALUES ('{'AB'[n % 2]}', CAST({value} AS {kind}))")
+        database.execute(f"INSERT INTO typed VALUES ('{'AB'[n % 2]}', CAST({value} AS {kind}))")  # noqa: S608
     database.execute(
         "CREATE VIEW seen AS SELECT stop, card, DENSE_RANK() OVER (ORDER BY card) AS p FROM typed"
     )
