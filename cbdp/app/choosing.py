@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,12 @@ from cbdp.app.plan.bought import (
     refuse_in_series,
     request_of_choice,
 )
+from cbdp.app.plan.service_days import check_alike, service_days
 from cbdp.app.plan.slots import covers_of
 from cbdp.measuring.choosing import choose
 from cbdp.privacy.bought import CANDIDATES
 from cbdp.privacy.entropy import Entropy, SystemEntropy
-from cbdp.privacy.ledger import Charge, Ledger
+from cbdp.privacy.ledger import Charge, Covers, Ledger
 from cbdp.privacy.unit import Person
 from cbdp.release.stated import unit_json
 from cbdp.trips import loads_of
@@ -73,10 +74,20 @@ def buy(config: Config, entropy: Entropy | None = None) -> Choice:
     if before is not None:
         return Choice(before, place, fresh=False)
     _must_exist(config)
+    check_alike(config, _covered(reading), config.path(config.privacy.ledger))
     trips, persons = loads_of(
         reading.trips, reading.universe, unit, columns=reading.columns, clock=reading.clock
     )
     return _bought(config, reading, unit, request, place, (trips, persons), entropy or SystemEntropy())
+
+
+def _covered(reading: TripReading) -> Covers:
+    """The days and the unit that the charge is for, and how rows are given these days: as for the release that follows."""
+    covers = covers_of(reading.unit, reading.universe, None)
+    if covers.first is None and covers.per == "release":
+        return covers  # it tells no days apart
+    days = service_days(reading.columns, reading.universe, reading.clock, reading.schema)
+    return replace(covers, days=days)
 
 
 def _must_exist(config: Config) -> None:
@@ -107,7 +118,7 @@ def _bought(
         noted = _noted(book, request, place)
         if noted is not None:
             return noted
-        covers = covers_of(unit, reading.universe, None)
+        covers = _covered(reading)
         charge = book.reserve(request, epsilon=unit.bought.epsilon, what="max_trips", covers=covers)
         most = choose(unit.bought, *loads, entropy)
         text = _stated(unit, most, book.statement(charge))

@@ -250,6 +250,15 @@ def _noise_remarks(plan: Plan) -> Iterator[str]:
         yield f"Published but not measured on their own: {', '.join(left)}. They add up from the others."
 
 
+def retry_lines(plan: Plan) -> Iterator[str]:
+    """What a run that dies after the charge costs, where the cap has room to repeat it."""
+    account = plan.account
+    if plan.config.series is None and account.finished is None and not account.cap.is_unlimited:
+        if (account.charge + account.charge).within(account.left):
+            both = account.spent + account.charge + account.charge
+            yield f"A run that dies after it has paid stays paid. The cap has room for a retry, which costs {account.charge} again: {both} in all, in the worst case."
+
+
 def _account(plan: Plan) -> list[str]:
     account = plan.account
     state = "" if account.exists else " (does not exist yet)"
@@ -259,6 +268,7 @@ def _account(plan: Plan) -> list[str]:
         f"Ledger {account.path}{state} of {account.owner}",
         f"cap {account.caps}, spent {account.spent}, this release {cost}{left}",
     ]
+    lines += retry_lines(plan)
     if not account.exists:
         said = missing(plan.config, account)
         lines.append(f"{said[0].upper()}{said[1:]}.")

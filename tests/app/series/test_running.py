@@ -63,7 +63,7 @@ def test_what_is_due_is_made_once(city: Path) -> None:
         "first": "2026-03-02",
         "last": "2026-03-02",
         "stage": "final",
-        "days": "of column 'at', times as they are written, days from 00:00 on",
+        "days": "of column 'at' with time stamps without a zone, times as they are written, days from 00:00 on",
     }
 
 
