@@ -40,7 +40,9 @@ FIRST_DAY = dt.date(2026, 3, 2)
 MAX_DAILY_TYPES = (
     100_000  # trip types up to which days are told apart: a release of more takes minutes, and fifty hours
 )
-SECONDS_PER_COMMAND = 3600
+MAX_HOURLY_STOPS = 300  # stops up to which hours are told apart, but where all defaults are kept
+GROWTH = 1.6  # of the stops with the number of the network: above 1, most networks are small
+SECONDS_PER_COMMAND = 1800
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Network:
 def network(number: int, many: int, largest: int = 4000) -> Network:
     """Network number 0 … many − 1: the stops grow from 4 to the largest, all else follows from the number alone."""
     rng = np.random.default_rng([27, number])
-    stops = round(4 * (largest / 4) ** (number / max(1, many - 1)))
+    stops = round(4 * (largest / 4) ** ((number / max(1, many - 1)) ** GROWTH))
     days = int(rng.choice([1, 2, 5, 7, 14, 28, 31, 60]))
     kind = KINDS[number % len(KINDS)]
     rows = int(rng.choice([1, 5, 30])) * stops * int(rng.choice([1, 3, days])) + 40
@@ -143,7 +145,7 @@ def places(network: Network, rng: np.random.Generator) -> NDArray[np.float64]:
         at = 0.05 * np.stack([np.sin(angle), np.cos(angle)], axis=1)
     else:
         at = rng.normal(0, 0.05, size=(n, 2))
-    return np.round(at + [47.0, 8.0], 6)
+    return np.round(at + np.array([47.0, 8.0]), 6)
 
 
 def journeys(network: Network, rng: np.random.Generator) -> tuple[Ints, Ints, Ints, Ints]:
@@ -237,6 +239,8 @@ def configured(network: Network, text: str) -> str:
         text = text.replace('preset = "best"', 'preset = "paper"').replace(
             'budget = "balanced"', 'budget = "uniform"'
         )
+    if network.stops > MAX_HOURLY_STOPS:
+        text = text.replace('every = "1h"', 'every = "24h"')
     if network.rounding == "few":
         text = text.replace('solver = "newton"', 'rounding = "few"\nsolver = "newton"')
     return text
@@ -294,10 +298,14 @@ def outcome(network: Network, folder: Path, command: Command) -> Outcome:
 
 def as_a_process(arguments: Sequence[str]) -> tuple[int, str]:
     """A command as it is called from a shell."""
-    run = subprocess.run(
-        [sys.executable, "-m", "cbdp", *arguments], capture_output=True, text=True, timeout=SECONDS_PER_COMMAND,
-        check=False, env=os.environ | {"PYTHONUTF8": "1"},
-    )  # fmt: skip
+    command = [sys.executable, "-m", "cbdp", *arguments]
+    utf8 = os.environ | {"PYTHONUTF8": "1"}
+    try:
+        run = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS_PER_COMMAND, check=False, env=utf8
+        )
+    except subprocess.TimeoutExpired:
+        return 1, f"not done after {SECONDS_PER_COMMAND} seconds"
     return run.returncode, f"{run.stdout}\n{run.stderr}".strip()
 
 

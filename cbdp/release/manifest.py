@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import platform
 from dataclasses import fields
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import cbdp
 from cbdp import __version__
 from cbdp.estimate.public import MEANING
 from cbdp.privacy.accounting import curve
@@ -24,6 +28,7 @@ from cbdp.rounding import ROUNDINGS, Exactness
 from cbdp.rounding.whole import exactness
 from cbdp.solvers.solution import Certificate
 
+CODE = (".py", ".css", ".js", ".html", ".json")  # what the text of a release follows from
 FORMAT, VERSION = "cbdp-release", 2
 SIMULATION = "simulation, not a release"
 PERTURBED, SKIPPED = "perturbed", "skipped"  # what counts of zero got: noise like all others, or none
@@ -192,13 +197,27 @@ def _intervals(release: Release) -> dict[str, Any] | None:
     return {"confidence": release.confidence, "how": SIMULATED, "features": listed}
 
 
+@functools.cache
+def code_fingerprint() -> str:
+    """A hash of the files of the installed package: two checkouts of one version number may differ."""
+    root = Path(cbdp.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(p for p in root.rglob("*") if p.suffix in CODE and p.is_file()):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
 def _software(release: Release) -> dict[str, str]:
-    if release.stored:
-        return dict(release.stored.software)
+    return dict(release.stored.software) if release.stored else software()
+
+
+def software() -> dict[str, str]:
+    """The versions that are at work here, and a fingerprint of this very code: of one code, the same release gives the same bytes."""
     import pyarrow as pa
 
     return {
         "cbdp": __version__,
+        "code": code_fingerprint(),
         "numpy": np.__version__,
         "pyarrow": pa.__version__,
         "python": platform.python_version(),

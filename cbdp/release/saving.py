@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -109,7 +109,10 @@ def _write_all(
     for sheet in layout.sheets:
         path = work / sheet.path
         path.parent.mkdir(exist_ok=True)
-        _write_parquet(path, iter(sheet.tables()))
+        with path.open("xb") as out:
+            write_parquet(out, iter(sheet.tables()))
+            out.flush()
+            os.fsync(out.fileno())
         written[sheet.path] = fingerprint(path)
     spoken = documents(release, layout.sections, work, list(extra))
     for name, content in (*spoken.items(), *extra.items()):
@@ -118,16 +121,13 @@ def _write_all(
     return written
 
 
-def _write_parquet(path: Path, pieces: Iterator[pa.Table]) -> None:
+def write_parquet(out: BinaryIO, pieces: Iterator[pa.Table]) -> None:
+    """Tables of one schema, one after the other, in plain types: every reader sees text as text, whatever held it here."""
     first = next(pieces)
-    with path.open("xb") as out:
-        # plain types only: every reader sees text as text, whatever held it here
-        with pq.ParquetWriter(out, first.schema, compression="zstd", store_schema=False) as writer:
-            writer.write_table(first, row_group_size=ROWS)
-            for piece in pieces:
-                writer.write_table(piece, row_group_size=ROWS)
-        out.flush()
-        os.fsync(out.fileno())
+    with pq.ParquetWriter(out, first.schema, compression="zstd", store_schema=False) as writer:
+        writer.write_table(first, row_group_size=ROWS)
+        for piece in pieces:
+            writer.write_table(piece, row_group_size=ROWS)
 
 
 def _write(path: Path, content: bytes) -> None:
