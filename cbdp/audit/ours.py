@@ -23,8 +23,8 @@ from cbdp.audit.finding import Finding
 from cbdp.audit.tampering import SHOWN, and_more, row_words, tampered
 from cbdp.errors import CbdpError, InputError
 from cbdp.features import Universe
-from cbdp.release.labels import codes_in, column
 from cbdp.release.documents import NAMES, documents
+from cbdp.release.labels import codes_in, column
 from cbdp.release.layout import TRIPS, layout, manifest_of
 from cbdp.release.loading import check_links, read_release, stated_manifest
 from cbdp.release.manifest import exactness_of, software

@@ -233,7 +233,7 @@ class _Reader:
             step = byte >> 4
             before = number
             number = number + step if step else self._zigzag()
-            if not step and 0 < number - before < 16 or number in fields:
+            if (not step and 0 < number - before < 16) or number in fields:
                 raise Unaccounted("a field of its footer is not written as the format writes it")
             fields[number] = self._value(byte & 15, in_list=False)
         self.depth -= 1
