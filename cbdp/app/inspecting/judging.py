@@ -18,7 +18,7 @@ from cbdp.app.inspecting.roles import role_causes
 from cbdp.app.inspecting.tables import read_as_trips, unused_counts
 from cbdp.app.inspecting.taps import ROWS
 from cbdp.errors import InputError
-from cbdp.privacy.unit import Person
+from cbdp.privacy.unit import RELEASE, Person
 from cbdp.release.counted import counted as noun
 from cbdp.trips import Counts, Inspection, planning
 from cbdp.trips.days import Days
@@ -132,7 +132,11 @@ def bounded_cause(reading: TripReading, found: Inspection) -> Cause:
     if persons:
         return persons[0]
     loads = found.loads
-    enough = [] if loads is None else [m for m, lost in loads.dropped.items() if lost < LEAST * loads.trips]
+    enough = [] if loads is None else [
+        m
+        for m, lost in loads.dropped.items()
+        if m > reading.unit.max_trips and lost < LEAST * loads.trips
+    ]
     cure = f"write max_trips = {enough[0]} or more" if enough else "write a larger max_trips"
     return Cause(
         found.counted,
@@ -212,7 +216,8 @@ def verdict(reading: TripReading, found: Inspection) -> Iterator[str]:
     elif unread > UNREADABLE * found.read:
         yield f"{unread:,} of {counted(found.read, 'row')} hold times that cannot be read: see above ({ACCEPT_DROPPED} goes on)"
     kept = found.trips
-    if found.loads is not None and found.loads.kept is not None and reading.config.series is None:
+    whole = reading.config.series is None or getattr(reading.unit, "per", RELEASE) != RELEASE
+    if found.loads is not None and found.loads.kept is not None and whole:
         kept = found.loads.kept
         share = Share(found.loads.trips, kept, noun(reading.universe).one)
         if share.read and share.short:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cbdp.app.inspecting.judging import Accepted, DroppedError, judge_rows, refuse_bounded, refuse_unusual
 from cbdp.app.inspecting.plausibility import Plausibility
 from cbdp.app.inspecting.reading import reading_of_plan
+from cbdp.privacy.unit import RELEASE, Person
 from cbdp.release.counted import counted
 from cbdp.trips import Counts, count
 
@@ -33,8 +34,10 @@ def judge_series(say: Callable[[str], None], accepted: Accepted = Accepted()) ->
         if place not in judged:
             every = _all_rows(plan)
             judge_rows(say, replace(plan, slot=None), every, accepted, days="all days together: ")
+            if not accepted.dropped and _periodic(plan):
+                refuse_bounded(plan, every)
             judged[place] = Plausibility(reading_of_plan(plan), 0 if every.rows is None else every.rows.read)
-        if not accepted.dropped:
+        if not accepted.dropped and not _periodic(plan):
             refuse_bounded(plan, counts)
         if not accepted.unusual and counts.value.sum():
             inside = counts.value.sum() if counts.rows is None else counts.rows.inside
@@ -46,6 +49,11 @@ def judge_series(say: Callable[[str], None], accepted: Accepted = Accepted()) ->
             )
 
     return one
+
+
+def _periodic(plan: Plan) -> bool:
+    """Whether a person's trips are bounded by periods, so that all rows together are bounded as each release is."""
+    return isinstance(plan.unit, Person) and plan.unit.per != RELEASE
 
 
 def _all_rows(plan: Plan) -> Counts:

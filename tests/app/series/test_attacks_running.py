@@ -39,7 +39,10 @@ class Killed(BaseException):
 
 def run(folder: Path, until: str) -> None:
     create = not (folder / "ledger.sqlite").exists()
-    run_series(read(folder / "cbdp.toml"), dt.date.fromisoformat(until), create_ledger=create)
+    day = dt.date.fromisoformat(until)
+    run_series(
+        read(folder / "cbdp.toml"), day, create_ledger=create, accept_dropped=True, accept_unusual=True
+    )
 
 
 def killed(folder: Path, until: str, owner: Any, name: str, *, after: bool = True) -> None:
