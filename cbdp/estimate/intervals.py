@@ -1,33 +1,24 @@
-"""Confidence intervals for published counts, which account for everything done to them. They cost no privacy.
+"""Confidence intervals for published counts. They cost no privacy.
 
-The published trips stand in for the true ones, and the mechanism is run on them again and again: measuring, solving and
-rounding. Each run shows by how much its answers miss the counts it was run on. Intervals are made of that as follows.
-
-1. *Inversion.* A count that cannot be negative has errors that depend on the true count: near zero they go one way only.
-   So the errors at the published count say little about true counts elsewhere. Instead, for each possible true count t
-   the runs give the range in which the published count falls with the confidence asked for, and the interval holds
-   every t whose range holds what was published (Neyman's construction). It covers each true count about as often as
-   asked, however they are spread, if errors at a count t are alike in the published data and in the true.
-   Where published zeros alone exceed half the risk, no count can be too low, and the upper end gets all the risk.
-2. *The better answer.* Noisy measurements are published too: of the counts themselves, or of finer ones, which can be added up.
-   The error of their best unbiased combination (`cbdp.estimate.combined`) has the same law whatever the truth, so the stand-in
-   cannot mislead. Where the runs find the published counts further from the truth (clipping and rounding may spoil sums), the
-   interval is made from the combination, and widened to the published count. Its upper end is at least a quarter of the reach of the noise, however
+1. *Measurements.* Noisy measurements are published: of the counts themselves, or of finer ones, which can be added up. The error of their
+   best unbiased combination (`cbdp.estimate.combined`) is noise of a known law whatever the trips are, so its interval holds counts of every size as
+   often as it says. It is widened to the published count, and its upper end is at least a quarter of the reach of the noise, however
    far below zero the noisy answer is (as Feldman and Cousins have it two deviations below zero; bibliography): nobody
    shall read from "0 to 0" that there was no trip.
-3. *Pooling.* A few runs are enough, because errors are shared by elements of similar counts and of similarly many trip
-   types: clipped noise of the types adds up with their number.
-
-4. *Expected values.* An estimate by `estimator="posterior"` is drawn towards what is to be expected. So the published trips
-   are smoother than the true ones, runs on them look better than they are, and no statistic of them tells by how much. Its
-   intervals are made from measurements alone: they hold whatever the truth is, and take no runs of the estimator. Only where no
-   measurement adds up to a count the runs have to do. They hold the truth less often than they say (docs/reference/ask.md).
+2. *None*, where no measured table adds up to a count (universes too large to list: single trip types are measured above a threshold only).
+   Runs of the mechanism on the published trips would not tell: these are smoother than the true ones, or sparser, and such
+   intervals hold far fewer counts than they say (`python -m benchmarks asked`).
+3. *Tables published on their own*, with small counts suppressed. There is no other answer to combine, and each count has errors of its own.
+   The mechanism is run on the published trips again and again, and each run shows by how much its table misses what it was run on. For each
+   possible true count t the runs give the range in which the published count falls with the confidence asked for, and the interval holds
+   every t whose range holds what was published (Neyman's construction). A few runs are enough, because errors are shared by elements
+   of similar counts and of similarly many trip types. Where published zeros alone exceed half the risk, no count can be too low, and the upper end gets all the risk.
 
 Ranks are those of exchangeable draws, with no assumption about their law: of n errors, the k-th smallest has k/(n + 1)
 below it. Ends are whole numbers that include at least the confidence, so intervals cover a little more than asked where
 the noise is about as small as one trip, and up to half the risk more at true counts of zero.
 
-What the stand-in cannot show, the intervals do not account for: trips that bounding or suppression took away before.
+What bounding or suppression took away before anything was measured, intervals do not account for.
 """
 
 from __future__ import annotations
@@ -136,37 +127,43 @@ def intervals(
     confidence: float = 0.9,
     *,
     features: Sequence[str] | None = None,
-    groupings: Mapping[str, Grouping] | None = None,
     runs: int | None = None,
-    expects: bool = False,
 ) -> Mapping[str, Interval]:
-    """An interval for every count of the features (all but `singleton`) or of other groupings by any name, from the release alone.
+    """An interval for every count of the features (all but `singleton`), from the release alone.
 
-    The same release gives the same intervals: the simulation's seed is a hash of what is published. `expects` says that the
-    estimate is made of expected values (4 above). Progress is told as the stage "runs".
+    Features that no measured table adds up to are left out, unless their table was published on its own: then the mechanism is run again. The
+    same release gives the same intervals: the simulation's seed is a hash of what is published. Progress is told as the stage "runs".
     """
     risk = checked_risk(confidence)
-    asked = _of_features(release, features) if groupings is None else groupings
+    asked = _of_features(release, features)
     many = _runs(runs, risk)
     _check_tables(release, asked)
-    best = {name: combined(release, grouping) for name, grouping in asked.items()}
-    open_ = {n: g for n, g in asked.items() if not (expects and best[n].told.all())}
-    errors = _simulated(release, again, open_, many)
+    measured = {name: told_intervals(release, grouping, confidence) for name, grouping in asked.items()}
+    alone = {n: g for n, g in asked.items() if measured[n] is None and n in release.tables}
+    simulated = _simulated(release, again, alone, many)
     return {
-        name: _interval(_published(release, name, grouping), best[name], errors.get(name), risk, expects)
-        for name, grouping in asked.items()
+        name: _by_inversion(release.counts(name), simulated[name], risk) if interval is None else interval
+        for name, interval in measured.items()
+        if interval is not None or name in simulated
     }
 
 
-def told_intervals(
-    release: ReleaseLike, grouping: Grouping, confidence: float = 0.9, *, expects: bool
-) -> Interval | None:
-    """The intervals of any counts of the published trips where measurements alone tell them; None: it takes runs."""
+def told_intervals(release: ReleaseLike, grouping: Grouping, confidence: float = 0.9) -> Interval | None:
+    """The intervals of any counts of the published trips from the measurements that add up to them; None: some have none."""
     best = combined(release, grouping)
-    if not (expects and best.told.all()):
+    if not best.told.all():
         return None
-    counts = grouping.added(release.index, release.value)
-    return _interval(counts, best, None, checked_risk(confidence), expects)
+    low, high = measured_ends(_published(release, grouping), best, checked_risk(confidence))
+    return Interval(low.astype(np.int64), high.astype(np.int64))
+
+
+def measured_ends(published: Ints, best: Combination, risk: float) -> tuple[Floats, Floats]:
+    """Both ends about the best unbiased combination, widened to the published count; NaN where no measured table adds up to the group."""
+    half = np.where(best.told, best.half_width(risk), 0.0)
+    low, high = best.value - half, np.maximum(best.value + half, np.ceil(NEGATIVE * half))
+    low = np.clip(np.ceil(low - NEARLY), 0, published)
+    high = np.maximum(np.floor(high + NEARLY), published)
+    return np.where(best.told, low, np.nan), np.where(best.told, high, np.nan)
 
 
 def _of_features(release: ReleaseLike, features: Sequence[str] | None) -> dict[str, Grouping]:
@@ -178,10 +175,12 @@ def _of_features(release: ReleaseLike, features: Sequence[str] | None) -> dict[s
     return {name: Grouping(dag.universe, tuple(dag.features[name].by)) for name in names}
 
 
-def _published(release: ReleaseLike, name: str, grouping: Grouping) -> Ints:
+def _published(release: ReleaseLike, grouping: Grouping) -> Ints:
     """The counts of a table that was published on its own, or what the trips add up to."""
-    if name in release.tables:
-        return release.counts(name)
+    dag = release.features
+    for name in release.tables:
+        if tuple(dag.features[name].by) == grouping.by and not grouping.conditions:
+            return release.counts(name)
     return grouping.added(release.index, release.value)
 
 
@@ -202,31 +201,17 @@ def _simulated(
     for run, seed in enumerate(seeds(release, many) if asked else ()):
         made = again.released(seed)
         for name, grouping in asked.items():
-            errors[name][run] = _published(made, name, grouping) - truth[name]
+            errors[name][run] = _published(made, grouping) - truth[name]
         tell("runs", (run + 1) / many)
     return {n: _Runs(truth[n], asked[n].types, errors[n]) for n in asked}
 
 
-def _interval(published: Ints, best: Combination, runs: _Runs | None, risk: float, expects: bool) -> Interval:
-    """From the combination of measurements, or from the published counts where the runs find those nearer to the truth.
-
-    Expected values were not made again unless there is no combination.
-    """
-    half, use = best.half_width(risk), best.told
-    low, high = best.value - half, np.maximum(best.value + half, np.ceil(NEGATIVE * half))
-    if runs is not None and not (expects and use.all()):
-        known = best.variance == 0
-        if not expects and use.any() and _mean_square(runs.errors[:, use]) < np.mean(best.variance[use]):
-            use = known
-        seen = _inverted(published.astype(float), runs.truth, runs.types, runs.errors, risk)
-        low, high = (np.where(use, a, b) for a, b in zip((low, high), seen, strict=True))
+def _by_inversion(published: Ints, runs: _Runs, risk: float) -> Interval:
+    """From simulated runs of a table that was published on its own."""
+    low, high = _inverted(published.astype(float), runs.truth, runs.types, runs.errors, risk)
     low = np.clip(np.ceil(low - NEARLY), 0, published)
     high = np.maximum(np.floor(high + NEARLY), published)
     return Interval(low.astype(np.int64), high.astype(np.int64))
-
-
-def _mean_square(errors: NDArray[Any]) -> float:
-    return float(np.mean(np.square(errors, dtype=float)))
 
 
 def _inverted(

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
-from cbdp.estimate import ESTIMATORS
 from cbdp.estimate.intervals import Interval, intervals
 from cbdp.features import FeatureDag
-from cbdp.features.grouping import Grouping
 from cbdp.mechanisms.again import Again
 from cbdp.privacy.budget import DemandFacts
 from cbdp.privacy.changes import change_in
@@ -203,15 +201,10 @@ class Mechanism(ABC):
         confidence: float = 0.9,
         *,
         features: Sequence[str] | None = None,
-        groupings: Mapping[str, Grouping] | None = None,
         runs: int | None = None,
     ) -> Mapping[str, Interval]:
-        """An interval for every count of the features (all but `singleton`) or of other groupings; no privacy is spent."""
-        again = self.again(release)
-        estimator = release.recipe.estimator
-        expects = estimator is not None and ESTIMATORS.installed(estimator).expects
-        given: Any = {"features": features, "groupings": groupings, "runs": runs}
-        return intervals(release, again, confidence, **given, expects=expects)
+        """An interval for every count of the features (all but `singleton`) that measurements tell; no privacy is spent."""
+        return intervals(release, self.again(release), confidence, features=features, runs=runs)
 
     def again(self, release: Release) -> Again:
         """Runs of this mechanism in the place of the one that made a release: no privacy is spent."""
