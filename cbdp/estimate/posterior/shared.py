@@ -46,6 +46,8 @@ _EXCESS = np.concatenate([[0.0], np.logspace(*TUNING.shared_range, TUNING.shared
 _BELIEF = np.concatenate([[1.0], _EXCESS[1:] ** -1 / np.sum(_EXCESS[1:] ** -1)]) / 2
 
 
+MAX_GRAM = 4096  # elements of all tables together up to which matrices of them are held: 128 MB each
+
 @dataclass(frozen=True, eq=False)
 class Sums:
     """One measured feature, over the cells."""
@@ -297,8 +299,19 @@ def _predicted(
     missed = np.concatenate([e.sums.told - e.sums.of(mean - lever * off) for e in effects])
     scale = np.concatenate([e.whole + e.sums.noise for e in effects])
     shape = (len(missed), len(missed))
+    if len(missed) <= MAX_GRAM and len(missed) ** 2 <= place.size:
+        # one pass over the cells, and each step of the solver is a product with matrices of the tables' size
+        by_own, by_lever = _gram(place, len(missed), own, lever)
+
+        def covariance(p: Floats) -> Floats:
+            return noise * p + by_own @ p + by_lever @ (spread * (by_lever @ p))
+    else:
+
+        def covariance(p: Floats) -> Floats:
+            return np.asarray(_covariance(place, spread, noise, own, lever, p))
+
     price, _ = cg(
-        LinearOperator(shape, matvec=lambda p: _covariance(place, spread, noise, own, lever, p), dtype=float),
+        LinearOperator(shape, matvec=covariance, dtype=float),
         missed,
         x0=price,
         M=LinearOperator(shape, matvec=lambda r: r / scale, dtype=float),
@@ -322,6 +335,24 @@ def _effects_of(place, spread, lever, price):  # type: ignore[no-untyped-def]  #
         for i in range(place.shape[1]):
             shared[k] += effect[place[k, i]]
     return shift, shared
+
+
+@njit(cache=True, nogil=True)
+def _gram(place, size, own, lever):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """For every two elements the sums over their common cells of `own`, and of `lever`: B diag(own) Bᵀ and B diag(lever) Bᵀ."""
+    made = np.zeros((size, size, 2))
+    for k in range(len(lever)):
+        for i in range(place.shape[1]):
+            row = made[place[k, i]]
+            for j in range(i, place.shape[1]):  # elements of a later feature have later places
+                row[place[k, j], 0] += own[k]
+                row[place[k, j], 1] += lever[k]
+    by_own, by_lever = np.empty((size, size)), np.empty((size, size))
+    for p in range(size):
+        for q in range(p, size):
+            by_own[p, q] = by_own[q, p] = made[p, q, 0]
+            by_lever[p, q] = by_lever[q, p] = made[p, q, 1]
+    return by_own, by_lever
 
 
 @njit(cache=True, nogil=True)
