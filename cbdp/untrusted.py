@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import os
 import tomllib
 import zipfile
 import zlib
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cbdp.errors import InputError
+from cbdp.machine import memory_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,6 @@ MAX_WHOLE_NUMBER = 2**63 - 1  # what columns hold
 MAX_TEXT_BYTES = 2**31  # of a file of text once it is unpacked: stop_times.txt of a whole country
 SMALL_TABLE_BYTES = 2**28  # a table that takes less when it is read is not looked at more closely
 MEMORY_SHARE = 0.5  # of this computer that one table may take
-USUAL_MEMORY_BYTES = 2**33  # where the system does not say how much it has
 
 
 def read_json(path: Path) -> Any:
@@ -273,7 +272,4 @@ def _check_fits(path: Path, needed: int, limit: int) -> None:
 
 
 def _memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return USUAL_MEMORY_BYTES
+    return memory_bytes()

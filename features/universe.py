@@ -6,9 +6,11 @@ few dimensions that share structural zeros, whose allowed combinations are liste
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -121,6 +123,27 @@ class Universe:
         """The number of trip types."""
         return math.prod(block.size for block in self.blocks)
 
+    @cached_property
+    def types_hash(self) -> str:
+        """The SHA-256 of the trip types in their order: dimensions with their values and edges, and structural zeros. Attributes have no part in it.
+
+        >>> Universe(stop=["A", "B"]).types_hash == Universe(stop=["B", "A"]).types_hash
+        False
+        """
+        digest = hashlib.sha256()
+        for name, dim in self.dimensions.items():
+            values = [(type(value).__name__, repr(value)) for value in dim.values]
+            digest.update(repr((name, dim.edges, values)).encode("utf-8", "surrogatepass"))
+        for block in self.blocks:
+            if block.allowed is not None:
+                digest.update(repr((block.dims, block.shape, len(block.allowed))).encode())
+                digest.update(np.ascontiguousarray(block.allowed, dtype="<i8").tobytes())
+        return digest.hexdigest()
+
+    def same_types(self, other: Universe) -> bool:
+        """Whether an index means the same trip type in both. Universes of one size need not be the same."""
+        return self is other or (self.size == other.size and self.types_hash == other.types_hash)
+
     def with_attribute(self, name: str, of: str | Sequence[str], labels: Labels) -> Universe:
         """Return the universe with one more attribute: `labels` is an array over the dimensions, a mapping or a function."""
         of = (of,) if isinstance(of, str) else tuple(of)
@@ -161,6 +184,38 @@ class Universe:
         here = np.flatnonzero(place >= 0)
         zero[here, place[here]] = True
         return self.without((first, second), zero)
+
+    def restricted(self, keep: Mapping[str, Sequence[int]]) -> Universe:
+        """Return the universe of some values of its dimensions, given by their places, with the same attributes and structural zeros.
+
+        >>> u = Universe(stop=Dimension(["A", "B", "C"], zone=["n", "n", "s"]), time=["am", "pm"])
+        >>> small = u.restricted({"stop": [0, 2]})
+        >>> small.dimensions["stop"].values, small.size, small.attribute("stop.zone").labels
+        (('A', 'C'), 4, ('n', 's'))
+        """
+        places = {n: np.asarray(keep.get(n, range(len(d))), np.int64) for n, d in self.dimensions.items()}
+        dims = {}
+        for name, dim in self.dimensions.items():
+            kept = places[name].tolist()
+            labels = {key: [values[p] for p in kept] for key, values in dim.attributes.items()}
+            edges = None if dim.edges is None else dim.edges[kept[0] : kept[-1] + 2]
+            if edges is not None and len(edges) != len(kept) + 1:
+                raise InputError(
+                    f"periods of {name!r} with others between them: keep periods that follow one another"
+                )
+            dims[name] = Dimension([dim.values[p] for p in kept], edges=edges, **labels)
+        attributes = {}
+        for name, attribute in self.attributes.items():
+            codes = attribute.codes[np.ix_(*(places[dim] for dim in attribute.of))]
+            used, inverse = np.unique(codes, return_inverse=True)
+            present = tuple(attribute.labels[c] for c in used.tolist())
+            attributes[name] = Attribute(
+                name, attribute.of, present, inverse.reshape(codes.shape).astype(np.int64)
+            )
+        zeros = tuple((of, zero[np.ix_(*(places[dim] for dim in of))]) for of, zero in self.zeros)
+        made = object.__new__(Universe)
+        made._fill(dims, attributes, zeros)
+        return made
 
     def dimension(self, name: str) -> Dimension:
         """The dimension of this name."""

@@ -7,12 +7,15 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cbdp.app.cli import UNUSUAL
 from cbdp.app.config import Config, read
-from cbdp.app.inspecting.reading import TripReading, reading_of
+from cbdp.app.inspecting.judging import Accepted, Share, refuse_dropped, refuse_unusual
+from cbdp.app.inspecting.plausibility import Plausibility
+from cbdp.app.inspecting.reading import TripReading, look, reading_of
 from cbdp.app.plan.bought import (
     bought_of,
     choice,
@@ -21,11 +24,12 @@ from cbdp.app.plan.bought import (
     refuse_in_series,
     request_of_choice,
 )
+from cbdp.app.plan.service_days import check_alike, service_days
 from cbdp.app.plan.slots import covers_of
 from cbdp.measuring.choosing import choose
 from cbdp.privacy.bought import CANDIDATES
 from cbdp.privacy.entropy import Entropy, SystemEntropy
-from cbdp.privacy.ledger import Charge, Ledger
+from cbdp.privacy.ledger import Charge, Covers, Ledger
 from cbdp.privacy.unit import Person
 from cbdp.release.stated import unit_json
 from cbdp.trips import loads_of
@@ -46,9 +50,15 @@ def main(argv: Sequence[str]) -> int:
         description="Buy the max_trips that privacy.unit asks for, and charge it to the ledger.",
     )
     parser.add_argument("config", help="configuration file")
+    parser.add_argument(
+        "--accept-dropped",
+        action="store_true",
+        help="buy also if fewer than half of the rows count; see `cbdp inspect` first",
+    )
+    parser.add_argument("--accept-unusual", action="store_true", help=UNUSUAL)
     options = parser.parse_args(argv)
     config = read(options.config)
-    made = buy(config)
+    made = buy(config, accept_dropped=options.accept_dropped, accept_unusual=options.accept_unusual)
     bought = bought_of(config)
     assert bought is not None
     paid = f"ε = {bought.epsilon} was charged" if made.fresh else "it was bought before, nothing was spent"
@@ -56,8 +66,14 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def buy(config: Config, entropy: Entropy | None = None) -> Choice:
-    """The max_trips that a configuration asks for: bought now, or before."""
+def buy(
+    config: Config,
+    entropy: Entropy | None = None,
+    *,
+    accept_dropped: bool = False,
+    accept_unusual: bool = False,
+) -> Choice:
+    """The max_trips that a configuration asks for: bought now, or before. What would stop a release stops it, unless that is accepted."""
     if bought_of(config) is None:
         raise config.source.error(
             ("privacy", "unit"),
@@ -73,10 +89,32 @@ def buy(config: Config, entropy: Entropy | None = None) -> Choice:
     if before is not None:
         return Choice(before, place, fresh=False)
     _must_exist(config)
+    _judge(reading, Accepted(accept_dropped, accept_unusual))
+    check_alike(config, _covered(reading), config.path(config.privacy.ledger))
     trips, persons = loads_of(
         reading.trips, reading.universe, unit, columns=reading.columns, clock=reading.clock
     )
     return _bought(config, reading, unit, request, place, (trips, persons), entropy or SystemEntropy())
+
+
+def _judge(reading: TripReading, accepted: Accepted) -> None:
+    """Stop before the charge where the rows would stop a release; how many trips are kept is not known yet."""
+    if accepted.dropped and accepted.unusual:
+        return
+    found = look(reading)
+    if not accepted.dropped:
+        refuse_dropped(reading, (Share(found.read, found.counted),))
+    if not accepted.unusual:
+        refuse_unusual(Plausibility(reading, found.read), found.trips, found.trips)
+
+
+def _covered(reading: TripReading) -> Covers:
+    """The days and the unit that the charge is for, and how rows are given these days: as for the release that follows."""
+    covers = covers_of(reading.unit, reading.universe, None)
+    if covers.first is None and covers.per == "release":
+        return covers  # it tells no days apart
+    days = service_days(reading.columns, reading.universe, reading.clock, reading.schema)
+    return replace(covers, days=days)
 
 
 def _must_exist(config: Config) -> None:
@@ -107,7 +145,7 @@ def _bought(
         noted = _noted(book, request, place)
         if noted is not None:
             return noted
-        covers = covers_of(unit, reading.universe, None)
+        covers = _covered(reading)
         charge = book.reserve(request, epsilon=unit.bought.epsilon, what="max_trips", covers=covers)
         most = choose(unit.bought, *loads, entropy)
         text = _stated(unit, most, book.statement(charge))

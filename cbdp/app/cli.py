@@ -48,6 +48,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "parts": ("cbdp.app.commands:parts", "list solvers, mechanisms and all other parts, also of installed packages"),
 }  # fmt: skip
 
+UNUSUAL = (
+    "go on also if rows are repeated, days have none, trips are many more or fewer than data.expected_trips, or times are in UTC; "
+    "see `cbdp inspect` first"
+)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; our own errors become one line on standard error."""

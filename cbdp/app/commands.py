@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cbdp.app.cli import COMMANDS
+from cbdp.app.cli import COMMANDS, UNUSUAL
 from cbdp.errors import InputError
 
 if TYPE_CHECKING:
@@ -102,14 +102,15 @@ def release(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--accept-dropped",
         action="store_true",
-        help="release also if fewer than half of the rows count; see `cbdp inspect` first",
+        help="release also if fewer than half of the rows count, or of the trips are kept; see `cbdp inspect` first",
     )
+    parser.add_argument("--accept-unusual", action="store_true", help=UNUSUAL)
     options = parser.parse_args(argv)
     from cbdp.app.stopping import Interrupts
 
     with Interrupts(_say) as interrupts:  # before anything slow is loaded
         from cbdp.app.config import read
-        from cbdp.app.inspecting.judging import judge
+        from cbdp.app.inspecting.judging import Accepted, judge
         from cbdp.app.plan import plan
         from cbdp.app.publish import publish
 
@@ -124,7 +125,7 @@ def release(argv: Sequence[str]) -> int:
             _say,
             create_ledger=options.create_ledger,
             interrupts=interrupts,
-            judge=judge(_say, accept=options.accept_dropped),
+            judge=judge(_say, Accepted(options.accept_dropped, options.accept_unusual)),
         )
         made = "released to" if done.fresh else "this request has been released before, nothing was spent:"
         print(f"{made} {done.path}\nopen {done.path / 'report.html'}")

@@ -24,6 +24,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from cbdp.scratch import locked_folder
+
 GRACE = 1.5  # seconds that the main thread has to stop by itself
 LAST = 0.4  # seconds to tidy up when it has not
 CODE = 130  # the exit code that shells expect after Ctrl-C
@@ -72,10 +74,9 @@ class Interrupts:
         """A folder for the time of some work, which is removed however that ends."""
         self._folders.add(folder)
         try:
-            folder.mkdir()
-            yield folder
+            with locked_folder(folder):
+                yield folder
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
             self._folders.discard(folder)
 
     # Signals
@@ -176,7 +177,7 @@ def _spilled() -> list[Path]:
     """Private folders in which this process's engine keeps what does not fit in memory."""
     from cbdp.trips.spill import PREFIX
 
-    return sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}{os.getpid()}-*"))
+    return sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*-{os.getpid()}-*"))
 
 
 def _restart_calls(number: int) -> None:

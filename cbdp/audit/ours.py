@@ -23,15 +23,19 @@ from cbdp.audit.finding import Finding
 from cbdp.audit.tampering import SHOWN, and_more, row_words, tampered
 from cbdp.errors import CbdpError, InputError
 from cbdp.features import Universe
+from cbdp.release.documents import NAMES, documents
 from cbdp.release.labels import codes_in, column
-from cbdp.release.layout import TRIPS, manifest_of
+from cbdp.release.layout import TRIPS, layout, manifest_of
 from cbdp.release.loading import check_links, read_release, stated_manifest
+from cbdp.release.manifest import exactness_of, software
 from cbdp.release.recipe import check_parts
 from cbdp.release.release import Release
 from cbdp.release.saving import MANIFEST, fingerprint
 from cbdp.release.schema import check, with_noise_names
 from cbdp.release.universe_files import read_table, read_universe
+from cbdp.rounding.bounds import TOLERANCES
 
+REPORT = "report.html"
 UNFIT = (CbdpError, pa.ArrowException, LookupError, TypeError, ValueError, ArithmeticError, StopIteration)
 
 
@@ -70,6 +74,7 @@ def opened(path: str | Path) -> Ours:
             findings += [
                 *_statements(manifest, release),
                 *sheets.attack(place, release),
+                *_documents(place, manifest, release),
                 *impossible.attack(release),
             ]
         except UNFIT as wrong:
@@ -94,7 +99,9 @@ def _hashes(place: Path, manifest: Mapping[str, Any]) -> Iterator[Finding]:
             continue
         bad += 1
         yield tampered("files", f"{name} {what.partition(':')[0]}", f"The file {name} {what}.")
+    parents = {p.as_posix() for name in expected for p in Path(name).parents}
     here = {p.relative_to(place).as_posix() for p in place.rglob("*") if p.is_symlink() or not p.is_dir()}
+    here |= {p.relative_to(place).as_posix() for p in place.rglob("*") if p.is_dir()} - parents
     for name in sorted(here - {*expected, MANIFEST}):
         bad += 1
         yield Finding(
@@ -113,6 +120,42 @@ def _hashes(place: Path, manifest: Mapping[str, Any]) -> Iterator[Finding]:
             f"{len(expected)} files.",
             power="One changed byte would have been found for certain, unless the manifest was changed with it: that only the ledger shows.",
         )
+
+
+def _documents(place: Path, manifest: Mapping[str, Any], release: Release) -> Iterator[Finding]:
+    """What stands beside the data: pages and descriptions as this very code writes them, and no file that no release has."""
+    made_again = replace(release, stored=None)
+    sections = layout(made_again).sections
+    data = {sheet.path for sheet in layout(made_again).sheets}
+    others = [name for name in manifest["files"] if name not in {*data, *NAMES}]
+    for name in sorted(others):
+        if "/" in name or name.endswith(".parquet"):
+            text = f"The manifest lists {name}, which no release of these features has."
+            yield tampered("files", f"{name} does not belong to the release", text)
+    if dict(manifest["software"]) != software():
+        return  # other versions may say the same in other words
+    from cbdp.report import build
+
+    extra = [name for name in others if "/" not in name]
+    expected = documents(made_again, sections, place, extra)
+    if REPORT in manifest["files"]:
+        expected[REPORT] = build(made_again)
+    wrong = [name for name, text in sorted(expected.items()) if not _reads(place / name, text)]
+    for name in wrong:
+        text = f"This version wrote {name}; from trips and tables it would write something else."
+        yield tampered("documents", f"{name} is not what follows from the data", text)
+    if not wrong:
+        yield Finding(
+            "documents",
+            "clear",
+            "Report and descriptions say what the data say",
+            f"{len(expected)} files were written again: {', '.join(sorted(expected))}.",
+            power="One changed letter, or a note that a browser does not show, would have been found for certain.",
+        )
+
+
+def _reads(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_bytes() == text.encode()
 
 
 # Reading
@@ -171,7 +214,9 @@ def _out_of_place(universe: Universe, table: pa.Table, file: str) -> list[Findin
 
 def _statements(manifest: Mapping[str, Any], release: Release) -> Iterator[Finding]:
     """The manifest made again from the files and from the tree of costs; fields that differ are named."""
-    again = manifest_of(replace(release, violations=None))
+    again = manifest_of(replace(release, violations=None, rounding_tolerance=None))
+    if release.rounding_tolerance is None and again["rounding"] is not None:
+        again["rounding"] = _rounding_before(release)
     found: list[str] = []
     for key in manifest:
         if key not in ("files", "ledger", "software", "trips"):
@@ -188,6 +233,14 @@ def _statements(manifest: Mapping[str, Any], release: Release) -> Iterator[Findi
             "Statement, sums of ε and δ, sizes, features, universe and rounding were worked out again from the files.",
             power="A statement that does not follow from the files would have been found for certain.",
         )
+
+
+def _rounding_before(release: Release) -> dict[str, Any]:
+    """What versions up to 0.2 say of the rounding: without its tolerance, which the rounding might lower and whoever else looked did not."""
+    results = [exactness_of(release), exactness_of(release, TOLERANCES[0])]
+    matching = [r for r in results if dict(r.violations) == dict(release.violations or {})]
+    off = dict((matching or results)[0].violations)
+    return {"exact": not off, "violations": off}
 
 
 def _differences(stated: Any, made: Any, path: str) -> list[str]:

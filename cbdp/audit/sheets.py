@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cbdp.audit import parquet
 from cbdp.audit.finding import Finding
 from cbdp.audit.tampering import SHOWN, and_more, row_words, tampered
 from cbdp.errors import InputError
@@ -54,6 +55,7 @@ def attack(place: Path, release: Release) -> Iterator[Finding]:
     """Every column of every table against what follows for it from trips, noisy answers and estimates."""
     found: list[_Off] = []
     findings: list[Finding] = []
+    partly = 0  # files that another version of pyarrow wrote
     sheets = layout(release).sheets
     for sheet in sheets:
         try:
@@ -62,9 +64,16 @@ def attack(place: Path, release: Release) -> Iterator[Finding]:
             findings.append(tampered("tables", f"{sheet.path} cannot be read", str(wrong)))
             continue
         made = pa.concat_tables([_plain(t) for t in sheet.tables()])
-        findings += _shape(sheet.path, table, made)
+        misshapen = _shape(sheet.path, table, made)
+        findings += misshapen
         if table.num_rows == made.num_rows:
-            found += _off(sheet.path, _plain(table), made)
+            off = list(_off(sheet.path, _plain(table), made))
+            found += off
+            if not misshapen and not off:
+                written = parquet.compare(place / sheet.path, sheet, table)
+                partly += written.partly
+                if written.difference is not None:
+                    findings.append(_beside(sheet.path, written.difference))
     found, blamed = _blame(place, release, found)
     findings += [*blamed, *(off.finding() for off in found)]
     yield from findings or [
@@ -73,9 +82,21 @@ def attack(place: Path, release: Release) -> Iterator[Finding]:
             "clear",
             "Trips, tables and estimates add up",
             f"All columns of {len(sheets)} files were worked out again from trips, noisy answers and estimates of trip types.",
-            power="One changed number would have been found for certain, if it is not one of those that the others follow from.",
+            power="One changed number would have been found for certain, if it is not one of those that the others follow from. "
+            + (
+                f"{partly} files were written by another version of pyarrow: their metadata and statistics were compared, not every byte."
+                if partly
+                else "So would anything that a file holds beside its values."
+            ),
         )
     ]
+
+
+def _beside(file: str, difference: str) -> Finding:
+    """The finding that a file holds something that no value of it is."""
+    found = tampered("tables", f"{file} holds more or other than its values", f"{file}: {difference}.")
+    attack = "What stands beside the values (metadata, statistics, bytes that no reader shows) may tell of the trips, and of who looked at them."
+    return replace(found, attack=attack)
 
 
 def _plain(table: pa.Table) -> pa.Table:

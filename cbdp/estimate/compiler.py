@@ -20,6 +20,9 @@ Measurements = Mapping[str, Any] | Iterable[Measurement]
 
 WEIGHTS = ("size", "uniform", "inverse-variance")
 VALUE_COLUMNS = ("noisy", "value", "count")
+# of noise, in trips squared: integer noise of a smaller variance is 0 but once in a billion draws (Markov's inequality), and weights
+# beyond it only make the program worse conditioned than double precision can solve
+LEAST_VARIANCE = 1e-9
 
 
 def compile(  # noqa: A001 - the pipeline's own word; always called as compiler.compile
@@ -216,9 +219,10 @@ def _weight(features: FeatureDag, m: Measurement, weights: Weights) -> Any:
                     f"weights by inverse variance need the noise of {m.feature!r}: give its scale or variance"
                 )
             if m.floor is not None and m.noise is not None:  # perhaps nothing exceeds it
-                return 1.0 / m.noise.variance()
-            same = m.variance[0] == m.variance[-1] and (m.variance == m.variance[0]).all()
-            return 1.0 / float(m.variance[0]) if same else 1.0 / m.variance
+                return 1.0 / max(m.noise.variance(), LEAST_VARIANCE)
+            variance = np.maximum(m.variance, LEAST_VARIANCE)
+            same = variance[0] == variance[-1] and (variance == variance[0]).all()
+            return 1.0 / float(variance[0]) if same else 1.0 / variance
         raise InputError(
             f"unknown weights {rule!r}: use {', '.join(map(repr, WEIGHTS))}, numbers, or a mapping by feature"
         )

@@ -19,7 +19,7 @@ from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.laws import LAWS, Law
 from cbdp.privacy.measurement import Measurement, NoisyAnswer
 from cbdp.privacy.numbers import Number
-from cbdp.trips import Counts
+from cbdp.trips import Counts, check_universe
 
 Ints = NDArray[np.int64]
 Backend = Literal["cbdp", "opendp"]
@@ -60,8 +60,7 @@ def measure(
     >>> [(m.feature, str(m.epsilon)) for m in answers]
     [('total', '1/3'), ('time', '1/3'), ('singleton', '1/3')]
     """
-    if counts.universe.size != features.universe.size:
-        raise InputError(f"the counts are of {counts.universe!r}, the features of {features.universe!r}")
+    check_universe(counts, features.universe)
     source = entropy or SystemEntropy()
     kind = LAWS.get(law)
     given = shares(features, _amount(kind, epsilon, rho), budget, only)

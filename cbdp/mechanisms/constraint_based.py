@@ -310,5 +310,6 @@ class ConstraintBased(EitherLaw):
             measured,
             estimate=estimate,
             violations=whole.violation,
+            rounding_tolerance=whole.tolerance,
             prior=self.prior,
         )

@@ -94,7 +94,7 @@ class RunningTotals:
     def measure(self, counts: Sequence[Counts], entropy: Entropy | None = None) -> Ints:
         """The noisy sums that end in the last of these periods. The only part that sees counts; its price is in `amount`."""
         for given in counts:
-            if given.universe.size != self.features.universe.size or given.unit != self.unit:
+            if not given.universe.same_types(self.features.universe) or given.unit != self.unit:
                 raise InputError(
                     f"counts of {given.universe!r} for {given.unit}: running totals are of "
                     f"{self.features.universe!r} for {self.unit}"

@@ -181,6 +181,7 @@ def read_release(place: Path, manifest: Mapping[str, Any]) -> Release:
         else {n: reader.interval(n, manifest) for n in intervals["features"]},
         confidence=None if intervals is None else intervals["confidence"],
         violations=None if manifest["rounding"] is None else manifest["rounding"]["violations"],
+        rounding_tolerance=None if manifest["rounding"] is None else manifest["rounding"].get("tolerance"),
         levels=levels,
         places=_read_places(place, manifest["places"]),
         about=about_from(manifest["about"]),

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import platform
 from dataclasses import fields
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+import cbdp
 from cbdp import __version__
 from cbdp.estimate.public import MEANING
-from cbdp.features import SINGLETON
-from cbdp.features.index import merged
 from cbdp.privacy.accounting import curve
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.composition import Spend, spends_of
 from cbdp.privacy.measurement import Measurement
 from cbdp.release.deployment import deployment
+from cbdp.release.recipe import given
 from cbdp.release.release import Release
 from cbdp.release.schema import ANOTHER, NOT_STATED
 from cbdp.release.stated import cost_json, exact, unit_json
-from cbdp.rounding import ROUNDINGS
+from cbdp.rounding import ROUNDINGS, Exactness
+from cbdp.rounding.whole import exactness
 from cbdp.solvers.solution import Certificate
 
+CODE = (".py", ".css", ".js", ".html", ".json")  # what the text of a release follows from
 FORMAT, VERSION = "cbdp-release", 2
 SIMULATION = "simulation, not a release"
 PERTURBED, SKIPPED = "perturbed", "skipped"  # what counts of zero got: noise like all others, or none
@@ -160,39 +164,31 @@ def _estimate(release: Release) -> dict[str, Any] | None:
 
 
 def _rounding(release: Release) -> dict[str, Any] | None:
-    """Which features' counts are not their estimates rounded down or up. Found here, if the mechanism does not say."""
+    """Which features' counts are not their estimates rounded down or up. Worked out here, if the mechanism does not say."""
     if release.estimate is None:
         return None
-    found = _violations(release) if release.violations is None else release.violations
-    off = {name: int(many) for name, many in found.items() if many}
-    return {"exact": not off, "violations": off}
+    tolerance: float | None
+    if release.violations is None:
+        result = exactness_of(release)
+        violations, tolerance = result.violations, result.tolerance
+    else:
+        violations, tolerance = release.violations, release.rounding_tolerance
+    off = {name: int(many) for name, many in violations.items() if many}
+    return {"exact": not off, "violations": off} | ({} if tolerance is None else {"tolerance": tolerance})
 
 
-def _violations(release: Release) -> dict[str, int]:
+def exactness_of(release: Release, tolerance: float | None = None) -> Exactness:
+    """Which published counts are not their estimates rounded, by the ranges and the tolerance of the rounding that made them.
+
+    A tolerance can be given: until version 0.2 manifests did not state it.
+    """
     assert release.estimate is not None
-    found = {}
-    for name in release.features.features:
-        if name != SINGLETON:
-            found[name] = _off(release.counts(name), release.estimate.counts(name))
-    if not _keeps_types(release):  # trips were moved within cells, where no table looks
-        return found
-    index, value = release.estimate.trips()
-    both = merged(index, release.index)
-    whole, real = np.zeros(len(both), dtype=np.int64), np.zeros(len(both))
-    whole[np.searchsorted(both, release.index)] = release.value
-    real[np.searchsorted(both, index)] = value
-    return found | {SINGLETON: _off(whole, real)}
-
-
-def _keeps_types(release: Release) -> bool:
-    """Whether the whole trips are the estimates of single trip types, rounded."""
-    return release.recipe.rounding is None or not ROUNDINGS.installed(release.recipe.rounding).needs_expected
-
-
-def _off(whole: NDArray[np.int64], real: NDArray[np.float64]) -> int:
-    """How many whole numbers are not the real ones rounded; real ones near a whole number count as it."""
-    slack = np.minimum(1e-6 * np.maximum(1.0, real), 1e-3)
-    return int(((whole < np.floor(real + slack)) | (whole > np.ceil(real - slack))).sum())
+    trips = (release.index, release.value)
+    if release.recipe.rounding is None:
+        return exactness(release.features, *release.estimate.trips(), trips, tolerance)
+    rounding = ROUNDINGS.installed(release.recipe.rounding)
+    budget = given(release.recipe.settings.get("budget"))
+    return rounding.exactness(release.features, *release.estimate.trips(), trips, budget, tolerance)
 
 
 def _intervals(release: Release) -> dict[str, Any] | None:
@@ -202,13 +198,27 @@ def _intervals(release: Release) -> dict[str, Any] | None:
     return {"confidence": release.confidence, "how": SIMULATED, "features": listed}
 
 
+@functools.cache
+def code_fingerprint() -> str:
+    """A hash of the files of the installed package: two checkouts of one version number may differ."""
+    root = Path(cbdp.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(p for p in root.rglob("*") if p.suffix in CODE and p.is_file()):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
 def _software(release: Release) -> dict[str, str]:
-    if release.stored:
-        return dict(release.stored.software)
+    return dict(release.stored.software) if release.stored else software()
+
+
+def software() -> dict[str, str]:
+    """The versions that are at work here, and a fingerprint of this very code: of one code, the same release gives the same bytes."""
     import pyarrow as pa
 
     return {
         "cbdp": __version__,
+        "code": code_fingerprint(),
         "numpy": np.__version__,
         "pyarrow": pa.__version__,
         "python": platform.python_version(),

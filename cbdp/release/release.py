@@ -71,6 +71,8 @@ class Release:
     confidence: float | None = None  # of those intervals
     # feature → elements that are not their estimate rounded down or up; None: not stated by the mechanism
     violations: Mapping[str, int] | None = field(default=None, repr=False)
+    # relative: estimates so near a whole number counted as it; None: not stated (by versions up to 0.2)
+    rounding_tolerance: float | None = field(default=None, repr=False)
     # what the measurements are of, where not the features (a tree made of them)
     levels: FeatureDag | None = field(default=None, repr=False)
     places: Stops | None = field(default=None, repr=False)

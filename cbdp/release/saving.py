@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
-import shutil
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,9 +25,9 @@ from cbdp.release.manifest import describe
 from cbdp.release.release import Release
 from cbdp.release.schema import dumps
 from cbdp.release.universe_files import ROWS
+from cbdp.scratch import abandoned, locked_folder, partial_name, sweep
 
 MANIFEST = "manifest.json"
-PARTIAL = ".partial"
 
 
 @dataclass(frozen=True)
@@ -58,9 +57,8 @@ def save(
     check(release.features)
     layout = laid_out(release)
     _check_extra(extra, layout)
-    work = target.with_name(f".{target.name}.{secrets.token_hex(8)}{PARTIAL}")
-    try:
-        work.mkdir()
+    sweep(target.parent)
+    with locked_folder(target.with_name(partial_name(target.name))) as work:
         written = _write_all(release, layout, extra, work)
         manifest = {**describe(release), **layout.sections, "files": written}
         if ledger is not None:
@@ -70,21 +68,14 @@ def save(
         for place, _, _ in os.walk(work, topdown=False):
             _sync(Path(place))
         _rename(work, target)
-    except BaseException:
-        shutil.rmtree(work, ignore_errors=True)
-        raise
     _sync(target.parent)
     return Saved(target, hashlib.sha256(text).hexdigest(), manifest)
 
 
 def leftovers(folder: str | Path) -> list[Path]:
-    """Temporary folders of saves to this folder that were killed. Nobody reads them; they may be removed."""
+    """Temporary folders of saves to this folder that were killed. Nobody reads them; the next save beside them removes them."""
     target = Path(folder).absolute()
-    return sorted(
-        p
-        for p in target.parent.glob(f".*{PARTIAL}")
-        if p.name.startswith(f".{target.name}.") and len(p.name) == len(target.name) + 18 + len(PARTIAL)
-    )
+    return abandoned(target.parent, re.escape(f".{target.name}."))
 
 
 def _check_new(target: Path) -> None:
@@ -118,7 +109,10 @@ def _write_all(
     for sheet in layout.sheets:
         path = work / sheet.path
         path.parent.mkdir(exist_ok=True)
-        _write_parquet(path, iter(sheet.tables()))
+        with path.open("xb") as out:
+            write_parquet(out, iter(sheet.tables()))
+            out.flush()
+            os.fsync(out.fileno())
         written[sheet.path] = fingerprint(path)
     spoken = documents(release, layout.sections, work, list(extra))
     for name, content in (*spoken.items(), *extra.items()):
@@ -127,16 +121,13 @@ def _write_all(
     return written
 
 
-def _write_parquet(path: Path, pieces: Iterator[pa.Table]) -> None:
+def write_parquet(out: BinaryIO, pieces: Iterator[pa.Table]) -> None:
+    """Tables of one schema, one after the other, in plain types: every reader sees text as text, whatever held it here."""
     first = next(pieces)
-    with path.open("xb") as out:
-        # plain types only: every reader sees text as text, whatever held it here
-        with pq.ParquetWriter(out, first.schema, compression="zstd", store_schema=False) as writer:
-            writer.write_table(first, row_group_size=ROWS)
-            for piece in pieces:
-                writer.write_table(piece, row_group_size=ROWS)
-        out.flush()
-        os.fsync(out.fileno())
+    with pq.ParquetWriter(out, first.schema, compression="zstd", store_schema=False) as writer:
+        writer.write_table(first, row_group_size=ROWS)
+        for piece in pieces:
+            writer.write_table(piece, row_group_size=ROWS)
 
 
 def _write(path: Path, content: bytes) -> None:

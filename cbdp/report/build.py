@@ -84,7 +84,7 @@ def _budget(published: Published) -> Html:
 def _manifest(published: Published) -> Section | None:
     if not published.manifest:
         return None
-    shown = json.dumps(published.manifest, indent=2, ensure_ascii=False, default=str)
+    shown = json.dumps(published.manifest, indent=2, sort_keys=True, ensure_ascii=False, default=str)
     inside = tag("details", tag("summary", "Show the manifest (JSON)"), tag("pre", shown, tabindex=0))
     said = tag(
         "p",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cbdp.parts import Parts, instance_of
 from cbdp.rounding.base import Rounding
-from cbdp.rounding.whole import Rounded
+from cbdp.rounding.whole import Exactness, Rounded
 
 ROUNDINGS: Parts[Rounding] = Parts(
     "rounding",
@@ -19,4 +19,4 @@ ROUNDINGS: Parts[Rounding] = Parts(
 get = ROUNDINGS.get
 known = ROUNDINGS.known
 
-__all__ = ["ROUNDINGS", "Rounded", "Rounding", "get", "known"]
+__all__ = ["ROUNDINGS", "Exactness", "Rounded", "Rounding", "get", "known"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from cbdp.features import FeatureDag
+from cbdp.features import SINGLETON, FeatureDag
 from cbdp.rounding.bounds import Floats, Ints
-from cbdp.rounding.whole import Rounded, round_trips, rounded_again
+from cbdp.rounding.whole import Exactness, Rounded, exactness, round_trips, rounded_again
 
 BudgetName = str | Mapping[str, Any] | None  # how ε was split: by the name of a rule, by hand, or not known
 
@@ -18,7 +18,7 @@ BudgetName = str | Mapping[str, Any] | None  # how ε was split: by the name of 
 class Rounding(ABC):
     """A way from an estimate to whole trips. Subclass it, set the class data, implement `prepared`; fields are settings.
 
-    A part that does not round by `round_trips` overrides `whole`, and `again` with it.
+    A part that does not round by `round_trips` overrides `whole`, and `again` and `exactness` with it.
 
     >>> from cbdp.rounding import ROUNDINGS
     >>> [isinstance(ROUNDINGS.get(name), Rounding) for name in ("nearest", "few")]
@@ -51,3 +51,21 @@ class Rounding(ABC):
     ) -> tuple[Ints, Ints] | None:
         """What the trips must be, given the count that these trips have in each cell; None if no rounding has these counts."""
         return rounded_again(features, *self.prepared(features, index, value, budget), trips)
+
+    def exactness(
+        self,
+        features: FeatureDag,
+        index: Ints,
+        value: Floats,
+        trips: tuple[Ints, Ints],
+        budget: BudgetName = None,
+        tolerance: float | None = None,
+    ) -> Exactness:
+        """Which counts of these trips are not the estimate's rounded down or up; of trip types only where they are rounded as they are."""
+        result = exactness(features, *self.prepared(features, index, value, budget), trips, tolerance)
+        if not self.needs_expected:
+            return result
+        # trips were gathered within cells, where no table looks
+        return replace(
+            result, violations={n: many for n, many in result.violations.items() if n != SINGLETON}
+        )

@@ -7,7 +7,8 @@ leaves), so that sums are exact and do not depend on order; sums are snapped by 
 a little, and bounds that moved too far could contradict each other. They do not while all moves together are below 1/2:
 by Hoffman's circulation theorem, bounds that contradict each other do so by their difference over a cut, which is a whole
 number, so at least 1, and no bound is counted twice. Where the moves add up to more, the tolerance is lowered
-until they do not.
+until they do not. The tolerance that was used belongs to what is claimed of the whole numbers: it is stated with them, and whoever
+checks them asks for the same ranges here.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-TOLERANCE, MOST = 1e-6, 1e-3  # how far from a whole number a value may be and count as it: relative, absolute
-LOWERED = (1.0, 1e-3, 1e-6, 0.0)  # factors of the tolerance, tried in turn
+# How far from a whole number a value may be and count as it, relative to the value; tried in turn.
+TOLERANCES = (1e-6, 1e-9, 1e-12, 0.0)
+MOST_TOLERATED = 1000  # times the tolerance, whatever the value: a thousandth of a trip by the first of them
 BITS = 40
 LISTED = 4  # where one of so many trip types has a count, those of the whole universe are listed
 
@@ -50,6 +52,7 @@ class Range:
 class Sets:
     """The leaves, the cells that hold any of them, and every feature's elements that do, with their ranges."""
 
+    tolerance: float  # relative: how near a whole number a value counts as it
     unit: int  # how many parts make one trip
     part: Ints  # of each leaf, its fraction of a trip
     cell: NDArray[
@@ -67,15 +70,16 @@ class Sets:
         return best_of(self.cell, self.part, self.leaves.free, quota)
 
 
-def sets_of(features: FeatureDag, index: Ints, value: Floats) -> Sets:
+def sets_of(features: FeatureDag, index: Ints, value: Floats, tolerance: float | None = None) -> Sets:
+    """Ranges by a tolerance: the one that is given, or the largest of `TOLERANCES` that lets no range contradict another."""
     cell, element = _cells(features, index)
     unit = 1 << min(BITS, 61 - len(index).bit_length())  # so that sums of parts stay below 2^62
     leaf = _parts(value, unit)
     cells = _added(cell, leaf, unit)
     sums = {name: _added(held, cells, unit) for name, held in element.items()}
-    leaves, atoms, *ranges = _ranges([leaf, cells, *sums.values()], unit)
+    tolerance, (leaves, atoms, *ranges) = _ranges([leaf, cells, *sums.values()], unit, tolerance)
     elements = dict(zip(sums, ranges, strict=True))
-    return Sets(unit, leaf[1], cell, element, leaves, _within(atoms, leaves, cell), elements)
+    return Sets(tolerance, unit, leaf[1], cell, element, leaves, _within(atoms, leaves, cell), elements)
 
 
 def sums_by(group: NDArray[Any], numbers: NDArray[Any], groups: int | None = None) -> Ints:
@@ -134,21 +138,21 @@ def _added(group: NDArray[Any], pair: tuple[Ints, Ints], unit: int) -> tuple[Int
     return base + part // unit, part % unit
 
 
-def _ranges(levels: list[tuple[Ints, Ints]], unit: int) -> list[Range]:
-    """The ranges of all levels, by the largest tolerance that lets none contradict another."""
-    for lowered in LOWERED:
-        made = [_range(base, part, unit, lowered * unit) for base, part in levels]
-        if 2 * sum(moved for *_, moved in made) < unit:
+def _ranges(levels: list[tuple[Ints, Ints]], unit: int, tolerance: float | None) -> tuple[float, list[Range]]:
+    """The ranges of all levels, by the tolerance that is given or the largest that lets none contradict another."""
+    for relative in TOLERANCES if tolerance is None else (tolerance,):
+        snapped = [_range(base, part, unit, relative) for base, part in levels]
+        if 2 * sum(moved for *_, moved in snapped) < unit:
             break
-    return [Range(low, free) for low, free, _ in made]
+    return relative, [Range(low, free) for low, free, _ in snapped]
 
 
 @njit(cache=True)
-def _range(base, part, unit, lowered):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _range(base, part, unit, tolerance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The range of each base + part/unit, and by how many parts snapping moved bounds in all."""
     low, free, moved = np.empty(len(base), dtype=np.int64), np.empty(len(base), dtype=np.bool_), 0
     for u in range(len(base)):
-        slack = min(TOLERANCE * max(1.0, base[u]), MOST) * lowered
+        slack = tolerance * min(max(1.0, base[u]), MOST_TOLERATED) * unit
         down, up = part[u] <= slack, unit - part[u] <= slack
         moved += part[u] if down else (unit - part[u] if up else 0)
         low[u], free[u] = base[u] + up, not (down or up)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -29,9 +29,7 @@ def violations(sets: Sets, whole: Ints, exact: Sequence[str]) -> tuple[dict[str,
             "report this as a bug, with the estimate if it may be shown"
         )
     off, worst = {}, {}
-    for name, held in sets.element.items():
-        own, count = sets.elements[name], sums_by(held, counts)
-        beyond = np.maximum(np.maximum(own.low - count, count - own.high), 0)
+    for name, beyond in beyond_bounds(sets, counts):
         if beyond.any() and name in exact:
             raise SolverError(
                 f"counts of feature {name!r} were not rounded down or up: "
@@ -40,3 +38,10 @@ def violations(sets: Sets, whole: Ints, exact: Sequence[str]) -> tuple[dict[str,
         if beyond.any():
             off[name], worst[name] = int(np.count_nonzero(beyond)), int(beyond.max())
     return off, worst
+
+
+def beyond_bounds(sets: Sets, counts: Ints) -> Iterator[tuple[str, Ints]]:
+    """By feature, how many trips each element's count is below or above the whole numbers it may become; from the cells' counts."""
+    for name, held in sets.element.items():
+        own, count = sets.elements[name], sums_by(held, counts)
+        yield name, np.maximum(np.maximum(own.low - count, count - own.high), 0)

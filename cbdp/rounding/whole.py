@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 
 from cbdp.errors import InputError
-from cbdp.features import FeatureDag
-from cbdp.rounding.bounds import Bools, Floats, Ints, sets_of, sums_by
+from cbdp.features import SINGLETON, FeatureDag
+from cbdp.features.index import merged
+from cbdp.rounding.bounds import TOLERANCES, Bools, Floats, Ints, sets_of, sums_by
 from cbdp.rounding.families import crossing_pairs, exact_features
-from cbdp.rounding.leaves import leaf_counts, violations
+from cbdp.rounding.leaves import beyond_bounds, leaf_counts, violations
 from cbdp.rounding.problem import CellProblem, problem_of
 from cbdp.rounding.program import cells_by_program
 from cbdp.rounding.tree import cells_by_tree
@@ -48,6 +49,7 @@ class Rounded:
     value: Ints = field(repr=False)
     violation: Mapping[str, int] = field(default_factory=dict)  # feature → how many of its elements are off
     excess: Mapping[str, int] = field(default_factory=dict)  # feature → by how many trips the worst is off
+    tolerance: float = TOLERANCES[0]  # relative: real values so near a whole number counted as it
 
 
 def round_trips(features: FeatureDag, index: Ints, value: Floats) -> Rounded:
@@ -72,7 +74,7 @@ def round_trips(features: FeatureDag, index: Ints, value: Floats) -> Rounded:
         up[problem.cell], exact = _choose_cells(problem)
     whole = leaf_counts(sets, up)
     kept = np.flatnonzero(whole)
-    return Rounded(index[kept], whole[kept], *violations(sets, whole, exact))
+    return Rounded(index[kept], whole[kept], *violations(sets, whole, exact), sets.tolerance)
 
 
 def rounded_again(
@@ -98,6 +100,40 @@ def rounded_again(
     whole = leaf_counts(sets, counts > sets.cells.low)
     kept = np.flatnonzero(whole)
     return index[kept], whole[kept]
+
+
+@dataclass(frozen=True)
+class Exactness:
+    """By feature, how many counts are not the floor or ceiling of their real values; values within the tolerance of a whole number are it."""
+
+    tolerance: float
+    violations: Mapping[str, int]
+
+
+def exactness(
+    features: FeatureDag, index: Ints, value: Floats, trips: tuple[Ints, Ints], tolerance: float | None = None
+) -> Exactness:
+    """Whole trips, whoever rounded them, against the ranges in which `round_trips` keeps every count.
+
+    The tolerance is that of the rounding, unless one is given.
+
+    >>> import cbdp
+    >>> dag = cbdp.FeatureDag(cbdp.Universe(origin=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by="time")])
+    >>> exactness(dag, np.arange(4), np.array([0.4, 2.7, 0.6, 0.3]), (np.array([1, 2]), np.array([5, 1]))).violations
+    {'singleton': 1, 'time': 1, 'total': 1}
+    """
+    index, value = _checked(features, index, value)
+    every = merged(index, trips[0])
+    if not len(every):
+        return Exactness(TOLERANCES[0], {})
+    real, whole = np.zeros(len(every)), np.zeros(len(every), dtype=np.int64)
+    real[np.searchsorted(every, index)] = value
+    whole[np.searchsorted(every, trips[0])] = trips[1]
+    sets = sets_of(features, every, real, tolerance)
+    off = {SINGLETON: int(((whole < sets.leaves.low) | (whole > sets.leaves.high)).sum())}
+    for name, beyond in beyond_bounds(sets, sums_by(sets.cell, whole)):
+        off[name] = int(np.count_nonzero(beyond))
+    return Exactness(sets.tolerance, {name: many for name, many in off.items() if many})
 
 
 def _choose_cells(problem: CellProblem) -> tuple[Bools, tuple[str, ...]]:

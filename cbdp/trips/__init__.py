@@ -11,7 +11,7 @@
 """
 
 from cbdp.trips.clock import Clock
-from cbdp.trips.count import Counts, count
+from cbdp.trips.count import Counts, check_universe, count
 from cbdp.trips.inspect import Inspection, inspect
 from cbdp.trips.kinds import Schema
 from cbdp.trips.opening import loads_of, schema_of, second_count, trips_by_person
@@ -21,6 +21,7 @@ __all__ = [
     "Counts",
     "Inspection",
     "Schema",
+    "check_universe",
     "count",
     "inspect",
     "loads_of",

@@ -18,6 +18,7 @@ from cbdp.trips.clock import Clock
 from cbdp.trips.days import Days
 from cbdp.trips.engines import engine_for
 from cbdp.trips.planning import make_plan, wanted_columns
+from cbdp.trips.preparing import within_periods
 from cbdp.trips.ranking import ranked
 from cbdp.trips.tickets import draw_key
 
@@ -110,6 +111,7 @@ def count(
         return _given(trips, universe, unit)
     wanted, drawn = wanted_columns(universe, columns, unit, days), entropy or SystemEntropy()
     bounded = isinstance(unit, Person)
+    trips = within_periods(trips, universe, unit, columns, clock or Clock(), days)
     with engine_for(trips).open(trips, wanted) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock(), days)
         key = draw_key(drawn) if bounded else None
@@ -123,13 +125,24 @@ def count(
 
 
 def _again(counts: Counts, universe: Universe, unit: Unit) -> Counts:
-    if counts.universe.size != universe.size:
-        raise InputError(f"the counts are of {counts.universe!r}, not of {universe!r}")
+    check_universe(counts, universe)
     if counts.unit != unit:
         raise InputError(
             f"the counts are bounded for {counts.unit}, the mechanism protects {unit}: make them agree"
         )
     return counts
+
+
+def check_universe(counts: Counts, universe: Universe) -> None:
+    """Refuse counts of other trip types: their sensitivity is that of their own universe, however many types both have."""
+    if counts.universe.same_types(universe):
+        return
+    if counts.universe.size != universe.size:
+        raise InputError(f"the counts are of {counts.universe!r}, not of {universe!r}")
+    raise InputError(
+        f"the counts are of another universe with as many trip types ({counts.universe!r}): its dimensions, their values or "
+        "their structural zeros are not the same. Count the trips again"
+    )
 
 
 def _given(array: NDArray[Any], universe: Universe, unit: Unit) -> Counts:

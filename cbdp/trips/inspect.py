@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import Universe
+from cbdp.features.calendar import WEEK
 from cbdp.privacy.unit import RELEASE, unit_of
 from cbdp.trips.clock import Clock
 from cbdp.trips.engines import Source, engine_for
 from cbdp.trips.engines.base import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD, Statuses
-from cbdp.trips.plan import CountingPlan
+from cbdp.trips.kinds import DATE, REAL, STAMP, TEXT, TIME, TRUTH, WHOLE, kind_of
+from cbdp.trips.plan import CountingPlan, Field
 from cbdp.trips.planning import make_plan, wanted_columns
+from cbdp.trips.preparing import within_periods
 from cbdp.trips.ranking import ranked
 from cbdp.trips.zones import EPOCH
 
@@ -59,6 +62,7 @@ class Loads:
     quantiles: Mapping[float, int]  # share of persons → they have at most this many trips
     dropped: Mapping[int, int]  # max_trips → trips that it would drop
     per: str = RELEASE
+    kept: int | None = None  # trips that the unit's own max_trips keeps
     together: int = 0  # trips of all that `apart` drops, whatever max_trips is; `dropped` has them too
 
 
@@ -116,6 +120,7 @@ def inspect(
     (2, 1)
     """
     unit = unit_of(unit)
+    trips = within_periods(trips, universe, unit, columns, clock or Clock())
     with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock())
         found = source.statuses(plan)
@@ -123,9 +128,7 @@ def inspect(
             found.zero | found.nobody | found.weightless | found.undated
         )
         read = source.rows()
-        first, last = (
-            (EPOCH + dt.timedelta(days=d) for d in span) if (span := source.span(plan)) else (None, None)
-        )
+        days = [EPOCH + dt.timedelta(days=d) for d in source.by_day(plan)[:, 0].tolist()]
         return Inspection(
             source.schema.label,
             source.schema.notes,
@@ -133,11 +136,100 @@ def inspect(
             int(found.rows[good].sum()),
             int(found.trips[good].sum()),
             _dropped(source, plan, found, read, examples),
-            first,
-            last,
+            days[0] if days else None,
+            days[-1] if days else None,
             _by(source, plan, universe),
-            None if plan.bound is None else _loads(unit.per, *source.loads(plan)),
+            None if plan.bound is None else _loads(unit, *source.loads(plan)),
         )
+
+
+@dataclass(frozen=True)
+class DatedRows:
+    """Rows by day, of those whose day is known, and how many of them hold a text that ends in an offset from UTC. Private."""
+
+    days: Mapping[dt.date, int] = field(repr=False)
+    offsets: int = field(default=0, repr=False)
+
+    @property
+    def rows(self) -> int:
+        return sum(self.days.values())
+
+
+def rows_by_day(trips: Any, column: str, clock: Clock | None = None) -> DatedRows:
+    """The rows of each day, as the clock reads a column, by one pass over it. Private.
+
+    >>> import datetime as dt
+    >>> rows_by_day({"at": ["2026-03-02T08:00Z", "2026-03-02 09:00", "soon"]}, "at")
+    DatedRows()
+    >>> rows_by_day({"at": ["2026-03-02T08:00Z", "2026-03-02 09:00", "soon"]}, "at").rows
+    2
+    """
+    week = Universe(day=list(WEEK))
+    with engine_for(trips).open(trips, [column]) as source:
+        plan = make_plan(source.schema, week, {"day": column}, unit_of("trip"), clock or Clock())
+        dated = source.by_day(plan).tolist()
+    return DatedRows({EPOCH + dt.timedelta(days=d): n for d, n, _ in dated}, sum(z for _, _, z in dated))
+
+
+@dataclass(frozen=True)
+class Copies:
+    """How many groups of rows are alike in every column, by the size of the group. Private.
+
+    Of a large table, one group in `one_in` is looked at, chosen by a digest of what it holds.
+
+    >>> Copies(((1, 90), (2, 5))).repeated
+    0.05
+    """
+
+    groups: tuple[tuple[int, int], ...] = field(repr=False)  # (rows in the group, groups)
+    one_in: int = 1
+
+    @property
+    def repeated(self) -> float:
+        """The share of the rows that repeat another row; 0 where there are none."""
+        rows = sum(k * n for k, n in self.groups)
+        return sum((k - 1) * n for k, n in self.groups) / rows if rows else 0.0
+
+    def by_chance(self) -> bool:
+        """Whether rows are alike as often as by chance: whether the sizes of the groups can be those of a Poisson mixture.
+
+        If each thing that a row can say happens at a rate λ of its own, then n_k, the expected number of groups of k rows, is a sum over things of
+        e^−λ λᵏ / k!. By the inequality of Cauchy and Schwarz, (k! n_k)² ≤ (k−1)! n_{k−1} · (k+1)! n_{k+1}: where there are many pairs,
+        there are some triples. A file that was appended to itself has pairs and no triples. Room for chance: `SLACK` and `SURE`.
+        """
+        sizes = dict(self.groups)
+        for k in range(2, LARGEST_GROUP):
+            least = k / (k + 1) * sizes.get(k, 0) ** 2 / (sizes.get(k - 1, 0) + SPARE)
+            if least >= SURE and sizes.get(k + 1, 0) < least / SLACK:
+                return False
+        return True
+
+
+LARGEST_GROUP = 20  # sizes of groups that are compared
+SURE, SLACK, SPARE = (
+    40,
+    4,
+    3,
+)  # groups that must be expected, of which a quarter is there by chance; added to a size's number
+LOOKED_AT = 2_000_000  # rows of which all groups are looked at; of more, a sixteenth or less of the groups
+PLAIN = (TEXT, WHOLE, REAL, TRUTH, DATE, TIME, STAMP)
+MAX_COLUMNS = 200
+
+
+def copies_of(trips: Any, rows: int) -> Copies:
+    """Which of about so many rows are alike in every column, by one pass over them. Private.
+
+    >>> copies_of({"stop": ["A", "A", "B"], "time": [1, 1, 2]}, 3).groups
+    ((1, 1), (2, 1))
+    """
+    digits = 0
+    while rows > LOOKED_AT * 16**digits:
+        digits += 1
+    with engine_for(trips).open(trips) as source:
+        kinds = {name: kind_of(kind) for name, kind in source.schema.kinds.items() if name}
+        fields = [Field(name, kind) for name, kind in kinds.items() if kind.name in PLAIN][:MAX_COLUMNS]
+        found = source.copies(fields, digits) if fields else np.empty((0, 2), dtype=np.int64)
+    return Copies(tuple((int(k), int(n)) for k, n in found), 16**digits)
 
 
 def _dropped(
@@ -176,7 +268,7 @@ def _by(source: Source, plan: CountingPlan, universe: Universe) -> dict[str, tup
     return made
 
 
-def _loads(per: str, trips: Ints, persons: Ints, own: Ints) -> Loads:
+def _loads(unit: Any, trips: Ints, persons: Ints, own: Ints) -> Loads:
     everyone, upto = int(persons.sum()), np.cumsum(persons)
     quantiles = {}
     for share in QUANTILES if everyone else ():
@@ -184,4 +276,5 @@ def _loads(per: str, trips: Ints, persons: Ints, own: Ints) -> Loads:
         quantiles[share] = int(trips[min(place, len(trips) - 1)])
     together = int((own - trips * persons).sum())
     dropped = {most: together + int((np.maximum(trips - most, 0) * persons).sum()) for most in BOUNDS}
-    return Loads(everyone, int(own.sum()), quantiles, dropped, per, together)
+    kept = int((np.minimum(trips, unit.max_trips) * persons).sum())
+    return Loads(everyone, int(own.sum()), quantiles, dropped, unit.per, kept, together)

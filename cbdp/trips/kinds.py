@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cbdp.errors import InputError
@@ -20,6 +20,7 @@ class Kind:
     name: str
     unit: str = ""  # "s", "ms", "us", "ns", or "D" for dates that are days
     zone: str | None = None
+    free: bool = False  # text that may stand for a number, as in CSV
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,14 @@ class Schema:
     kinds: Mapping[str, Any]  # column → Arrow type
     typed: bool = True  # False: text that stands for anything, as in CSV
     notes: tuple[str, ...] = ()  # what the curator should know of the files
+    unequal: Mapping[str, str] = field(
+        default_factory=dict
+    )  # column → the engine's own type, where equal values may be written differently
+
+    def kind(self, column: str) -> Kind:
+        """The kind of a column."""
+        found = kind_of(self.kinds[column])
+        return replace(found, free=True) if found.name == TEXT and not self.typed else found
 
 
 def kind_of(arrow: Any) -> Kind:
@@ -109,10 +118,29 @@ def check_distinct(names: Sequence[str]) -> None:
 
 
 def check_person(schema: Schema, column: str) -> None:
-    """Refuse a column that cannot tell persons apart."""
+    """Refuse a column that cannot tell persons apart, or of which it is not known when two of its values are one. Proof: docs/proofs/bounding.md."""
     import pyarrow as pa
 
     check_column(schema, column)
     kind = schema.kinds[column]
-    if pa.types.is_nested(plain_kind(kind)):
+    own = schema.unequal.get(column)
+    if own is None and (kind_of(kind).name != OTHER or is_binary(plain_kind(kind))):
+        return
+    if own is None and pa.types.is_nested(plain_kind(kind)):
         raise InputError(f"column {column!r} holds {kind} values: a person needs text or a number")
+    raise InputError(
+        f"column {column!r} holds {own or kind} values, of which two may be equal and written differently: a person needs text or a "
+        "number. Make a view or a query that casts the column to text, and count that"
+    )
+
+
+def is_binary(arrow: Any) -> bool:
+    import pyarrow as pa
+
+    found = (
+        pa.types.is_binary,
+        pa.types.is_large_binary,
+        pa.types.is_fixed_size_binary,
+        pa.types.is_binary_view,
+    )
+    return any(is_a(arrow) for is_a in found)

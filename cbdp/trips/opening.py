@@ -17,6 +17,7 @@ from cbdp.trips.engines import engine_for
 from cbdp.trips.engines.duckdb_open import reading
 from cbdp.trips.kinds import Schema
 from cbdp.trips.planning import dated_column, day_column, make_plan, person_column, wanted_columns
+from cbdp.trips.preparing import within_periods
 from cbdp.trips.ranking import rank
 from cbdp.trips.recount import Recount, can_recount, recount
 
@@ -31,6 +32,16 @@ def schema_of(trips: Any, wanted: Sequence[str] | None = None) -> Schema:
     """
     with engine_for(trips).open(trips, wanted) as source:
         return source.schema
+
+
+def rows_of(trips: Any) -> int:
+    """How many rows there are. Private.
+
+    >>> rows_of({"stop": ["A", "B"]})
+    2
+    """
+    with engine_for(trips).open(trips) as source:
+        return source.rows()
 
 
 def second_count(
@@ -79,6 +90,7 @@ def trips_by_person(
         assert found.person is not None
         order = np.lexsort((found.types, found.person))
         return np.diff(found.person[order], prepend=-1) != 0, found.types[order]
+    trips = within_periods(trips, universe, unit, columns, clock or Clock(), days)
     with engine_for(trips).open(trips, wanted_columns(universe, columns, unit, days)) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock(), days)
         begins, types = [np.empty(0, dtype=bool)], [np.empty(0, dtype=np.int64)]
@@ -104,6 +116,7 @@ def loads_of(
     >>> loads_of(trips, features.universe, cbdp.Person("card", 2))
     ([1, 2], [1, 1])
     """
+    trips = within_periods(trips, universe, unit, columns, clock or Clock())
     with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
         many, persons, _ = source.loads(make_plan(source.schema, universe, columns, unit, clock or Clock()))
     return many.tolist(), persons.tolist()

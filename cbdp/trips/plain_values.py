@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,13 +17,16 @@ from cbdp.features import Dimension
 from cbdp.features.calendar import WEEK, as_date
 from cbdp.trips.clock import Clock, fixed_offset
 from cbdp.trips.written import (
+    DOTTED,
     EPOCHS,
     FALSE,
     ISO,
     ISO_DATE,
+    ISO_LOCAL,
     ISO_STAMP,
     ISO_TIME,
     REAL,
+    SPELT,
     TRUE,
     WHOLE,
     Written,
@@ -89,28 +93,56 @@ def _written_number(text: str, labels: Mapping[Hashable, int]) -> Any:
 
 
 def _whole(value: Any) -> int | None:
+    made = _any_whole(value)
+    return made if made is not None and -(2**63) <= made < 2**63 else None
+
+
+def _any_whole(value: Any) -> int | None:
     if isinstance(value, str):
         found = re.fullmatch(WHOLE, value)
-        made = int(found[1]) if found else None
+        made = int(Decimal(found[1])) if found else None
     else:
         try:
             made = int(value) if value == math.floor(value) else None
         except (ValueError, OverflowError, TypeError, ArithmeticError):
             made = None
-    return made if made is not None and -(2**63) <= made < 2**63 else None
+    return made
 
 
 def weight(value: Any) -> int | None:
-    whole = _whole(value)
+    """The trips that a row stands for; beyond 64 bits, many."""
+    whole = _any_whole(value)
     return None if whole is None or whole < 0 else min(whole, MOST)
 
 
-def number_of(value: Any, known: dict[bytes, int]) -> int | None:
-    """Persons are numbered as they come: by bytes, whole numbers by value, and NaN is nobody."""
+Spelling = Callable[[str], str]
+
+
+def spelling_of(*, text: bool, typed: bool) -> Spelling:
+    """How two spellings of one person are told to be one: the text of a person → a text that is the same for both."""
+    if not typed:
+        return lambda value: _value_of(value) if re.fullmatch(SPELT, value) else value
+    return lambda value: value.partition(".")[0] if text and re.fullmatch(DOTTED, value) else value
+
+
+def _value_of(text: str) -> str:
+    """A number by its exact value: whole ones as digits."""
+    sign, digits, exponent = Decimal(text.strip(" \t")).as_tuple()
+    led = "".join(map(str, digits)).strip("0")
+    if not led:
+        return "0"
+    power = len("".join(map(str, digits)).lstrip("0")) + int(exponent)
+    return "-" * sign + (led.ljust(power, "0") if power >= len(led) else f".{led}e{power}")
+
+
+def number_of(value: Any, known: dict[bytes, int], spelling: Spelling = str) -> int | None:
+    """Persons are numbered as they come: by bytes, numbers by value, and NaN is nobody."""
     if isinstance(value, float):
         if math.isnan(value):
             return None
         value = int(value) if value.is_integer() else value
+    if isinstance(value, str):
+        value = spelling(value)
     bytes_ = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
     return known.setdefault(bytes_, len(known)) if bytes_ else None
 
@@ -121,6 +153,28 @@ def number_of(value: Any, known: dict[bytes, int]) -> int | None:
 def day_of(value: Any, clock: Clock) -> dt.date | None:
     """The service day that a value tells."""
     return None if isinstance(value, bytes) else _moment(value, clock, "day")[0]
+
+
+def series_day_of(value: Any, clock: Clock, *, timed: bool) -> dt.date | None:
+    """The same where releases of a series must agree on it: of dates and instants that could differ one kind alone, and no offset among texts that need none."""
+    if isinstance(value, bytes | Stamp | DayNumber | Second):
+        return day_of(value, clock)
+    forms = [f for f in _useful(clock, "day") if isinstance(f, str) or f.dated]
+    dates = [f for f in forms if not isinstance(f, str) and not f.timed]
+    moved = clock.first_second > 0 or (clock.timezone or "UTC").upper() not in ("UTC", "+00:00", "-00:00")
+    if moved and dates and len(dates) < len(forms):
+        forms = [f for f in forms if (f in dates) != timed]
+    if clock.timezone is None:
+        bare = [
+            f for f in forms if not isinstance(f, str) and f.timed and (f == ISO_STAMP or "z" not in f.parts)
+        ]
+        if bare:
+            forms = [ISO_LOCAL if f == ISO_STAMP else f for f in forms if f in bare or f in dates]
+    for form in forms:
+        found = None if not isinstance(value, str) and _whole(value) is None else _read(value, form, clock)
+        if found is not None:
+            return found[0]
+    return None
 
 
 def _served(moment: Moment, clock: Clock) -> Moment:
@@ -140,20 +194,31 @@ def _moment(value: Any, clock: Clock, need: str) -> Moment:
         return None, value.number if 0 <= value.number < 86400 else None
     if not isinstance(value, str) and _whole(value) is None:
         return None, None
-    stated: list[str | Written] = []
-    for f in clock.formats:
-        stated += [ISO_STAMP, ISO_DATE, ISO_TIME] if f == ISO else [f if f in EPOCHS else written(f)]
-    useful = [f for f in stated if isinstance(f, str) or (f.timed if need == "second" else f.dated)]
-    if not useful:
-        useful = [ISO_DATE, ISO_TIME] if stated else [ISO_STAMP, ISO_DATE, ISO_TIME]
+    if not _fitting(_stated(clock), need):
         hour = _whole(value)
         if hour is not None:
             return None, 3600 * hour if 0 <= hour < 24 else None
-    for form in useful:
+    for form in _useful(clock, need):
         found = _read(value, form, clock)
         if found is not None:
             return found
     return None, None
+
+
+def _stated(clock: Clock) -> list[str | Written]:
+    found: list[str | Written] = []
+    for f in clock.formats:
+        found += [ISO_STAMP, ISO_DATE, ISO_TIME] if f == ISO else [f if f in EPOCHS else written(f)]
+    return found
+
+
+def _fitting(stated: list[str | Written], need: str) -> list[str | Written]:
+    return [f for f in stated if isinstance(f, str) or (f.timed if need == "second" else f.dated)]
+
+
+def _useful(clock: Clock, need: str) -> list[str | Written]:
+    stated = _stated(clock)
+    return _fitting(stated, need) or ([ISO_DATE, ISO_TIME] if stated else [ISO_STAMP, ISO_DATE, ISO_TIME])
 
 
 def _read(value: Any, form: str | Written, clock: Clock) -> Moment | None:

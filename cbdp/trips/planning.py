@@ -30,7 +30,7 @@ from cbdp.trips.kinds import (
     plain_kind,
 )
 from cbdp.trips.plan import Axis, Bound, CountingPlan, Field, Form, Moment, Way, Within, Zeros
-from cbdp.trips.ways import moment_forms, refusal, time_way, value_ways
+from cbdp.trips.ways import moment_forms, pinned_forms, refusal, time_way, value_ways
 from cbdp.trips.zones import EPOCH, FIRST_DAY, LAST_DAY, zone_of
 
 Ints = NDArray[np.int64]
@@ -50,6 +50,9 @@ def make_plan(
     names = columns or {}
     check_keys(names, universe)
     making = _Making(schema, clock)
+    if days is not None:
+        making.pinned = dated_column(names, universe)
+        making.timed = is_timed(making.pinned, names, universe)
     axes = tuple(making.axis(n, names.get(n, n), d) for n, d in universe.dimensions.items())
     if days is not None:
         axes += (making.restriction(days, dated_column(names, universe)),)
@@ -144,6 +147,12 @@ def _dated(columns: Mapping[str, str], universe: Universe) -> str | None:
     return columns.get(timed[0], timed[0]) if timed else None
 
 
+def is_timed(column: str, columns: Mapping[str, str], universe: Universe) -> bool:
+    """Whether the column that tells days holds times as well: it tells the time of day, or no other column does."""
+    timed = [columns.get(n, n) for n, dimension in universe.dimensions.items() if dimension.edges is not None]
+    return not timed or column in timed
+
+
 def apart_axes(unit: Person, universe: Universe) -> tuple[int, ...]:
     """The axes that tell slots apart: the dimension that `apart` names, and that of days where there is one."""
     if unit.apart is None:
@@ -219,10 +228,12 @@ class _Making:
     clock: Clock
     fields: list[Field] = field(default_factory=list)
     moments: list[Moment] = field(default_factory=list)
+    pinned: str = ""  # the column that tells the days of a series
+    timed: bool = True  # whether it is read as instants
 
     def place(self, column: str) -> int:
         check_column(self.schema, column)
-        wanted = Field(column, kind_of(self.schema.kinds[column]))
+        wanted = Field(column, self.schema.kind(column))
         if wanted not in self.fields:
             self.fields.append(wanted)
         return self.fields.index(wanted)
@@ -286,11 +297,17 @@ class _Making:
         """The field's moment, which reads all forms that any axis needs of it."""
         for n, moment in enumerate(self.moments):
             if moment.field == place:
-                forms = tuple(dict.fromkeys([*moment.forms, *forms]))
+                forms = self._pinned(place, tuple(dict.fromkeys([*moment.forms, *forms])))
                 self.moments[n] = Moment(place, forms, self._zone(place, forms), self.clock.first_second)
                 return n
+        forms = self._pinned(place, forms)
         self.moments.append(Moment(place, forms, self._zone(place, forms), self.clock.first_second))
         return len(self.moments) - 1
+
+    def _pinned(self, place: int, forms: tuple[Form, ...]) -> tuple[Form, ...]:
+        if self.fields[place].name != self.pinned:
+            return forms
+        return pinned_forms(forms, self.clock, timed=self.timed)
 
     def _zone(self, place: int, forms: tuple[Form, ...]) -> str | None:
         zone = self.clock.timezone or self.fields[place].kind.zone

@@ -4,6 +4,10 @@ The bound on a person's trips holds for what is counted only if a preparation ke
 person's trips and nobody else's.** `Dated` looks at one row at a time. `Linked` looks at the rows of one person at a time, told
 apart as counting tells them apart. Order, partitions and identical duplicates of rows change nothing.
 
+Where the unit has a period, or a release looks at some days alone, the taps of a person in one of these periods decide that person's
+trips of this period and of no other: taps are linked within periods (`within_periods`). Else a trip over midnight would make the price
+of a day that of three.
+
 With a trip as the unit, what is protected is one prepared trip. For `Linked`, one tap more or less turns at most one trip into
 another, or adds or takes away one: between two taps a and b that follow one another, a new tap x replaces the pair (a, b) by
 (a, x) and (x, b), of which at most one is a tap-on followed by a tap-off. `unit = { trip = "replace" }` covers that.
@@ -15,14 +19,26 @@ Proof: docs/proofs/linking.md.
 
 from __future__ import annotations
 
+import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.errors import InputError
+from cbdp.features import Universe
+from cbdp.features.calendar import dates_of, day_dimension
+from cbdp.privacy.unit import RELEASE, Unit
 from cbdp.trips.clock import Clock
-from cbdp.trips.kinds import Kind, kind_of
+from cbdp.trips.days import Days
+from cbdp.trips.kinds import Kind
+from cbdp.trips.plan import CountingPlan, Field, Form, Moment
+from cbdp.trips.planning import dated_column, days_by_period
 from cbdp.trips.ways import moment_forms
+from cbdp.trips.zones import EPOCH, FIRST_DAY, LAST_DAY, zone_of
 
 if TYPE_CHECKING:
     from cbdp.trips.engines.duckdb_dialect import DuckDialect
@@ -43,6 +59,10 @@ class Preparation(ABC):
     def kinds(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Column → Arrow type of what comes out, by the raw columns' types."""
 
+    def tables(self, kinds: Sequence[Kind]) -> dict[str, Any]:  # noqa: ARG002 - others need them
+        """Public tables that the query looks things up in: name → Arrow table."""
+        return {}
+
     @abstractmethod
     def query(self, say: DuckDialect, kinds: Sequence[Kind], source: str) -> str:
         """DuckDB's SQL; `say` and `kinds` are of the columns in `needs`. No value of a row may make it fail."""
@@ -54,6 +74,27 @@ class Prepared:
 
     trips: str | list[str]  # the raw rows
     by: Preparation
+
+
+@dataclass(frozen=True)
+class Within:
+    """The periods within which taps are linked: of the unit, and those before, in and after the days that a release looks at."""
+
+    clock: Clock
+    per: str = RELEASE
+    first: dt.date | None = None
+    last: dt.date | None = None
+
+    def numbers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Every day since 1970 of our calendar, and the number of its period."""
+        days = np.arange(FIRST_DAY, LAST_DAY, dtype=np.int64)
+        periods = np.zeros_like(days) if self.per == RELEASE else days_by_period(self.per)[1]
+        if self.first is not None and self.last is not None:
+            side = np.searchsorted(
+                [(self.first - EPOCH).days, (self.last - EPOCH).days + 1], days, side="right"
+            )
+            periods = 3 * periods + side
+        return days, periods
 
 
 @dataclass(frozen=True)
@@ -74,10 +115,32 @@ class Linked(Preparation):
     within: int = 6 * 3600  # seconds between the two taps
     nobody: tuple[str, ...] = ()  # texts that stand for a missing person
     formats: tuple[str, ...] = ()  # of time, as in Clock
+    periods: Within | None = None  # None: any two taps may be linked
 
     @property
     def needs(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.person, self.time, self.place, self.action)))
+
+    def tables(self, kinds: Sequence[Kind]) -> dict[str, Any]:
+        import pyarrow as pa
+
+        if self.periods is None:
+            return {}
+        from cbdp.trips.engines import sql
+
+        days, numbers = self.periods.numbers()
+        zones = {_beside(name): table for name, table in sql.tables(self._clocked(kinds)).items()}
+        return {_beside("period"): pa.table({"look": days, "period": numbers}), **zones}
+
+    def _clocked(self, kinds: Sequence[Kind]) -> CountingPlan:
+        """A plan that gives taps their service day, as counting gives it to trips."""
+        assert self.periods is not None
+        clock, kind = self.periods.clock, kinds[self.needs.index(self.time)]
+        zone = clock.timezone or kind.zone
+        moved = zone if zone is not None and zone_of(zone).fixed != 0 else None
+        moment = Moment(0, (Form("stamp"),), moved, clock.first_second)
+        zones = {} if moved is None else {moved: zone_of(moved)}
+        return CountingPlan((Field(self.time, kind),), (moment,), (), zones)
 
     def kinds(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         made = {"origin": raw[self.place], "destination": raw[self.place]}
@@ -88,9 +151,9 @@ class Linked(Preparation):
 
         time, person = identifier(self.time), identifier(self.person)
         soon = f"<= {self.within * MICRO}"
-        window = "PARTITION BY who ORDER BY moment, enters, place_key"
+        window = "PARTITION BY who, period ORDER BY moment, enters, place_key"
         return f"""
-            WITH taps AS MATERIALIZED (SELECT * FROM (SELECT {self._columns(say, kinds)} FROM {source}) WHERE enters OR leaves),
+            WITH {self._taps(say, kinds, source)},
             ordered AS MATERIALIZED (
                 SELECT *, lead(leaves) OVER w AND lead(moment) OVER w - moment {soon} AS ends, lead(place) OVER w AS other,
                     lag(enters) OVER w AND moment - lag(moment) OVER w {soon} AS ended
@@ -100,6 +163,19 @@ class Linked(Preparation):
             UNION ALL SELECT NULL, place, stamp, person FROM ordered WHERE leaves AND NOT COALESCE(ended, false)
             UNION ALL SELECT CASE WHEN enters THEN place END, CASE WHEN leaves THEN place END, stamp, person
                 FROM taps WHERE who IS NULL OR moment IS NULL"""
+
+    def _taps(self, say: DuckDialect, kinds: Sequence[Kind], source: str) -> str:
+        """The rows that are taps, each with the number of its period."""
+        rows = f"SELECT * FROM (SELECT {self._columns(say, kinds)} FROM {source}) WHERE enters OR leaves"
+        if self.periods is None:
+            return f"taps AS MATERIALIZED (SELECT *, 0 AS period FROM ({rows}))"
+        from cbdp.trips.engines import sql
+
+        read = sql.Step("read_rows", f"SELECT *, moment AS m0_us FROM ({rows})")
+        steps = [read, *sql.moments(self._clocked(kinds), say, _beside)]
+        numbered = f"SELECT t.*, p.period FROM {steps[-1].name} t LEFT JOIN {_beside('period')} p ON p.look = t.m0_day"
+        listed = [f"{s.name} AS ({s.text})" for s in steps]
+        return ", ".join([*listed, f"taps AS MATERIALIZED ({numbered})"])
 
     def _columns(self, say: DuckDialect, kinds: Sequence[Kind]) -> str:
         from cbdp.trips.engines.duckdb_dialect import literal
@@ -178,13 +254,37 @@ class Dated(Preparation):
         return f"SELECT {', '.join([*kept, f'COALESCE({stamp}, {as_is}) AS time'])} FROM {source}"
 
 
+def within_periods(
+    trips: Any,
+    universe: Universe,
+    unit: Unit,
+    columns: Mapping[str, str] | None,
+    clock: Clock,
+    days: Days | None = None,
+) -> Any:
+    """Trips as they are counted for a unit: where taps are linked, within the unit's periods and the days of the release. Proof: docs/proofs/linking.md."""
+    if not isinstance(trips, Prepared) or not isinstance(trips.by, Linked):
+        return trips
+    named = day_dimension(universe.dimensions)
+    dates = None if named is None else dates_of(universe.dimensions[named])
+    first, last = (days.first, days.last) if days else (min(dates), max(dates)) if dates else (None, None)
+    if unit.per == RELEASE and first is None:
+        return trips
+    column = dated_column(columns or {}, universe)
+    if column != trips.by.time:
+        raise InputError(
+            f"taps are linked within days, which column {trips.by.time!r} tells, and the day of a trip would be that of column {column!r}: let the day follow from the time"
+        )
+    return replace(trips, by=replace(trips.by, periods=Within(clock, unit.per, first, last)))
+
+
+def _beside(name: str) -> str:
+    """What a table that the query looks things up in is called, so that it is none of those that counting has."""
+    return f"tap_{name}"
+
+
 def _inside(instant: str) -> str:
     """An instant of our calendar, so that the time between two of them cannot overflow; else nothing."""
     from cbdp.trips.engines.sql import EARLIEST, LATEST
 
     return f"CASE WHEN {instant} BETWEEN {EARLIEST} AND {LATEST} THEN {instant} END"
-
-
-def raw_kinds(kinds: Mapping[str, Any], columns: Sequence[str]) -> list[Kind]:
-    """The kinds of raw columns, in order."""
-    return [kind_of(kinds[c]) for c in columns]

@@ -19,7 +19,20 @@ from cbdp.privacy.unit import RELEASE
 from cbdp.trips import files
 from cbdp.trips.clock import Clock
 from cbdp.trips.days import Days
-from cbdp.trips.plain_values import MOST, DayNumber, Second, Stamp, coder, day_of, number_of, weight
+from cbdp.trips.kinds import TEXT, kind_of
+from cbdp.trips.plain_values import (
+    MOST,
+    DayNumber,
+    Second,
+    Stamp,
+    coder,
+    day_of,
+    number_of,
+    series_day_of,
+    spelling_of,
+    weight,
+)
+from cbdp.trips.planning import is_timed
 
 Ints = NDArray[np.int64]
 
@@ -76,6 +89,11 @@ def recount(
     who: dict[bytes, int] = {}
     found: list[list[Ints]] = [[np.empty(0, dtype=np.int64)] for _ in range(3)]
     when = None if day is None else _period(universe, names, day, per, clock or Clock(), typed=typed)
+    among = (
+        None
+        if days is None or dated is None
+        else _among(days, clock or Clock(), is_timed(dated, names, universe))
+    )
     pairs: dict[tuple[int, int], int] = {}
     for batch in _batches(
         trips, list(dict.fromkeys([*wanted, *filter(None, (weights, person, day, dated))]))
@@ -83,23 +101,31 @@ def recount(
         codes = [_each(batch[c], f, k) for c, f, k in zip(wanted, read, known[:-1], strict=True)]
         rank = universe.rank_codes(codes)
         times = _each(batch[weights], weight, known[-1]) if weights else np.ones_like(rank)
-        own = _each(batch[person], lambda v: number_of(v, who), {}) if person else np.zeros_like(rank)
+        own = np.zeros_like(rank)
+        if person:
+            spelling = spelling_of(text=kind_of(batch[person].type).name == TEXT, typed=typed)
+            own = _each(batch[person], lambda v: number_of(v, who, spelling), {})  # noqa: B023 - used at once
         if when is not None and day is not None:
             period = _each(batch[day], when, {})
             both = zip(own.tolist(), period.tolist(), strict=True)
             own = np.array([-1 if min(p) < 0 else pairs.setdefault(p, len(pairs)) for p in both], np.int64)
         inside = (rank >= 0) & (times >= 0) & (own >= 0)
-        if days is not None and dated is not None:
-            inside &= _each(batch[dated], _among(days, clock or Clock()), {}) >= 0
+        if among is not None and dated is not None:
+            inside &= _each(batch[dated], among, {}) >= 0
         for part, column in zip(found, (rank, times, own), strict=True):
             part.append(column[inside])
     types, trips_each, persons = map(np.concatenate, found)
     return Recount(types, trips_each, persons if person else None)
 
 
-def _among(days: Days, clock: Clock) -> Callable[[Any], int | None]:
+def _among(days: Days, clock: Clock, timed: bool) -> Callable[[Any], int | None]:
     """0 for a value that tells one of these days, else nothing."""
-    return lambda v: 0 if (d := day_of(v, clock)) is not None and days.first <= d <= days.last else None
+
+    def inside(value: Any) -> int | None:
+        day = series_day_of(value, clock, timed=timed)
+        return 0 if day is not None and days.first <= day <= days.last else None
+
+    return inside
 
 
 def _period(

@@ -74,6 +74,10 @@ def batches(
     wanted = np.full(fields, -1, dtype=np.int64)
     outputs = list(dict.fromkeys(places))
     wanted[outputs] = np.arange(len(outputs))
+    ends, out = (
+        np.empty((0, 0), dtype=np.int32),
+        np.empty((0, 0), dtype=np.uint8),
+    )  # used again for every chunk
     with _opened(path) as file:
         file.readline(LIMIT)
         rest, skipping, new = b"", False, b"-"
@@ -86,7 +90,10 @@ def batches(
                 if end < 0:
                     continue
                 data = data[end + 1 :]
-            used, skipping, made = _batch(data, not new, ord(mark), wanted, len(outputs), tally, limit)
+            if out.shape[1] < len(data):
+                out = np.empty((len(outputs), len(data) + limit), dtype=np.uint8)
+                ends = np.zeros((len(outputs), out.shape[1] // fields + 3), dtype=np.int32)
+            used, skipping, made = _batch(data, not new, ord(mark), wanted, ends, out, tally, limit)
             if made is not None:
                 yield _named([made[outputs.index(p)] for p in places])
             rest = data[used:]
@@ -98,14 +105,22 @@ def _opened(path: Path) -> Any:
 
 
 def _batch(
-    data: bytes, final: bool, mark: int, wanted: Ints, columns: int, tally: Tally, limit: int
+    data: bytes,
+    final: bool,
+    mark: int,
+    wanted: Ints,
+    ends: NDArray[np.int32],
+    out: Bytes,
+    tally: Tally,
+    limit: int,
 ) -> tuple[int, bool, list[Any] | None]:
-    """Bytes used, whether the last of them are within a line that is dropped, and a column of bytes for each output."""
+    """Bytes used, whether the last of them are within a line that is dropped, and a column of bytes for each output.
+
+    `ends` and `out` are room to work in, whose first column of ends is zero.
+    """
     import pyarrow as pa
 
-    source = np.frombuffer(data, dtype=np.uint8)
-    ends = np.zeros((columns, len(data) // len(wanted) + 3), dtype=np.int32)
-    out = np.empty((columns, len(data)), dtype=np.uint8)
+    source, columns = np.frombuffer(data, dtype=np.uint8), len(ends)
     rows, used, records, skipping = _split(source, final, mark, wanted, limit, ends, out)
     tally.records += records
     tally.rows += rows

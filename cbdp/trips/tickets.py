@@ -29,7 +29,8 @@ def message(
     of each slot is chosen (`apart`), j counts the trips of a person in a slot of a period, and "+" with the slot's number follows.
 
     The person's bytes are, by what the column holds:
-        text            its UTF-8 bytes as stored (no collation, no trimming, no change of case); empty text is nobody
+        text            its UTF-8 bytes as stored (no collation, no trimming, no change of case), but "289.0" as "289"; empty text is nobody
+        text of a CSV   the same, and numbers by their exact value: whole ones as decimal digits, others as ".", significant digits, "e", exponent
         whole numbers   decimal digits, with "-" in front of negative ones
         real numbers    whole ones as whole numbers (so that 0.0 and -0.0 are one person); others as the engine writes them; NaN is nobody
         anything else   the text that the engine writes for it

@@ -7,6 +7,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from cbdp.features.calendar import DAY, WEEK, as_date
 from cbdp.trips.clock import Clock
 from cbdp.trips.kinds import DATE, REAL, STAMP, TEXT, TIME, TRUTH, WHOLE, Kind
 from cbdp.trips.plan import By, Form, Way
-from cbdp.trips.written import EPOCHS, ISO, ISO_DATE, ISO_STAMP, ISO_TIME, Written, written
-from cbdp.trips.zones import EPOCH, FIRST, LAST
+from cbdp.trips.written import EPOCHS, ISO, ISO_DATE, ISO_LOCAL, ISO_STAMP, ISO_TIME, Written, written
+from cbdp.trips.zones import EPOCH, FIRST, LAST, zone_of
 
 Ints = NDArray[np.int64]
 
@@ -75,6 +76,43 @@ def moment_forms(kind: Kind, clock: Clock, *, need: str) -> tuple[Form, ...]:
     if stated:  # they say how stamps are written; a date or a time alone in another column is in no conflict with them
         iso = [f for f in iso if f.gives != "stamp"]
     return fitting([*iso, Form("hour")])
+
+
+def moves_days(clock: Clock) -> bool:
+    """Whether an instant's service day may be another than the date that is written in it."""
+    return clock.first_second > 0 or (clock.timezone is not None and zone_of(clock.timezone).fixed != 0)
+
+
+def pinned_forms(forms: tuple[Form, ...], clock: Clock, *, timed: bool) -> tuple[Form, ...]:
+    """Of a column that tells the days of a series, the forms by which one trip cannot be on two of them, however it is written. Proof: docs/proofs/windows.md.
+
+    A date alone is a service day, and an instant on that date may belong to another: where they can differ, a column is read as instants
+    if it is `timed`, and else as dates. Without a timezone, a text with an offset (or seconds since 1970) tells an instant of UTC, and a
+    text without one a time of unknown place: where texts without are read, those with are not.
+    """
+    kept = list(forms)
+    if moves_days(clock) and {_kind_of_form(f) for f in forms} >= {"date", "instant"}:
+        dropped = "date" if timed else "instant"
+        kept = [f for f in kept if _kind_of_form(f) != dropped]
+    if clock.timezone is None:
+        local = [_local(f) for f in kept if f.gives == "stamp" and f.written is not None]
+        if any(f is not None for f in local):
+            zoneless = [f if _kind_of_form(f) != "instant" else _local(f) for f in kept]
+            kept = [f for f in zoneless if f is not None]
+    return tuple(kept)
+
+
+def _kind_of_form(form: Form) -> str:
+    return "instant" if form.gives in ("stamp", "epoch") else form.gives
+
+
+def _local(form: Form) -> Form | None:
+    """The form without an offset; None where it cannot be without."""
+    if form.written is None:
+        return None
+    if form.written == ISO_STAMP:
+        return replace(form, written=ISO_LOCAL)
+    return None if "z" in form.written.parts else form
 
 
 def _forms(text: str) -> list[Form]:

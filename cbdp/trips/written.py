@@ -62,16 +62,22 @@ class Written:
 
 _DATE = "([0-9]{4})-(1[0-2]|0[1-9]|[1-9])-(3[01]|[12][0-9]|0[1-9]|[1-9])"
 _TIME = "(2[0-3]|[01][0-9]|[0-9]):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]+))?)?"
-_ZONE = "(Z|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?"
+ZONE = "(Z|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?"
 
-ISO_STAMP = Written(f" *{_DATE}[T ]{_TIME}{_ZONE} *", ("Y", "m", "d", "H", "M", "S", "f", "z"), None)
+ISO_STAMP = Written(f" *{_DATE}[T ]{_TIME}{ZONE} *", ("Y", "m", "d", "H", "M", "S", "f", "z"), None)
+ISO_LOCAL = Written(f" *{_DATE}[T ]{_TIME} *", ("Y", "m", "d", "H", "M", "S", "f"), None)  # without an offset
 ISO_DATE = Written(f" *{_DATE} *", ("Y", "m", "d"), None)
 ISO_TIME = Written(f" *{_TIME} *", ("H", "M", "S", "f"), None)
+
+OFFSET = ".*:[0-9.]+ *(Z|[+-][0-9]{2}(:?[0-9]{2})?) *"  # a time that ends in one
 
 WHOLE = "[ \t]*([+-]?[0-9]+)(?:[.]0*)?[ \t]*"  # "289", "289.0": group 1 is the number
 DOTTED = "(0|-?[1-9][0-9]*)[.]0*"  # "289.0" but neither "289" nor "0289.0"
 REAL = "[ \t]*([+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?)[ \t]*"
 HOUR = "[ \t]*(2[0-3]|[01][0-9]|[0-9])(?:[.]0*)?[ \t]*"
+NOT_NEGATIVE = "[ \t]*[+]?[0-9]+(?:[.]0*)?[ \t]*"
+# a number of which two spellings are one person: sign, digits before and after the dot, exponent
+SPELT = "[ \t]*([+-]?)(?:([0-9]+)(?:[.]([0-9]*))?|[.]([0-9]+))(?:[eE]([+-]?[0-9]{1,3}))?[ \t]*"
 TRUE, FALSE = "(?i)[ \t]*(?:true|t|yes|y|1)[ \t]*", "(?i)[ \t]*(?:false|f|no|n|0)[ \t]*"
 
 

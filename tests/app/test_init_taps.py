@@ -192,13 +192,19 @@ def test_init_says_what_it_understood_and_what_is_left(town: Path) -> None:
     assert columns.startswith("  origin is 'from_stop', destination is 'to_stop', time is 'start_time'")
     assert stops == "  of the 16 stops, id is 'stop_id', name is 'name', lat is 'lat', lon is 'lon'"
     assert zones == "  zones: column 'zone' of the stops, 4 zones"
-    assert alone == "  each trip is protected on its own"
+    assert alone.startswith(
+        '  ATTENTION: column "card_id" seems to tell people apart, and each trip is protected on its own'
+    )
     assert people.endswith('write unit = { person = "card_id", max_trips = 4, per = "day" }')
-    assert edit == "nothing has to be edited; look it over"
+    lines = (town / "cbdp.toml").read_text("utf-8").splitlines()
+    unit = 1 + [line.startswith("unit = ") for line in lines].index(True)
+    assert edit == f"you have to edit, marked EDIT: unit in line {unit}"
     assert "cbdp inspect" in then
     path = init.write(town / "without.toml", town / "trips.csv")
     number = 1 + [line.startswith("stops = ") for line in path.read_text("utf-8").splitlines()].index(True)
-    assert init.told(path)[-2] == f"you have to edit, marked EDIT: stops in line {number}"
+    assert init.told(path)[-2].startswith(
+        f"you have to edit, marked EDIT: stops in line {number}, unit in line "
+    )
 
 
 def test_taps_without_a_header_are_refused(town: Path) -> None:

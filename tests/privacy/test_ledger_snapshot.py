@@ -108,15 +108,27 @@ def test_an_unreadable_file_is_refused(public_folder: Path) -> None:
         assert "cannot be opened: check the permissions" in process.stdout.read()  # type: ignore[union-attr]
 
 
-def test_a_lost_log_shows_by_the_head(tmp_path: Path) -> None:
-    """A file whose write-ahead log was deleted is a sound but shorter chain; the head of a manifest tells."""
+def test_a_charge_is_in_the_file_and_not_in_its_log_alone(tmp_path: Path) -> None:
+    """A process that was killed after its charge leaves it in the file itself: without the log beside it nothing is missing."""
     file = tmp_path / "l.sqlite"
     with start(DIE, file) as process:
         head = process.stdout.read().strip()  # type: ignore[union-attr]
-    with Ledger.view(file) as view:
-        assert view.contains(head)
     for suffix in ("-wal", "-shm"):
         Path(f"{file}{suffix}").unlink()
+    with Ledger.view(file) as view:
+        view.verify()
+        assert view.contains(head)
+
+
+def test_an_older_copy_shows_by_the_head(tmp_path: Path) -> None:
+    """A file that was put back from before a charge is a sound but shorter chain; the head of a manifest tells."""
+    file = tmp_path / "l.sqlite"
+    with opened(tmp_path) as book:
+        book.reserve("a", "1/10")
+    before = file.read_bytes()
+    with opened(tmp_path) as book:
+        head = book.reserve("b", "1/10").head
+    file.write_bytes(before)
     with Ledger.view(file) as view:
         view.verify()
         assert not view.contains(head)

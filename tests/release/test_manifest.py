@@ -40,7 +40,7 @@ def test_the_manifest_states_what_was_promised(tmp_path: Path) -> None:
     assert made["estimate"]["solver"] == "newton"
     assert made["estimate"]["estimator"] == "projection"
     assert made["estimate"]["kkt_residual"] == release.estimate.solution.kkt_residual
-    assert made["rounding"] == {"exact": True, "violations": {}}
+    assert made["rounding"] == {"exact": True, "violations": {}, "tolerance": 1e-6}
     assert made["intervals"]["confidence"] == 0.9
     assert made["universe"]["size"] == release.features.universe.size
     assert made["universe"]["dimensions"][2]["edges"] == [21600, 25200, 28800]

@@ -123,3 +123,71 @@ def test_a_killed_save_leaves_all_or_nothing(tmp_path: Path) -> None:
         broken = [p for p in place.iterdir() if p.name.startswith(".")]
         assert len(broken) <= 1
         assert broken == leftovers(place / f"out{len(whole)}")
+
+
+UNDER_WAY = """
+import sys
+from pathlib import Path
+from cbdp import scratch
+with scratch.locked_folder(Path(sys.argv[1]) / scratch.partial_name(sys.argv[2])) as work:
+    (work / "trips.parquet").write_bytes(b"x")
+    print(work, flush=True)
+    sys.stdin.read()
+"""
+
+
+def _under_way(place: Path, name: str) -> tuple[subprocess.Popen[str], Path]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", UNDER_WAY, str(place), name],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_the_next_save_sweeps_what_killed_ones_left_and_nothing_else(tmp_path: Path) -> None:
+    """Folders of dead processes go, whatever release they were for; those of the living, of other computers and of others stay."""
+    release = release_of("laplace")
+    living, kept = _under_way(tmp_path, "out")
+    killed, left = _under_way(tmp_path, "another")
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    pid, given_out_again = (
+        str(killed.pid),
+        tmp_path / left.name.replace(f"-{killed.pid}-", f"-{os.getpid()}-"),
+    )
+    given_out_again.mkdir()  # a process id that somebody else has now: nobody holds the lock
+    others = [
+        tmp_path / name
+        for name in (
+            left.name.replace(left.name.split(".")[2].split("-")[0], "0" * 8),  # of another computer
+            f".out.{'0' * 16}.partial",  # of version 0.2, which may still be at work
+            ".out.partial",
+            f"x{left.name}",
+            f"{left.name}.new".replace(f"-{pid}-", f"-{living.pid}-"),  # about to be locked
+        )
+    ]
+    for folder in others:
+        folder.mkdir()
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    link = tmp_path / left.name.replace(f"-{pid}-", "-999999999-")
+    link.symlink_to(precious)
+    assert leftovers(tmp_path / "another") == sorted([left, given_out_again])
+    assert leftovers(tmp_path / "out") == []
+    release.save(tmp_path / "out", simulation=True)
+    assert not left.exists()
+    assert not given_out_again.exists()
+    assert kept.is_dir()
+    assert (link.is_symlink(), precious.is_dir(), all(f.is_dir() for f in others)) == (True, True, True)
+    for folder in others[:2]:  # after a day nobody is at work in them
+        os.utime(folder, (1e9, 1e9))
+    assert leftovers(tmp_path / "out") == [others[1]]
+    living.communicate()
+    assert not kept.exists()
+    release.save(tmp_path / "out2", simulation=True)
+    assert not others[0].exists()
+    assert not others[1].exists()

@@ -22,7 +22,8 @@ def _damages(manifest: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
     """The path of every key that the schema requires."""
     if isinstance(manifest, dict):
         for key, value in manifest.items():
-            if (at[-1:], key) != (("noise",), "name"):  # releases up to 0.2.0 state it by words
+            # releases up to 0.2.0 state noise by words, and no tolerance
+            if (at[-1:], key) not in ((("noise",), "name"), (("rounding",), "tolerance")):
                 yield (*at, key)
             if (*at, key) not in (("files",), ("recipe", "settings"), ("software",)) and at != (
                 "deployment",

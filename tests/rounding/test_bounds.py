@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from twins import Twin, check, line, twins
 
 import cbdp
-from cbdp.rounding.whole import round_trips
+from cbdp.rounding.whole import Exactness, exactness, round_trips
 
 HALVES = cbdp.Feature("half", by="x.half")
 
@@ -74,3 +74,35 @@ def test_leaves_that_pass_for_whole_bind_their_cell() -> None:
     rounded = round_trips(line(4, HALVES), np.arange(4), np.array([1000.0009, 1000.0009, 0.6, 0.6]))
     assert rounded.value.tolist() == [1000, 1000, 1, 1]
     assert rounded.violation == {}
+
+
+@settings(deadline=None, max_examples=60)
+@given(twins(unit=3))
+def test_whoever_checks_uses_the_ranges_of_the_rounding(twin: Twin) -> None:
+    """Violations and tolerance are the rounding's own, worked out from the whole trips alone."""
+    rounded, _ = twin.round()
+    dag = twin.dag()
+    again = exactness(dag, *twin.estimate(dag)[1:], (rounded.index, rounded.value))
+    assert (dict(again.violations), again.tolerance) == (dict(rounded.violation), rounded.tolerance)
+
+
+def test_a_lowered_tolerance_is_stated_and_used_by_whoever_checks() -> None:
+    """1,200 leaves just below 2,000 add up to 1.08 less: one of them goes down, and is no violation, though it is within 1e-6 of 2,000."""
+    dag, index, value = line(1200, HALVES), np.arange(1200), np.full(1200, 2000 - 9e-4)
+    rounded = round_trips(dag, index, value)
+    trips = (rounded.index, rounded.value)
+    assert rounded.tolerance == 1e-9
+    assert rounded.value.sum() == 2_399_999
+    assert exactness(dag, index, value, trips) == Exactness(1e-9, {})
+    assert exactness(dag, index, value, trips, tolerance=1e-6).violations["singleton"] == 1
+    for moved in ((0, 2), (1, -2)):  # what was changed afterwards is off by any tolerance
+        changed = rounded.value.copy()
+        changed[moved[0]] += moved[1]
+        assert exactness(dag, index, value, (rounded.index, changed)).violations["singleton"] == 1
+
+
+def test_trips_of_types_without_an_estimate_are_violations() -> None:
+    """A type that the estimate does not list is 0: a trip of it is off, and so is every sum that has room for none."""
+    dag = line(4, HALVES)
+    off = exactness(dag, np.array([0]), np.array([1.0]), (np.array([0, 3]), np.array([1, 1])))
+    assert dict(off.violations) == {"singleton": 1, "half": 1, "total": 1}

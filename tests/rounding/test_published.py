@@ -22,7 +22,7 @@ def test_which_trips_are_published_is_stated_and_checked() -> None:
         made = ConstraintBased(city.features(), "1", rounding=rounding)
         release = made.simulate(city.counts(), seed=1)
         assert release.manifest["recipe"]["settings"]["rounding"] == rounding
-        assert release.manifest["rounding"] == {"exact": True, "violations": {}}
+        assert release.manifest["rounding"] == {"exact": True, "violations": {}, "tolerance": 1e-6}
         for name in ("time", "zone", "mode", "total"):
             assert np.abs(release.counts(name) - release.estimate.counts(name)).max() < 1  # type: ignore[union-attr]
     assert ConstraintBased(city.features(), "1").rounding == "nearest"

@@ -288,7 +288,7 @@ def test_weights_that_are_no_counts_drop_their_row(tmp_path: Path) -> None:
     assert as_dict(cbdp.count(rows, STOPS, columns=columns), STOPS) == {("A",): 7}
     big = {"stop": ["A"] * 5, "n": [2**63 - 1] * 5}
     assert cbdp.count(big, STOPS, columns=columns).value.tolist() == [2**40]
-    path = written(tmp_path, "t.csv", "stop,n\nA,3\nA,x\nA,-4\nA,2.5\nA,\nB, 2.0\nA,99999999999999999999\n")
+    path = written(tmp_path, "t.csv", "stop,n\nA,3\nA,x\nA,-4\nA,2.5\nA,\nB, 2.0\nA,-99999999999999999999\n")
     assert as_dict(cbdp.count(path, STOPS, columns=columns), STOPS) == {("A",): 3, ("B",): 2}
 
 

@@ -218,3 +218,116 @@ def test_a_service_day_goes_on_after_midnight(day: str, time: str, read: str | N
     found = inspect(prepared, cbdp.Universe(value=["\0"]), columns={"value": "time"})
     shown = [value for d in found.dropped for value, _ in d.examples]
     assert shown == ([] if read is None else [read])
+
+
+DAYS3 = [dt.date(2026, 3, 31), dt.date(2026, 4, 1), dt.date(2026, 4, 2)]
+MINUTES = (10, 23 * 60 + 50)  # of a day, beside midnight
+PERIODS_OF_UNITS = {
+    "day": cbdp.Person("token", 4, per="day"),
+    "week": cbdp.Person("token", 4, per="week"),
+    "month": cbdp.Person("token", 4, per="month"),
+}
+
+
+def counted_days(path: Path, clock: Clock, unit: Any, days: Any = None) -> dict[tuple[str, str], int]:
+    """(card's day and place of the tap-on, its time) → trips; the place tells the person and the day."""
+    stops = [f"{card}-{n}" for card in range(CARDS) for n in range(4)]
+    universe = cbdp.Universe(origin=stops, destination=stops)
+    made = count(
+        Prepared(str(path), TAPS), universe, columns={"day": "at"}, unit=unit, clock=clock, days=days
+    )
+    return {universe.unrank(int(i)): int(n) for i, n in zip(made.index, made.value, strict=True)}
+
+
+def all_sequences() -> list[list[tuple[dt.datetime, str]]]:
+    """All ways to tap on or off at the ends of three days, up to four times in all."""
+    instants = [
+        dt.datetime.combine(day, dt.time()) + dt.timedelta(minutes=m) for day in DAYS3 for m in MINUTES
+    ]
+    return [
+        list(zip(chosen, kinds, strict=True))
+        for many in range(2, 5)
+        for chosen in itertools.combinations(instants, many)
+        for kinds in itertools.product(("Enter", "Exit"), repeat=many)
+    ]
+
+
+SEQUENCES = all_sequences()
+CARDS = len(SEQUENCES)
+
+
+def write_sequences(path: Path, *, without: Any = None) -> None:
+    lines = ["token,at,stop,action"]
+    for card, own in enumerate(SEQUENCES):
+        for n, (at, action) in enumerate(own):
+            if without is None or not without(at):
+                lines.append(f"c{card},{at.isoformat()},{card}-{n},{action}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("starts", ["00:00", "04:00"])
+@pytest.mark.parametrize("per", ["day", "week", "month", "release of a day"])
+def test_a_day_of_taps_changes_its_own_day_alone(tmp_path: Path, per: str, starts: str) -> None:
+    """All ways to tap on three days, for every unit: without the taps of one period, only this period's trips change, and by no more than one unit."""
+    clock = Clock(day_starts=starts)
+
+    def served(at: dt.datetime) -> dt.date:
+        hours = int(starts[:2])
+        return (at - dt.timedelta(hours=hours)).date()
+
+    def period(at: dt.datetime) -> Any:
+        day = served(at)
+        keys = {"day": day, "week": day.isocalendar()[:2], "month": (day.year, day.month)}
+        return keys.get(per, "in" if day == DAYS3[1] else "before" if day < DAYS3[1] else "after")
+
+    unit = PERIODS_OF_UNITS.get(per, cbdp.Person("token", 4))
+    days = cbdp.trips.days.Days(DAYS3[1], DAYS3[1]) if per == "release of a day" else None
+    path = tmp_path / "taps.csv"
+    write_sequences(path)
+    whole = counted_days(path, clock, unit, days)
+    assert sum(whole.values()) > 100
+    at_of = {f"{card}-{n}": at for card, own in enumerate(SEQUENCES) for n, (at, _) in enumerate(own)}
+    for gone in {period(at) for own in SEQUENCES for at, _ in own}:
+        write_sequences(path, without=lambda at, gone=gone: period(at) == gone)
+        left = counted_days(path, clock, unit, days)
+        changed = {key for key in {*whole, *left} if whole.get(key, 0) != left.get(key, 0)}
+        assert all(period(at_of[origin]) == gone for origin, _ in changed)
+        each = collections.Counter(origin.partition("-")[0] for origin, _ in changed)
+        assert not each or max(each.values()) <= unit.max_trips
+        if days is not None and gone != "in":
+            assert not changed  # a release of some days looks at no tap of others
+
+
+def test_a_night_in_which_clocks_are_put_back_keeps_days_apart(tmp_path: Path) -> None:
+    """A day that starts at 02:30 begins twice in that night; taps of the other day between two taps do not matter."""
+    clock = Clock(timezone="Europe/Berlin", day_starts="02:30")
+    taps = [
+        ("00:45", "Enter"),
+        ("01:10", "Enter"),
+        ("01:40", "Exit"),
+    ]  # UTC: 02:45 summer, 02:10 winter, 02:40 winter
+    universe = cbdp.Universe(origin=STOPS, destination=STOPS)
+    results = []
+    for kept in ((0, 1, 2), (0, 2)):
+        lines = [f"x,2026-10-25T{taps[n][0]}:00Z,{STOPS[n]},{taps[n][1]}" for n in kept]
+        (tmp_path / "taps.csv").write_text("\n".join(["token,at,stop,action", *lines]) + "\n")
+        made = count(
+            Prepared(str(tmp_path / "taps.csv"), TAPS),
+            universe,
+            columns={"day": "at"},
+            unit=cbdp.Person("token", 4, per="day"),
+            clock=clock,
+        )
+        results.append([universe.unrank(int(i)) for i in made.index])
+    assert results == [[("A", "C")]] * 2
+
+
+def test_the_day_of_linked_taps_is_that_of_their_time(tmp_path: Path) -> None:
+    path = write(tmp_path, [("x", 0, "A", "Enter"), ("x", 5, "B", "Exit")])
+    with pytest.raises(cbdp.InputError, match="taps are linked within days, which column 'at' tells"):
+        count(
+            Prepared(path, TAPS),
+            cbdp.Universe(origin=STOPS, destination=STOPS),
+            columns={"day": "token"},
+            unit=cbdp.Person("token", 4, per="day"),
+        )

@@ -526,6 +526,12 @@ def test_the_model_is_how_taps_are_linked() -> None:
     taps_are_linked(tapped()[:300], dt.datetime(2026, 3, 2, 23), Trip("replace"))  # noqa: DTZ001
 
 
+def test_the_model_is_how_taps_are_linked_within_days() -> None:
+    """The same around midnight where the unit is a person's day: no pair spans two days."""
+    taps_are_linked(tapped(), dt.datetime(2026, 3, 2, 1), Person("card", 4, "day"))  # noqa: DTZ001
+    taps_are_linked(tapped()[:300], dt.datetime(2026, 3, 2, 23, 55), Person("card", 4, "day"))  # noqa: DTZ001
+
+
 def taps_are_linked(everybody: Sequence[Sequence[tuple[bool, int]]], start: dt.datetime, unit: Unit) -> None:
     lines, wanted = ["card,time,stop,action"], set()
     for n, own in enumerate(everybody):

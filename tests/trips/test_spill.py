@@ -34,7 +34,7 @@ def test_what_does_not_fit_is_spilled_and_removed(
     most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With little memory the engine works on disk, the counts are right and its private folder is gone."""
-    monkeypatch.setattr("cbdp.trips.engines.duckdb_open.MEMORY_MB", 40)
+    monkeypatch.setenv("CBDP_MEMORY_MB", "40")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     n = 1_000_000
     rng = np.random.default_rng(4)
@@ -56,13 +56,13 @@ def test_what_does_not_fit_is_spilled_and_removed(
 
 def test_too_little_memory_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that can neither hold nor spill says so, in our words, and leaves nothing."""
-    monkeypatch.setattr("cbdp.trips.engines.duckdb_open.MEMORY_MB", 10)
+    monkeypatch.setenv("CBDP_MEMORY_MB", "10")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     n = 1_000_000
     table = pa.table(
         {"stop": np.zeros(n, dtype=np.int64), "card": np.random.default_rng(5).integers(0, 10**12, n)}
     )
-    with pytest.raises(InputError, match="counting needs more than 10 MB of memory"):
+    with pytest.raises(InputError, match="counting needs more than the 10 MB of memory"):
         cbdp.count(table, cbdp.Universe(stop=[0]), unit=cbdp.Person("card", 1))
     assert list(tmp_path.iterdir()) == []
 

@@ -59,7 +59,7 @@ def truth(
         new, types = trips_by_person(trips, universe, unit, columns=columns, clock=clock, days=days)
         return _bounded(universe, types, new, unit, riders)
     if isinstance(trips, Counts):
-        if trips.universe.size != universe.size:
+        if not trips.universe.same_types(universe):
             raise InputError(
                 f"the trips are counted over {trips.universe!r}, the release is of {universe!r}: count with its universe"
             )

@@ -115,7 +115,10 @@ class DataSection:
     ] = None
     expected_trips: Annotated[
         int | None,
-        Option(Whole(), "a public order of magnitude of the number of trips, for expected errors"),
+        Option(
+            Whole(),
+            "roughly how many trips one release has, a public round number: for expected errors, and a release of many more or fewer stops before its charge",
+        ),
     ] = None
     expected_filled: Annotated[
         float | None,

@@ -10,6 +10,7 @@ from cbdp.app.explain.expected import ExpectedTable
 from cbdp.app.explain.laws import LawChoice
 from cbdp.app.explain.meaning import believed, level_of
 from cbdp.app.explain.numbers import ExpectedNoise, number, percent, sign_of, unmeasured
+from cbdp.app.explain.words import retry_lines
 from cbdp.app.plan import Plan
 from cbdp.app.printing import aligned
 from cbdp.features.calendar import day_dimension
@@ -178,6 +179,7 @@ def _account(plan: Plan) -> Iterator[str]:
     left = "" if account.cap.is_unlimited else f", left after it {account.after}"
     state = "" if account.exists else " (does not exist yet)"
     yield f"{account.path.name}{state}: cap {account.caps}, spent {account.spent}, this release {cost}{left}"
+    yield from retry_lines(plan)
     if not account.exists:
         yield f"Create it once: cbdp ledger create {plan.config.source.path}"
     if account.finished is not None:

@@ -18,6 +18,8 @@ from cbdp.app.explain.numbers import (
     told_by_others,
     trips_text,
 )
+from cbdp.app.inspecting.plausibility import universal_column
+from cbdp.app.inspecting.reading import reading_of_plan
 from cbdp.app.inspecting.tables import read_as_trips, unused_counts
 from cbdp.app.plan import Plan
 from cbdp.app.plan.bought import GUESS, unbought
@@ -81,18 +83,33 @@ def _tables(plan: Plan) -> Iterator[str]:
     if counts is not None:
         cause = read_as_trips(counts)
         yield f"{cause.what}: {cause.cure}; `cbdp release` stops otherwise"
+    times = plan.columns.get("time")
+    zoned = None if times is None or plan.schema is None else universal_column(reading_of_plan(plan), times)
+    if zoned is not None:
+        yield f"{zoned.what}: {zoned.cure}; `cbdp release` stops otherwise"
 
 
 def _account(plan: Plan) -> Iterator[str]:
     if not plan.account.exists and plan.config.privacy.cap is None:
         yield (
             f"privacy.cap is not stated: the ledger will be created with a cap of {plan.account.cap}, so that no "
-            "second release fits"
+            "second release fits, and none at all if the first run dies after it has paid. For one retry, which costs as much again, state twice that"
+        )
+    elif not plan.account.exists and plan.config.series is None and not _retry_fits(plan):
+        yield (
+            f"the cap of {plan.account.caps} leaves no room for a retry: if a run dies after it has paid (a power cut), it stays paid and the release is lost. "
+            "A cap of twice the cost allows one; riders are then promised twice the cost in the worst case. It is fixed when the ledger is created"
         )
     if plan.account.forgotten:
         yield f"`cbdp release` will refuse: {plan.account.forgotten}"
     if plan.account.unfinished:
         yield "an identical request was charged and never released: unless its folder is whole, it is charged again"
+
+
+def _retry_fits(plan: Plan) -> bool:
+    """Whether the cap has room for the release twice."""
+    charge = plan.account.charge
+    return (charge + charge).within(plan.account.left)
 
 
 def _cure(plan: Plan, feature: str, bound: float) -> str:

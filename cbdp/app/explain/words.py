@@ -244,10 +244,22 @@ def _noise_remarks(plan: Plan) -> Iterator[str]:
             f"{noun.say('Trips')} each: about {noun.number(plan.expected_trips)} spread evenly; counts above that have less relative noise."
         )
     else:
-        yield "Relative noise is not known: state a public order of magnitude, like data.expected_trips = 100000."
+        yield "Relative noise is not known: state roughly how many trips there are, a public round number, like data.expected_trips = 100000."
     left = unmeasured(plan)
     if left:
         yield f"Published but not measured on their own: {', '.join(left)}. They add up from the others."
+
+
+def retry_lines(plan: Plan) -> Iterator[str]:
+    """What a run that dies after the charge costs, where the cap has room to repeat it."""
+    account = plan.account
+    repeatable = plan.config.series is None and account.finished is None and not account.cap.is_unlimited
+    if repeatable and (account.charge + account.charge).within(account.left):
+        both = account.spent + account.charge + account.charge
+        yield (
+            f"A run that dies after it has paid stays paid. The cap has room for a retry, which costs {account.charge} again: {both} in all, "
+            "in the worst case."
+        )
 
 
 def _account(plan: Plan) -> list[str]:
@@ -259,6 +271,7 @@ def _account(plan: Plan) -> list[str]:
         f"Ledger {account.path}{state} of {account.owner}",
         f"cap {account.caps}, spent {account.spent}, this release {cost}{left}",
     ]
+    lines += retry_lines(plan)
     if not account.exists:
         said = missing(plan.config, account)
         lines.append(f"{said[0].upper()}{said[1:]}.")

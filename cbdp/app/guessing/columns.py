@@ -2,66 +2,54 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cbdp.app.guessing import vocabulary
 from cbdp.app.guessing.header import check_header
-from cbdp.app.guessing.names import count_like, score, words_of
+from cbdp.app.guessing.names import count_like
 from cbdp.app.guessing.stops import StopsGuess, guess_stops
 from cbdp.app.guessing.taps import ACTION, STOP, tap_columns
+from cbdp.app.guessing.vocabulary import may_name_person, names_person, points, score, words_of
 from cbdp.app.plan.trips import is_text
 from cbdp.trips import Schema, schema_of
 
-# What people call columns, in lower case, in English and a little in German, Spanish and French; a column's score for a role is the
-# sum over its words.
-START = dict.fromkeys(
-    ("origin", "orig", "o", "from", "start", "begin", "source", "pickup", "pu", "board", "boarding", "entry", "departure",
-     "von", "origen", "origine"),
-    4,
-)  # fmt: skip
-END = dict.fromkeys(
-    ("destination", "dest", "d", "to", "end", "finish", "target", "dropoff", "do", "alight", "alighting", "exit", "arrival",
-     "nach", "destino", "ziel"),
-    4,
-)  # fmt: skip
-# where a card was tapped on and off: with a word for a place only, for alone they are often numbers of riders
-TAPPED = {"origin": dict.fromkeys(("on", "in"), 4), "destination": dict.fromkeys(("off", "out"), 4)}
-SPOT = {"stop", "station", "stn", "location", "loc", "terminal", "zone", "place"}
-PLACE = {"id": 2, "code": 2, "terminal": 2, "stop": 1, "station": 1, "location": 1, "zone": 1, "name": -1}
-EPOCH = dict.fromkeys(("epoch", "unix", "unixtime", "posix"), 4)
-OF_DAY = {"time", "uhrzeit", "zeit"}  # a time without its date, where no date is named
-MOMENT = EPOCH | dict.fromkeys(
-    ("datetime", "timestamp", "at", "ts", "when", "moment", "period", "starttime", *OF_DAY), 4
+# points of words; a column's score for a role is the sum over its words
+SIDES = {
+    "origin": (points(vocabulary.START, 4), points(vocabulary.TAPPED_ON, 4)),
+    "destination": (points(vocabulary.END, 4), points(vocabulary.TAPPED_OFF, 4)),
+}
+PLACE = (
+    points(vocabulary.SPOT | vocabulary.ZONE, 1)
+    | points(vocabulary.NAME, -1)
+    | {"id": 2, "code": 2, "codigo": 2, "kode": 2, "terminal": 2}
 )
-HOUR = dict.fromkeys(("hour", "hr", "hours", "stunde", "hora", "heure"), 4)
-DATE = dict.fromkeys(("date", "day", "dates", "datum", "fecha"), 4)
-ONLY_DATE = set(DATE) | {
+MOMENT = points(vocabulary.EPOCH | vocabulary.MOMENT, 4)
+HOUR, DATE, EPOCH = (points(w, 4) for w in (vocabulary.HOUR, vocabulary.DATE, vocabulary.EPOCH))
+ONLY_DATE = vocabulary.DATE | {
     "service",
     "calendar",
     "travel",
     "operating",
 }  # "Start Date" may hold a time, "date" of sums does not
-THOUSANDTHS = {"ms", "millis", "milliseconds", "msec"}
-NEVER = dict.fromkeys(
-    ("duration", "created", "updated", "type", "kind", "count", "zone", "of", "week", "weekday"), -20
-)
-COORDINATE = dict.fromkeys(("lat", "lon", "lng", "long", "latitude", "longitude", "x", "y"), -20)
-PERSON = dict.fromkeys(
-    ("person", "user", "rider", "card", "customer", "member", "passenger", "account", "traveller", "token", "media",
-     "smartcard", "cardholder", "subscriber", "client", "pan", "traveler", "patron", "farecard", "travelcard", "medium",
-     "tarjeta", "carte", "karte"),
-    4,
-) | {"device": 2}  # fmt: skip
-ID = {"id", "hash", "hashed", "key", "number", "num", "nr", "no", "uuid", "serial", "fare", "masked", "encrypted", "pseudonym",
-      "anonymous", "anonymised", "anonymized", "numero", "nummer", "transit", "travel", "payment", "app", "emv", "opal",
-      "oyster", "clipper", "myki", "smart"}  # fmt: skip
-GLUED = re.compile(
-    r"(person|user|rider|card|customer|member|passenger|account|travell?er|karten)(id|no|nr|num|number|nummer)"
-)
-READER = {"device"}  # beside taps it is what reads the cards: to protect it would protect nobody
+NEVER = points(vocabulary.NEVER, -20)
+COORDINATE = points(vocabulary.COORDINATE, -20)
+READER = {
+    "device"
+}  # beside taps it is what reads the cards, beside vehicles it is the vehicle: to protect it would protect nobody
+VEHICLES = {
+    "vehicle",
+    "bike",
+    "scooter",
+    "veicolo",
+    "vehiculo",
+    "veiculo",
+    "vehicule",
+    "fahrzeug",
+    "kendaraan",
+}
 
 
 @dataclass(frozen=True)
@@ -74,6 +62,7 @@ class Guess:
     text_times: bool = False  # times or dates are text, so that their format may have to be stated
     zoned_times: bool = False  # times know their zone
     others: tuple[str, ...] = ()
+    possible: tuple[str, ...] = ()  # columns that may tell people apart, where none surely does
     alone: bool = False  # taps are to be counted, each on its own
 
     @property
@@ -105,27 +94,44 @@ def guess(trips: Sequence[str], stops: str | Path | None = None) -> Guess:
         public,
         any(is_text(source.kinds[columns[r]]) for r in ("time", "day") if r in columns),
         getattr(source.kinds.get(columns.get("time", "")), "tz", None) is not None,
-        _others(source, columns),
+        (others := _others(source, columns)),
+        () if "person" in columns else tuple(name for name in others if may_name_person(name)),
     )
 
 
 def guess_columns(source: Schema) -> dict[str, str]:
     """Role → column, by names and types."""
     columns: dict[str, str] = {}
-    for role, fits in _ROLES.items():
-        best = max(source.kinds, key=lambda name: fits(name, source.kinds[name]), default=None)
-        if best is not None and fits(best, source.kinds[best]) > 0 and best not in columns.values():
-            columns[role] = best
-    columns |= _times(source)
+    leaving = _leaving(source)
+    for role in ("origin", "destination"):
+        _take(columns, role, source, _place(role, leaving))
+    _take(columns, "person", source, lambda name, _: names_person(name))
+    columns |= _times(source, columns)
     if "person" not in columns:
         columns |= _count(source, columns)
     if "count" in columns and "day" not in columns and set(words_of(columns.get("time", "x"))) <= ONLY_DATE:
         columns = {"day": columns.pop("time"), **columns}
+    device = bool(READER & set(words_of(columns.get("person", ""))))
+    if device and any(VEHICLES & set(words_of(name)) for name in source.kinds):
+        del columns["person"]
     if {"origin", "destination"} & set(columns):
         return columns
-    if READER & set(words_of(columns.get("person", ""))):
-        del columns["person"]
+    if device:
+        columns.pop("person", None)
     return columns | tap_columns(source, columns)
+
+
+def _take(columns: dict[str, str], role: str, source: Schema, fits: Callable[[str, Any], int]) -> None:
+    """Give a role the column that fits it best, if one does and it has no other."""
+    best = max(source.kinds, key=lambda name: fits(name, source.kinds[name]), default=None)
+    if best is not None and fits(best, source.kinds[best]) > 0 and best not in columns.values():
+        columns[role] = best
+
+
+def _leaving(source: Schema) -> str:
+    """The end of a trip that words like "salida" mean: its start, but its end where other columns speak of entering."""
+    every = {word for name in source.kinds for word in words_of(name)}
+    return "destination" if every & vocabulary.ENTERING else "origin"
 
 
 def _others(source: Schema, columns: Mapping[str, str]) -> tuple[str, ...]:
@@ -138,45 +144,31 @@ def _others(source: Schema, columns: Mapping[str, str]) -> tuple[str, ...]:
 # The roles
 
 
-def _place(role: str, other: str) -> Callable[[str, Any], int]:
+def _place(role: str, leaving: str) -> Callable[[str, Any], int]:
     def fits(name: str, kind: Any) -> int:
         import pyarrow as pa
 
-        side, opposite = _sided(role, name), _sided(other, name)
+        words = set(words_of(name))
+        side, opposite = (
+            (_sided(r, words, leaving) for r in SIDES)
+            if role == "origin"
+            else (_sided(r, words, leaving) for r in reversed(SIDES))
+        )
         if pa.types.is_temporal(kind) or not score(name, side) or score(name, MOMENT, DATE, HOUR):
             return 0
+        if words & vocabulary.TRIP and not words & (vocabulary.SPOT | vocabulary.ZONE):
+            return 0  # "start of the trip" is a time
         fraction = 2 if pa.types.is_floating(kind) else 0
-        zone = 20 if "zone" in words_of(name) else 0  # a place may be one
-        return score(name, side, PLACE, NEVER, COORDINATE) + zone - score(name, opposite) - fraction
+        return score(name, side, PLACE, NEVER, COORDINATE) - score(name, opposite) - fraction
 
     return fits
 
 
-def _sided(role: str, name: str) -> Mapping[str, int]:
+def _sided(role: str, words: set[str], leaving: str) -> Mapping[str, int]:
     """What makes a name mean this end of a trip."""
-    tapped = TAPPED[role] if SPOT & set(words_of(name)) else {}
-    return {**(START if role == "origin" else END), **tapped}
-
-
-def _person(name: str, kind: Any) -> int:  # noqa: ARG001
-    """A person's id is called so and nothing else: `member_casual` or `user_type` are kinds of persons."""
-    words = {part for word in words_of(name) for part in _parts(word)}
-    if words - set(PERSON) - ID:
-        return 0
-    return sum(PERSON.get(word, 0) for word in words) + ("id" in words)
-
-
-def _parts(word: str) -> tuple[str, ...]:
-    """Two words that are written as one, as in `cardid`."""
-    glued = GLUED.fullmatch(word)
-    return (word,) if glued is None else ("card" if glued[1] == "karten" else glued[1], glued[2])
-
-
-_ROLES: Mapping[str, Callable[[str, Any], int]] = {
-    "origin": _place("origin", "destination"),
-    "destination": _place("destination", "origin"),
-    "person": _person,
-}
+    plain, tapped = SIDES[role]
+    also = tapped if words & (vocabulary.SPOT | vocabulary.ZONE) else {}
+    return {**plain, **also, **(points(vocabulary.LEAVING, 4) if role == leaving else {})}
 
 
 def _count(source: Schema, columns: Mapping[str, str]) -> dict[str, str]:
@@ -193,9 +185,9 @@ def _count(source: Schema, columns: Mapping[str, str]) -> dict[str, str]:
 # Times: one column with date and time, or one each
 
 
-def _times(source: Schema) -> dict[str, str]:
+def _times(source: Schema, taken: Mapping[str, str]) -> dict[str, str]:
     stamps = _ranked(source, _stamp)
-    hours = _ranked(source, lambda name, _: score(name, HOUR, NEVER))
+    hours = _ranked(source, lambda name, _: score(name, HOUR, NEVER) if not score(name, DATE) else 0)
     dates = _ranked(source, _date)
     if stamps:
         alone = _is_time_of_day(stamps[0], source.kinds[stamps[0]])
@@ -203,14 +195,36 @@ def _times(source: Schema) -> dict[str, str]:
     if hours:
         return {"time": hours[0], **({"day": dates[0]} if dates else {})}
     whole = [d for d in dates if is_text(source.kinds[d])]  # "Start Date" may well hold a time
-    return {"time": whole[0]} if whole else {}
+    begun = [] if whole else [n for n in _ranked(source, _trip_begins) if n not in taken.values()]
+    return {"time": (whole or begun)[0]} if whole or begun else {}
+
+
+def _trip_begins(name: str, kind: Any) -> int:
+    """A column that is called the start of the trip, and no place: the time at which it starts."""
+    words = set(words_of(name))
+    begins = words & vocabulary.START and words & vocabulary.TRIP
+    other = words & (
+        vocabulary.SPOT
+        | vocabulary.ZONE
+        | vocabulary.COORDINATE
+        | vocabulary.ID
+        | vocabulary.NAME
+        | vocabulary.NEVER
+    )
+    return 4 if begins and not other and is_text(kind) else 0
 
 
 def _ranked(source: Schema, fits: Callable[[str, Any], int]) -> list[str]:
     """The columns that fit, the best first; of those that begin or end a trip, the ones that begin it."""
+    leaving = _leaving(source)
 
     def of(name: str) -> int:
-        side = score(name, START) // 2 - score(name, END, TAPPED["destination"])
+        words = set(words_of(name))
+        start, end = (
+            {**SIDES[r][0], **(points(vocabulary.LEAVING, 4) if r == leaving else {})} for r in SIDES
+        )
+        off = SIDES["destination"][1] if not words & vocabulary.TAPPED_ON else {}
+        side = score(name, start) // 2 - score(name, end, off)
         return fits(name, source.kinds[name]) + side if fits(name, source.kinds[name]) > 0 else 0
 
     return sorted((n for n in source.kinds if of(n) > 0), key=of, reverse=True)
@@ -219,10 +233,11 @@ def _ranked(source: Schema, fits: Callable[[str, Any], int]) -> list[str]:
 def _stamp(name: str, kind: Any) -> int:
     import pyarrow as pa
 
-    if pa.types.is_date(kind) or score(name, HOUR):
+    if pa.types.is_date(kind) or (score(name, HOUR) and not score(name, DATE)):
         return 0
     stamped = 5 if pa.types.is_temporal(kind) else 0
-    named = score(name, MOMENT) if stamped or is_text(kind) or pa.types.is_integer(kind) else 0
+    both = 4 if score(name, HOUR) else 0  # "fecha_hora"
+    named = both + score(name, MOMENT) if stamped or is_text(kind) or pa.types.is_integer(kind) else 0
     return stamped + named + score(name, NEVER) if stamped or named else 0
 
 
@@ -232,13 +247,13 @@ def _date(name: str, kind: Any) -> int:
     if pa.types.is_date(kind):
         return 8
     fits = is_text(kind) or pa.types.is_integer(kind)
-    return score(name, DATE, NEVER) if fits and not score(name, MOMENT) else 0
+    return score(name, DATE, NEVER) if fits and not score(name, MOMENT, HOUR) else 0
 
 
 def _is_time_of_day(name: str, kind: Any) -> bool:
     import pyarrow as pa
 
-    alone = bool(OF_DAY & set(words_of(name))) and not score(name, DATE)
+    alone = bool(vocabulary.TIME_OF_DAY & set(words_of(name))) and not score(name, DATE)
     return pa.types.is_time(kind) or (is_text(kind) and alone)
 
 
@@ -250,10 +265,10 @@ def _formats(source: Schema, columns: Mapping[str, str]) -> tuple[str, ...]:
     for role in ("day", "time"):
         name = columns.get(role, "")
         kind = source.kinds.get(name)
-        if kind is None or score(name, HOUR):
+        if kind is None or (score(name, HOUR) and not score(name, DATE)):
             continue
         if role == "day" and pa.types.is_integer(kind):
             found.append("%Y%m%d")
         elif pa.types.is_integer(kind) or (is_text(kind) and score(name, EPOCH)):
-            found.append("epoch_ms" if THOUSANDTHS & set(words_of(name)) else "epoch_s")
+            found.append("epoch_ms" if vocabulary.THOUSANDTHS & set(words_of(name)) else "epoch_s")
     return tuple(found)

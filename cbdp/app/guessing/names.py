@@ -1,33 +1,10 @@
-"""The words of a column's name, and what they say. Names are public; no value is looked at."""
+"""Whether a column holds numbers of trips, by its name and type. Names are public; no value is looked at."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from typing import Any
 
-# words that make a name mean a number of trips, words that may stand beside them, and words that add nothing
-MANY = {"count", "counts", "trips", "journeys", "rides", "ridership", "flow", "volume", "demand"}
-MANY |= {"boardings", "alightings", "ons", "offs", "entries", "exits", "taps", "validations"}
-MANY |= {"anzahl", "fahrten", "viajes", "trajets", "einsteiger", "aussteiger"}
-ONE = {"trip", "journey", "ride", "od"}
-FILLER = {"n", "num", "no", "number", "of", "total", "sum", "all"}
-# words that mean it only where rows are sums: a taxi ride has passengers, too
-SUMS = {"passengers", "passenger", "pax", "riders", "rider", "travellers", "persons"}
-
-
-def words_of(name: str) -> list[str]:
-    """The words of a column's name.
-
-    >>> words_of("startStation_ID"), words_of("PULocationID")
-    (['start', 'station', 'id'], ['pu', 'location', 'id'])
-    """
-    return [w.lower() for w in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
-
-
-def score(name: str, *tables: Mapping[str, int]) -> int:
-    words = set(words_of(name))
-    return sum(table.get(word, 0) for table in tables for word in words)
+from cbdp.app.guessing.vocabulary import FILLER, MANY, ONE, SUMS, words_of
 
 
 def count_like(name: str, kind: Any, *, aggregated: bool = False) -> bool:

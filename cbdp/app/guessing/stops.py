@@ -8,14 +8,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cbdp.app.guessing.names import score, words_of
+from cbdp.app.guessing import vocabulary
+from cbdp.app.guessing.vocabulary import points, score, words_of
 from cbdp.errors import InputError
 from cbdp.features import places
 from cbdp.untrusted import zip_member
 
-STOP_ID = {"id": 4, "code": 3, "stop": 2, "station": 2, "terminal": 2, "number": 1}
-NOT_STOP_ID = dict.fromkeys(("parent", "zone", "level", "date", "count", "dock", "name"), -20)
-ZONE = {"zone": 6, "district": 5, "city": 4, "landmark": 4, "region": 4, "borough": 4, "county": 3, "area": 3}
+STOP_ID = (
+    points(vocabulary.SPOT - {"dock"}, 2)
+    | points(("codigo", "code", "kode", "clave", "nummer", "numero", "codice"), 3)
+    | {"id": 4, "number": 1}
+)
+NOT_STOP_ID = points(
+    vocabulary.ZONE
+    | vocabulary.NAME
+    | vocabulary.DATE
+    | vocabulary.NEVER
+    | {"parent", "level", "count", "dock"},
+    -20,
+)
+ZONE = points(vocabulary.ZONE, 5) | {
+    "zone": 6,
+    "zona": 6,
+    "city": 4,
+    "landmark": 4,
+    "region": 4,
+    "county": 3,
+    "area": 3,
+}
 
 
 @dataclass(frozen=True)
@@ -91,7 +111,7 @@ def _columns(path: Path, distinct: Mapping[str, set[str]], rows: int) -> dict[st
             f"no column of {str(path)!r} tells the stops apart{twice}: give each stop one row and an id of its own"
         )
     found = {"id": max(keys, key=lambda n: score(n, STOP_ID, NOT_STOP_ID))}
-    roles = {"name": {"name"}, "lat": {"lat", "latitude"}, "lon": {"lon", "lng", "long", "longitude"}}
+    roles = {"name": vocabulary.NAME, "lat": vocabulary.LATITUDE, "lon": vocabulary.LONGITUDE}
     for role, words in roles.items():
         fits = [n for n in distinct if set(words_of(n)) & words]
         if fits:

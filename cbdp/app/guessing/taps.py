@@ -5,22 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cbdp.app.guessing.names import score, words_of
+from cbdp.app.guessing import vocabulary
+from cbdp.app.guessing.vocabulary import points, score, words_of
 from cbdp.trips import Schema
 
 STOP, ACTION = "stop", "action"
-PLACE = dict.fromkeys(
-    ("stop", "station", "location", "loc", "place", "site", "gate", "terminal", "haltestelle", "parada", "gare", "bahnhof"), 4
-) | {"id": 2, "code": 2, "name": -1}  # fmt: skip
-NO_PLACE = dict.fromkeys(
-    ("lat", "lon", "lng", "latitude", "longitude", "x", "y", "type", "kind", "count"), -20
+PLACE = (
+    points(vocabulary.SPOT, 4) | points(vocabulary.NAME, -1) | {"id": 2, "code": 2, "codigo": 2, "kode": 2}
 )
-DONE = dict.fromkeys(("tap", "action", "onoff", "inout"), 4)
-BOTH = ({"on", "off"}, {"in", "out"}, {"entry", "exit"}, {"enter", "exit"}, {"board", "alight"})
-WITH_CARDS = dict.fromkeys(("direction", "io"), 4) | dict.fromkeys(
-    ("event", "transaction", "type", "kind", "validation"), 2
+NO_PLACE = points(vocabulary.COORDINATE | {"type", "kind", "count", "tipo", "typ", "jenis"}, -20)
+DONE = points(vocabulary.TAP, 4)
+WITH_CARDS = points(vocabulary.TAP_WITH_CARDS, 2) | {
+    "direction": 4,
+    "io": 4,
+    "sentido": 4,
+    "sens": 4,
+    "richtung": 4,
+    "arah": 4,
+}
+NO_DEED = points(
+    vocabulary.SPOT
+    | vocabulary.MOMENT
+    | vocabulary.HOUR
+    | vocabulary.DATE
+    | {"id", "count", "number", "numero", "nummer"},
+    -20,
 )
-NO_DEED = dict.fromkeys(("time", "id", "date", "count", "stop", "station", "location", "loc", "number"), -20)
 
 
 def tap_columns(source: Schema, taken: Mapping[str, str]) -> dict[str, str]:
@@ -63,4 +73,4 @@ def _deed(name: str, kind: Any) -> int:
     if pa.types.is_temporal(kind) or pa.types.is_floating(kind):
         return 0
     words = set(words_of(name))
-    return score(name, DONE, NO_DEED) + 4 * any(both <= words for both in BOTH)
+    return score(name, DONE, NO_DEED) + 4 * any(both <= words for both in vocabulary.TAP_PAIRS)

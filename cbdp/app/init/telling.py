@@ -59,22 +59,23 @@ def _protected(written: Mapping[str, Any], text: str) -> list[str]:
     if written["privacy"]["unit"] != "trip" or "count" in columns:
         return []
     row = "tap" if "location" in columns else "trip"
-    known = re.search(r'^unit = "trip".*person = ("[^"]*")', text, re.MULTILINE)
+    line = re.search(r'^unit = "trip".*$', text, re.MULTILINE)
+    known = None if line is None else re.search(r"# (EDIT:.*)?person = (\"[^\"]*\")", line[0])
+    if line is not None and known is not None:
+        sure = "seems to tell" if "seems to tell" in line[0] else "may tell"
+        who = "people apart" if sure == "seems to tell" else "people apart; look at it"
+        return [
+            f"ATTENTION: column {known[2]} {sure} {who}, and each {row} is protected on its own: a person with many trips is not hidden",
+            f'  to protect people, write unit = {{ person = {known[2]}, max_trips = 4, per = "day" }}',
+        ]
     others = re.search(rf"^{OTHERS}(.*)$", text, re.MULTILINE)
-    named = others[1].split(", ") if others and known is None else []
-    if known is None and not named:
+    named = others[1].split(", ") if others else []
+    if not named:
         return []
     shown = ", ".join(named[:MOST]) + (", …" if len(named) > MOST else "")
-    why = f"; no column of cards or persons was found among {shown}" if known is None else ""
-    who = (
-        "if one of them tells people apart"
-        if known is None
-        else f"to protect people, whom {known[1]} tells apart"
-    )
-    person = '"its name"' if known is None else known[1]
     return [
-        f"each {row} is protected on its own{why}",
-        f'  {who}, write unit = {{ person = {person}, max_trips = 4, per = "day" }}',
+        f"each {row} is protected on its own; no column of cards or persons was found among {shown}",
+        '  if one of them tells people apart, write unit = { person = "its name", max_trips = 4, per = "day" }',
     ]
 
 

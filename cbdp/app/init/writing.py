@@ -15,6 +15,7 @@ from cbdp.app.init.texts import (
     ABOUT,
     DATA,
     DATE_FORMATS,
+    EDIT,
     ENOUGH,
     FEATURES,
     HEAD,
@@ -205,7 +206,7 @@ def _data(start: Start) -> list[str]:
     lines += _time_lines(start)
     return [
         *lines,
-        f"# expected_trips = 100000  # {_expected(found)}; a number that anybody may know. `check` then says what the noise means",
+        f"# expected_trips = 100000  # {_expected(found)}; a round number that anybody may know. `check` then says what the noise means, and `release` stops if there are many more or fewer",
     ]
 
 
@@ -271,6 +272,8 @@ def _time_lines(start: Start) -> list[str]:
     said = (
         "EDIT: yours; otherwise times count in their own zone, often UTC"
         if found.zoned_times
+        else "if times are in UTC, or end in Z or in an offset like +00:00: without it `release` then stops"
+        if found.text_times
         else "if times are in UTC"
     )
     return [*lines, f"# timezone = {quoted(zone or 'America/Los_Angeles')}  # {said}"]
@@ -309,14 +312,26 @@ def _tells_stops(found: Guess) -> bool:
 
 def _privacy(start: Start) -> str:
     person = quoted(start.found.columns.get("person", "card_id"))
-    unit = f'unit = "trip"           # hides each trip; or {{ person = {person}, max_trips = 4 }}: hides whether a person travelled at all'
+    daily = ', per = "day"' * bool({"time", "day"} & set(start.found.columns))
+    unit = (
+        f'unit = "trip"           # {EDIT} {start.found.columns.get("person")!r} seems to tell people apart: to hide them, write '
+        f"{{ person = {person}, max_trips = 4{daily} }}; to hide each trip on its own, delete this note"
+    )
     if "person" not in start.found.columns:
         unit = 'unit = "trip"           # hides each trip; no column of cards or persons was found'
-    if start.found.places and ("count" in start.found.columns or "person" not in start.found.columns):
+        if start.found.possible:
+            named = quoted(start.found.possible[0])
+            unit = (
+                f'unit = "trip"           # {EDIT} {", ".join(map(repr, start.found.possible[:3]))} may tell people apart: if so, write '
+                f"{{ person = {named}, max_trips = 4{daily} }}; if not, delete this note"
+            )
+    if start.found.places and (
+        "count" in start.found.columns or ("person" not in start.found.columns and not start.found.possible)
+    ):
         unit = 'unit = "trip"           # each tap is protected on its own: for a trip with two taps epsilon counts twice'
     elif "count" in start.found.columns:
         unit = 'unit = "trip"           # counts name no persons: each trip is protected on its own'
-    elif start.found.linked or start.found.places:
+    elif start.found.linked or (start.found.places and "person" in start.found.columns):
         unit = f'unit = {{ person = {person}, max_trips = 4, per = "day" }}  # hides all that a person did on any one day; or "trip"'
     elif start.preset is not None and start.preset.persons:
         unit = f'unit = {{ person = {person}, max_trips = 4 }}  # hides whether a person travelled at all; or "trip"'
@@ -326,7 +341,9 @@ def _privacy(start: Start) -> str:
             "epsilon = 1.0           # of the whole release; smaller is more private and noisier",
             unit,
             'ledger = "ledger.sqlite"  # the account of what was spent on these rows',
-            "cap = 1.0               # the most that may ever be spent on them: fixed when the ledger is created",
+            "cap = 2.0               # the most that may ever be spent on them: fixed when the ledger is created. Twice epsilon, for one retry: a run that",
+            "                        # dies after it has paid (a power cut) stays paid, and another costs epsilon again. Riders are then promised 2.0 in the",
+            "                        # worst case; with cap = 1.0 they are promised 1.0, and a run that dies so cannot be repeated",
             'budget = "balanced"     # shared so that all tables come out useful; `check` shows each one\'s share',
             "# target = { zone = 2, singleton = 1 }  # instead of budget: how much the error of each table matters to you",
             "# public = { total = 37714 }  # numbers that are public already: published as they are, at no cost",

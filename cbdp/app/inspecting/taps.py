@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 
 from cbdp.app.inspecting.cause import Cause, counted, quoted, toml
 from cbdp.app.inspecting.reading import TripReading, look, values_in
+from cbdp.privacy.unit import RELEASE
 from cbdp.trips import Inspection
 from cbdp.trips.engines.base import MISSING, UNREAD
 from cbdp.trips.inspect import REASONS, Dropped
+from cbdp.trips.opening import rows_of
 from cbdp.trips.preparing import Linked, Prepared
 
 ROWS = "rows (a row is a trip, or a tap that is part of none)"  # once taps are linked
@@ -70,6 +72,13 @@ def read_lines(reading: TripReading, found: Inspection, linked: Linked) -> Itera
     yield f"{counted(taps, 'tap')} read{others}: {counted(words.ons, 'tap-on')} and {counted(words.offs, 'tap-off')}"
     trips = taps - rows
     yield f"{counted(trips, 'trip')} linked: a tap-on with the next tap-off of the same {linked.person!r}"
+    over = taps - rows_of(reading.trips) - trips if reading.unit.per != RELEASE else 0
+    if over > 0:
+        per = reading.unit.per
+        yield (
+            f"{counted(over, 'pair')} of taps not linked, because {'it begins' if over == 1 else 'they begin'} in one {per} and {'ends' if over == 1 else 'end'} in "
+            f'another: one {per} of a person is protected on its own (data.day_starts = "04:00" puts the night to the day before)'
+        )
     alone = _alone(found)
     if untimed(found):
         alone = ["their times are not understood"]

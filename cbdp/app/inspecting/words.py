@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cbdp.app.inspecting.cause import Cause, counted, quoted
 from cbdp.app.inspecting.curve import chart
 from cbdp.app.inspecting.dates import date_lines
+from cbdp.app.inspecting.judging import verdict
 from cbdp.app.inspecting.reading import TripReading, counts_column
 from cbdp.app.inspecting.taps import linked_taps, read_lines
 from cbdp.app.plan.stops import stop_dimensions
@@ -35,6 +36,7 @@ def sections(reading: TripReading, found: Inspection, causes: Sequence[Cause]) -
         Section("What was read", tuple(_read(reading, found))),
         Section("What may be wrong, and what to do", tuple(_causes(causes))),
         Section("Rows that do not count, and why", tuple(_dropped(found))),
+        Section("Whether a release would go on", tuple(_verdict(reading, found))),
     ]
     by, what = found.by, noun(reading.universe)
     if "time" in by and found.trips:
@@ -83,7 +85,17 @@ def _causes(causes: Sequence[Cause]) -> Iterator[str]:
         if cause.shown:
             yield from _wrapped(f"  for example {', '.join(cause.shown)}")
     if not causes:
-        yield "nothing suspicious was found"
+        yield "nothing suspicious was found in how rows are read"
+
+
+def _verdict(reading: TripReading, found: Inspection) -> Iterator[str]:
+    """What stops a release before its charge, by the same rules."""
+    stops = list(verdict(reading, found))
+    for stop in stops:
+        yield from _wrapped(f"- it would stop: {stop}")
+    if not stops:
+        each = " (of a series, each release is looked at when it is made)" if reading.config.series else ""
+        yield f"yes: nothing in the rows would stop it{each}"
 
 
 def _wrapped(line: str) -> list[str]:

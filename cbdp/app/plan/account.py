@@ -103,10 +103,10 @@ def _choices(config: Config, account: Account) -> str:
     less = f"a smaller {paid} or delta" if config.privacy.delta is not None else f"a smaller {paid}"
     left = f"{account.left} of the cap {account.cap} is left for {account.owner}{lost}"
     if not account.left.nano:
-        return (
-            f"{left}. What was released can be asked further questions at no cost (cbdp ask). "
-            "To spend more is a new promise to the riders, and takes a new ledger"
-        )
+        asked = "What was released can be asked further questions at no cost (cbdp ask). "
+        if account.unpublished == account.spent:
+            asked = "Nothing was published for it: noise may have been drawn and lost, so it cannot be drawn again for free. "
+        return f"{left}. {asked}To spend more is a new promise to the riders, and takes a new ledger"
     if not account.exists and account.forgotten is None:  # nothing is promised yet
         return f"{left}. Release less, by {less}; or raise cap: it is fixed only when the ledger is created"
     return (

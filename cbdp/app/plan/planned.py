@@ -85,7 +85,9 @@ class Plan:
     @property
     def service_days(self) -> str:
         """How rows are given a service day, in words: all releases of a series do it alike."""
-        return service_days(self.columns, self.universe, self.clock, self.schema)
+        return service_days(
+            self.columns, self.universe, self.clock, self.schema, pinned=self.slot is not None
+        )
 
     @property
     def dataset(self) -> str:
@@ -176,7 +178,10 @@ def _covered(
     covers = covers_of(mechanism.unit, universe, slot, mechanism)
     if covers.first is None and covers.per == "release":
         return covers  # it tells no days apart
-    return replace(covers, days=service_days(columns, universe, trips.clock, trips.source))
+    return replace(
+        covers,
+        days=service_days(columns, universe, trips.clock, trips.source, pinned=slot is not None),
+    )
 
 
 def _account(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from cbdp.app.guessing.vocabulary import OFF_WORDS, ON_WORDS
 from cbdp.app.presets.base import Columns, Preset
 from cbdp.app.presets.tides import MISSING
 from cbdp.trips.preparing import Linked
 
 # how a tap is written; "Tap on", "tap-on", "tap_on" and "tapon" are one word
-ON = ("on", "in", "enter", "entry", "entrance", "board", "boarding", "start", "begin")
-OFF = ("off", "out", "exit", "leave", "alight", "alighting", "end")
+ON, OFF = ON_WORDS, OFF_WORDS
 ALSO = {"on": ("tap", "touch", "tag"), "off": ("tap", "touch", "tag"), "in": ("tap", "check"), "out": ("tap", "check")}  # fmt: skip
 
 

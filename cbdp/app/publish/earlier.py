@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cbdp.errors import InputError
 from cbdp.release.loading import load
-from cbdp.release.saving import MANIFEST, leftovers
+from cbdp.release.saving import MANIFEST
+from cbdp.scratch import sweep
 from cbdp.untrusted import read_json
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def earlier(ledger: Ledger, plan: Plan) -> Path | None:
-    """The release of an identical request, finished or only to be noted; leftovers of runs that died are removed."""
+    """The release of an identical request, finished or only to be noted; leftovers of runs that died are swept from its folder."""
+    sweep(plan.output.parent)
     done = ledger.finished(plan.request)
     if done is not None:
         _check_stored(Path(done.path), done.sha256)
@@ -32,8 +33,6 @@ def earlier(ledger: Ledger, plan: Plan) -> Path | None:
             )
         ledger.released(charge, _digest(plan.output), plan.output)
         return plan.output
-    for dead in leftovers(plan.output):
-        shutil.rmtree(dead, ignore_errors=True)
     return None
 
 

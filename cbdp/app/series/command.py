@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from cbdp.app.cli import COMMANDS
+from cbdp.app.cli import COMMANDS, UNUSUAL
 
 STOPPED = 130
 
@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="release also if fewer than half of the rows count, or a period has no trips; see `cbdp inspect` first",
     )
+    run.add_argument("--accept-unusual", action="store_true", help=UNUSUAL)
     return parser
 
 
@@ -102,6 +103,7 @@ def _run(options: argparse.Namespace) -> int:
         create_ledger=options.create_ledger,
         watching=lambda: Interrupts(_say),
         accept_dropped=options.accept_dropped,
+        accept_unusual=options.accept_unusual,
         **({"detail": _say} if options.verbose else {}),
     )
     left = ran.due - ran.found - len(ran.made)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cbdp.app.plan.periods import series_of
-from cbdp.app.plan.service_days import read_as, service_days
-from cbdp.app.plan.slots import shape_of
+from cbdp.app.config import read
+from cbdp.app.plan.periods import due_slots, series_of
+from cbdp.app.plan.service_days import WRITTEN, DayReading, alike, read_as, service_days
+from cbdp.app.plan.slots import applied, shape_of
+from cbdp.app.plan.trips import schema_of
 from cbdp.app.series.renaming import check_names, names_since
 from cbdp.errors import CbdpError
 from cbdp.privacy.ledger import Charge, Ledger
 from cbdp.release.loading import load, read_manifest
 from cbdp.release.series import RUNNING
+from cbdp.trips.kinds import NOTHING
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
@@ -81,15 +85,44 @@ def _check_periods(plan: Plan, earlier: Sequence[Charge]) -> None:
 def _check_days(plan: Plan, ledger: Ledger, earlier: Sequence[Charge]) -> None:
     """Rows are given their days as in the last release that can be read: else a trip could be counted on two days, and paid for on one."""
     for charge in reversed(earlier):
-        before = read_as(charge, ledger)
-        if before and before not in (plan.service_days, _as_before(plan)):
+        text = read_as(charge, ledger)
+        before = DayReading.of(text)
+        if text and before is not None and not before.kind:
+            text = str(before := _with_kind(before, plan, charge))
+        if text and not alike(text, plan.service_days):
             raise plan.config.source.error(
                 ("data",),
-                f"a trip's day was read {before}, and would now be read {plan.service_days}: a trip could be counted on two days. Undo that, or "
+                f"a trip's day was read {text}, and would now be read {plan.service_days}: a trip could be counted on two days. Export the rows as before "
+                "(the same column, of the same type, with the same zone and written form), and keep data.timezone, data.day_starts and data.time_format as they were; or "
                 "begin a series of another name at least three days after the last release of this one",
             )
-        if before:
+        if text and (before is None or before.kind != NOTHING):  # what holds nothing has pinned nothing
             return
+
+
+def _with_kind(before: DayReading, plan: Plan, charge: Charge) -> DayReading:
+    """The kind that a release of version 0.2 did not state, by the file of its rows, if these lie in a file of their own that is still there."""
+    raw, part = read(plan.config.source.path), charge.part
+    if part is None or charge.covers is None or charge.covers.last is None or raw.series is None:
+        return before
+    if not any("{period}" in place for place in raw.data.trips):
+        return before  # all rows are in one place, and have one kind
+    try:
+        slot = next(
+            s
+            for s in due_slots(raw, charge.covers.last + dt.timedelta(days=raw.series.final_after or 0))
+            if (s.period, s.stage) == (part.period, part.stage)
+        )
+        trips = schema_of(applied(raw, slot))
+        seen = DayReading.of(
+            service_days(plan.columns, plan.universe, trips.clock, trips.source, pinned=True)
+        )
+    except (CbdpError, OSError, StopIteration):
+        return before
+    if seen is None or seen.kind == NOTHING:
+        return before
+    zone = seen.zone if before.zone == WRITTEN else before.zone
+    return replace(before, kind=seen.kind, zone=zone)
 
 
 def _check_person(plan: Plan, ledger: Ledger, earlier: Sequence[Charge]) -> None:
@@ -116,11 +149,6 @@ def _person_of(folder: Path) -> str | None:
     except CbdpError:
         return None
     return unit.get("column")
-
-
-def _as_before(plan: Plan) -> str:
-    """As versions up to 0.2 stated times whose column has a zone by its type."""
-    return service_days(plan.columns, plan.universe, plan.clock, None)
 
 
 def _check_version(plan: Plan, earlier: Sequence[Charge]) -> None:

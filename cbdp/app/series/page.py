@@ -28,7 +28,7 @@ OFTEN_IN_WORDS = {"daily": "day by day", "weekly": "week by week", "monthly": "m
 
 
 def page_of(config: Config, status: Status, say: Say = silent) -> str:
-    """The page of what is made; where a period has two releases, of the final one."""
+    """The page of what is made; where a period has two releases, of the final one. It is public: charges of runs that died are not in it."""
     facts: list[PeriodFacts] = []
     secure = True
     for number, (slot, path) in enumerate(latest(status)):
@@ -39,7 +39,7 @@ def page_of(config: Config, status: Status, say: Say = silent) -> str:
             say(f"read {number:,} releases")
     if not facts:
         raise InputError("the series has no release yet: run `cbdp series run` first")
-    return build(facts, status.person, title=title_of(config), simulation=not secure)
+    return build(facts, status.published, title=title_of(config), simulation=not secure)
 
 
 def _read(folder: Path, sha256: str) -> Release:

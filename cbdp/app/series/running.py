@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from cbdp.app.inspecting.judging import Accepted
 from cbdp.app.inspecting.reading import reading_of_plan
 from cbdp.app.plan import Plan, plan
 from cbdp.app.plan.bought import refuse_in_series
@@ -61,12 +62,14 @@ def run_series(
     create_ledger: bool = False,
     watching: Watching = unwatched,
     accept_dropped: bool = False,
+    accept_unusual: bool = False,
     detail: Say = silent,
 ) -> Ran:
     """Make what is due by the end of a day. It may be killed at any instant and run again, also twice at once.
 
     `say` is told of each release and, for the curator alone, of its trips; `detail` of its stages. Where most rows would not count, or a period has no trips, it
-    stops before anything is charged, unless `accept_dropped` says otherwise.
+    stops before anything is charged, unless `accept_dropped` says otherwise; where rows are repeated, days have none, trips are many more or fewer than
+    expected or times are in UTC, unless `accept_unusual` does.
     """
     check_series(config)
     refuse_in_series(config)
@@ -74,7 +77,7 @@ def run_series(
     waiting = pending(config, slots)
     made: list[Path] = []
     found = len(slots) - len(waiting)
-    planner, judge = _Planner(config, waiting), judge_series(say, accept=accept_dropped)
+    planner, judge = _Planner(config, waiting), judge_series(say, Accepted(accept_dropped, accept_unusual))
     for n, slot in enumerate(waiting):
         with _counting(made), watching() as interrupts:
             if made:  # what they cost is spent

@@ -12,6 +12,7 @@ from cbdp.app.plan.periods import Slot, check_series, due_slots, series_of
 from cbdp.app.plan.slots import request_of_slot
 from cbdp.app.printing import aligned
 from cbdp.app.series.pending import pending
+from cbdp.app.series.spans import AGAIN
 from cbdp.privacy.ledger import Amount, Caps, Charge, Ledger
 from cbdp.privacy.ledger.caps import words
 from cbdp.privacy.spending import Statement, WorstCase, statement
@@ -35,12 +36,15 @@ class Status:
     lost: int = 0  # charges of the series whose release was never published
     spent: Amount | None = None  # None: there is no ledger yet
     caps: Caps | None = None
-    person: Statement | None = None
+    person: Statement | None = None  # by all that was charged: for the curator
     missing: tuple[Path, ...] = ()  # made, and no longer where they were put
     spans: tuple[Charge, ...] = ()  # what running totals have cost, each for a whole span
     noted: Mapping[Path, str] = field(
         default_factory=dict, repr=False
     )  # SHA-256 of the manifest of each release that was made
+    published: Statement | None = (
+        None  # `person` by what published releases have charged: it does not tell which runs died
+    )
 
     def lines(self) -> Iterator[str]:
         series = series_of(self.config)
@@ -95,7 +99,14 @@ def _seen(config: Config, until: dt.date, slots: Sequence[Slot], ledger: Ledger)
         tuple(place for _, place in made if not (place / MANIFEST).is_file()),
         tuple(c for c in ledger.charges() if c.what == RUNNING and c.part and c.part.series == name),
         {Path(done.path): done.sha256 for done in finished.values() if done is not None},
+        statement(published_charges(ledger)),
     )
+
+
+def published_charges(ledger: Ledger) -> list[Charge]:
+    """Charges of what anybody can see. Those of runs that died, and of sums that were drawn again for them, paid for noise that nobody saw."""
+    lost = {charge.id for charge in ledger.unfinished()}
+    return [charge for charge in ledger.charges() if charge.id not in lost and charge.what != AGAIN]
 
 
 def person_lines(person: Statement, caps: Caps) -> Iterator[str]:

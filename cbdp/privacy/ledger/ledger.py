@@ -7,7 +7,7 @@ import os
 import secrets
 import string
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,7 +20,7 @@ from cbdp.privacy.ledger.covers import Covers, Part
 from cbdp.privacy.ledger.locks import held
 from cbdp.privacy.ledger.owner import Owner
 from cbdp.privacy.ledger.snapshot import snapshot
-from cbdp.privacy.ledger.store import Store, connect, prepare
+from cbdp.privacy.ledger.store import PRIVATE, Store, check_name, connect, prepare
 from cbdp.privacy.numbers import Number
 
 
@@ -282,8 +282,11 @@ class Ledger:
         The system drops the lock when its holder ends, however it ends. Not re-entrant.
         """
         self._store.must_be_writable()
+        mode = PRIVATE
         digest = hashlib.sha256(_text(request, "request").encode("utf-8", "surrogatepass")).hexdigest()
-        with held(self.path.with_name(f"{self.path.name}-lock-{digest[:16]}")):
+        with suppress(OSError):
+            mode = self.path.stat().st_mode & 0o666
+        with held(self.path.with_name(f"{self.path.name}-lock-{digest[:16]}"), mode):
             yield
 
     def _must_be_of(self, asked: Owner) -> None:
@@ -369,6 +372,7 @@ def _place(path: str | os.PathLike[str]) -> Path:
         ) from None
     if folder:
         raise InputError(f"the ledger {file} is a folder: give the path of a file")
+    check_name(file)
     return file
 
 

@@ -10,18 +10,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cbdp.errors import InputError
-from cbdp.privacy.ledger.store import is_busy
+from cbdp.privacy.ledger.store import PRIVATE, create_private, is_busy
 
 
-def held(file: Path) -> AbstractContextManager[None]:
-    """Hold this lock file, waiting for whoever holds it now. Not re-entrant."""
-    return _by_flock(file) if find_spec("fcntl") else _by_sqlite(file)
+def held(file: Path, mode: int = PRIVATE) -> AbstractContextManager[None]:
+    """Hold this lock file, waiting for whoever holds it now. Not re-entrant. It is made with these permissions, which are those of the ledger."""
+    return _by_flock(file, mode) if find_spec("fcntl") else _by_sqlite(file)
 
 
 @contextmanager
-def _by_flock(file: Path) -> Iterator[None]:
+def _by_flock(file: Path, mode: int) -> Iterator[None]:
     try:
-        handle = _locked(file)
+        handle = _locked(file, mode)
     except OSError as error:
         raise _unusable(file, error.strerror) from None
     try:
@@ -32,11 +32,11 @@ def _by_flock(file: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _locked(file: Path) -> int:
+def _locked(file: Path, mode: int) -> int:
     import fcntl
 
     while True:
-        handle = os.open(file, os.O_RDONLY | os.O_CREAT, 0o666)
+        handle = create_private(file, mode)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             if file.exists() and os.path.samestat(os.fstat(handle), file.stat()):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import shlex
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +34,7 @@ _APPLICATION = 0x63626470  # "cbdp", in the header of the file
 # of the entries: since 2 charges name their data set, and a ledger may belong to riders; since 3 a ledger may count ρ and cap
 # windows of days, and charges may state the days and the unit they cover; since 4 a charge may pay sums over days
 _VERSION = 4
+PRIVATE = 0o600  # permissions of a new ledger: who may read it sees when runs died
 _CANNOT_SYNC = {errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EISDIR}
 
 
@@ -42,6 +45,7 @@ class Store:
     path: Path
     connection: sqlite3.Connection
     writable: bool
+    identity: tuple[int, int] | None = None  # device and inode of the file that is open
 
     def __post_init__(self) -> None:
         self.connection.text_factory = _lenient
@@ -76,10 +80,25 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One transaction that nobody else writes in."""
+        """One transaction that nobody else writes in. At its end what was written is in the file itself, and not in the log beside its name alone."""
         self.must_be_writable()
-        with clear_errors(self.path), _transaction(self.connection):
-            yield
+        with clear_errors(self.path):
+            with _transaction(self.connection):
+                self._must_be_in_place()
+                yield
+                self._must_be_in_place()
+            with suppress(
+                sqlite3.OperationalError
+            ):  # somebody reads: then the log has it until they are done
+                self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _must_be_in_place(self) -> None:
+        """Refuse to write a file that lies no longer under its name: its log would be left behind, and what is in it forgotten."""
+        check_name(self.path)
+        if self.identity is not None and _identity(self.path) != self.identity:
+            raise InputError(
+                f"the ledger {self.path} was moved or replaced while it was open: put it back, with the files beside it that have its name, and try again"
+            )
 
     def append(self, row: Row) -> None:
         self.connection.execute(
@@ -99,15 +118,73 @@ class Store:
         return None if found == "ok" else str(found)
 
 
+def check_name(file: Path) -> None:
+    """Refuse a file whose log another name would not find: SQLite's log goes by the name, so that what one name wrote before a crash is not there for another.
+
+    Proof: docs/proofs/ledger.md.
+    """
+    try:
+        names = file.stat().st_nlink
+    except OSError:
+        return  # there is none yet
+    if names > 1:
+        raise InputError(
+            f"the ledger {file} has {names} names (hard links), and a charge that is written under one of them may be missing under another after a crash. "
+            f"Give it one name: while nobody uses it, cp -p {shlex.quote(str(file))} {shlex.quote(f'{file}.one')} && mv {shlex.quote(f'{file}.one')} {shlex.quote(str(file))}, and delete its other names "
+            "(for a second place use a symbolic link)"
+        )
+    if _is_mount_point(file):
+        raise InputError(
+            f"the ledger {file} is mounted as a single file, and the log that belongs to it would stay behind in the container: mount the folder that holds the ledger "
+            "(like docker run -v /srv/ledger:/ledger), and name the file in it"
+        )
+
+
+def _is_mount_point(file: Path) -> bool:
+    """Whether this very file is mounted, as container systems do with single files."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError:
+        return os.path.ismount(file)
+    place = os.fsencode(file)
+    return any(_unescaped(fields[4]) == place for fields in map(bytes.split, lines) if len(fields) > 4)
+
+
+def _unescaped(text: bytes) -> bytes:
+    """As the kernel writes paths: blanks and backslashes as octal numbers."""
+    return re.sub(rb"\\([0-7]{3})", lambda digits: bytes([int(digits[1], 8)]), text)
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        about = file.stat()
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
+
+
+def create_private(file: Path, mode: int = PRIVATE) -> int:
+    """A handle of a file that is made, if it is not there, for its owner alone, whatever the umask. SQLite gives the files beside it the same permissions."""
+    try:
+        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+    except FileExistsError:
+        return os.open(file, os.O_RDONLY | os.O_CREAT, mode)
+    if hasattr(os, "fchmod"):
+        os.fchmod(handle, mode)
+    return handle
+
+
 def connect(file: Path, *, create: bool, timeout: float) -> Store:
     with clear_errors(file):
+        if create:
+            os.close(create_private(file))
         connection = sqlite3.connect(
             f"{file.as_uri()}?mode={'rwc' if create else 'rw'}",
             uri=True,
             timeout=timeout,
             isolation_level=None,
         )
-    return Store(file, connection, writable=True)
+    return Store(file, connection, writable=True, identity=_identity(file))
 
 
 def prepare(store: Store, first: Row | None, timeout: float) -> None:

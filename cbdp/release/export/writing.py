@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -14,26 +12,23 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from cbdp.errors import InputError
+from cbdp.scratch import locked_folder, partial_name, sweep
 
 
 @contextmanager
 def fresh(target: Path) -> Iterator[Path]:
-    """A path beside the target to write a file or folder to; renamed when all went well, and removed otherwise."""
+    """A path near the target to write a file or folder to; renamed when all went well, and removed otherwise."""
     if os.path.lexists(target):
         raise InputError(f"{str(target)!r} exists already: choose another path")
     if not target.absolute().parent.is_dir():
         raise InputError(f"there is no folder {str(target.absolute().parent)!r} to write to: create it")
-    work = target.absolute().with_name(f".{secrets.token_hex(8)}.partial-{target.name}")
-    try:
+    sweep(target.absolute().parent)
+    with locked_folder(target.absolute().with_name(partial_name(target.name))) as folder:
+        work = folder / target.name
         yield work
         if os.path.lexists(target):
             raise InputError(f"{str(target)!r} exists already: choose another path")
         work.rename(target)
-    finally:
-        if work.is_dir():
-            shutil.rmtree(work)
-        else:
-            work.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from cbdp.report.markup import Html, join, table, tag
 
 SAID = (
     "Noise protects what one person does. The more releases a person is in, the more all of them together may reveal. This table is "
-    "the worst case: for a person who is in every release, with as many trips as are counted. ε bounds by how much the releases may "
+    "the worst case of all that is published: for a person who is in every release, with as many trips as are counted. ε bounds by how much the releases may "
     "change anybody’s odds of guessing right whether the person is in the data: by at most a factor of e to the power of ε, except with a probability of δ."
 )
 

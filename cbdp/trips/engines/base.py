@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.trips.kinds import Schema
-from cbdp.trips.plan import CountingPlan
+from cbdp.trips.plan import CountingPlan, Field
 
 Ints = NDArray[np.int64]
 
@@ -145,8 +145,16 @@ class Source(ABC):
         """The commonest values of an axis' column that have this status, as text, with their rows."""
 
     @abstractmethod
-    def span(self, plan: CountingPlan) -> tuple[int, int] | None:
-        """The first and the last day (since 1970) of rows that have one; None without."""
+    def by_day(self, plan: CountingPlan) -> Ints:
+        """Rows (day since 1970, rows, rows whose text states an offset from UTC), ascending, of the rows that have a day."""
+
+    @abstractmethod
+    def copies(self, fields: Sequence[Field], digits: int) -> Ints:
+        """Rows (k, groups): how many groups of k rows are alike in all these fields.
+
+        Of the groups, those whose digest begins with so many zeros are looked at: one in 16 to the power of `digits`. Rows that are alike have one
+        digest, so that a group is looked at whole or not at all. It is asked of a source that nothing else is asked of.
+        """
 
     @abstractmethod
     def loads(self, plan: CountingPlan) -> tuple[Ints, Ints, Ints]:

@@ -18,12 +18,13 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.machine import engine_memory_mb
 from cbdp.trips.engines import duckdb_open, sql, sql_bounding, sql_inspect
 from cbdp.trips.engines.base import Engine, Facts, Source, Statuses, begins, statuses_of
 from cbdp.trips.engines.duckdb_dialect import DuckDialect, literal
 from cbdp.trips.engines.duckdb_open import Opened, Relation, reading
 from cbdp.trips.files import are_files
-from cbdp.trips.plan import Bound, CountingPlan
+from cbdp.trips.plan import Bound, CountingPlan, Field
 from cbdp.trips.preparing import Prepared
 from cbdp.trips.spill import spill_folder
 
@@ -34,6 +35,9 @@ IN_MEMORY = ("pandas", "polars", "pyarrow", "duckdb", "_duckdb")  # libraries wh
 ROWS = 1_000_000  # of a batch that comes out
 ROWS_PER_MB = 8_000  # of persons' trips that are bounded at once
 MOST_TURNS = 2**12
+# Queries name the trips first and public tables after them. How many rows a stream has is not known to the optimiser, which would
+# take it for the smaller side and hold all of it in a hash table: joins are made as they are written, and trips stream through.
+AS_WRITTEN = "join_order,build_side_probe_side"
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ def connection() -> Iterator[Any]:
         engine = duckdb.connect(
             ":memory:",
             config={
-                "memory_limit": f"{duckdb_open.MEMORY_MB}MB",
+                "memory_limit": f"{engine_memory_mb()}MB",
                 "temp_directory": str(folder),
                 "preserve_insertion_order": "false",
                 "autoinstall_known_extensions": "false",
@@ -79,6 +83,7 @@ def connection() -> Iterator[Any]:
         )
         try:
             engine.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+            engine.execute(f"SET disabled_optimizers = '{AS_WRITTEN}'")
             yield engine
         finally:
             engine.close()
@@ -129,7 +134,7 @@ class DuckSource(Source):
         """Fill the table `kept`. Heaps of tickets cannot spill, so persons are taken in turns that fit in memory."""
         import duckdb
 
-        turns = 1 + self._size(source) // (ROWS_PER_MB * duckdb_open.MEMORY_MB)
+        turns = 1 + self._size(source) // (ROWS_PER_MB * engine_memory_mb())
         while True:
             try:
                 return self._bound_in(turns, plan, source, say)
@@ -299,13 +304,22 @@ class DuckSource(Source):
 
         return self._read(plan, rows, again=True)
 
-    def span(self, plan: CountingPlan) -> tuple[int, int] | None:
-        def rows(source: Relation) -> tuple[int, int] | None:
-            query = sql_inspect.span(plan, self._say(plan, source), source.text, str)
-            found: Any = (None, None) if query is None else self._engine.sql(query).fetchall()[0]
-            return None if found[0] is None else (int(found[0]), int(found[1]))
+    def by_day(self, plan: CountingPlan) -> Ints:
+        def rows(source: Relation) -> Any:
+            query = sql_inspect.by_day(plan, self._say(plan, source), source.text, str)
+            return [] if query is None else self._engine.sql(query).fetchall()
 
-        return self._read(plan, rows, again=True)
+        return np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, 3)
+
+    def copies(self, fields: Sequence[Field], digits: int) -> Ints:
+        plan = CountingPlan(tuple(fields), (), (), {})
+
+        def rows(source: Relation) -> Any:
+            return self._engine.sql(
+                sql_inspect.copies(plan, self._say(plan, source), source.text, str, digits)
+            ).fetchall()
+
+        return np.array(self._read(plan, rows, again=False), dtype=np.int64).reshape(-1, 2)
 
     def loads(self, plan: CountingPlan) -> tuple[Ints, Ints, Ints]:
         def rows(source: Relation) -> Any:

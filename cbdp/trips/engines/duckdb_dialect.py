@@ -8,6 +8,7 @@ their unit. Raw columns can hold anything: bytes that are no UTF-8, stamps beyon
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cbdp.features.calendar import DAY
@@ -21,15 +22,17 @@ from cbdp.trips.zones import FIRST_DAY, LAST_DAY
 
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 SMALL = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+HOURS = f"[{', '.join(str(3600 * h) for h in range(24))}]"  # the second at which each hour begins
 HEAP = 1_000_000  # arg_min keeps fewer values than this
 
 
 @dataclass(frozen=True)
 class StoredField:
-    """Where a field is found: an expression, and its type in DuckDB. Text has no collation here."""
+    """Where a field is found: an expression, and its type in DuckDB. Text has no collation of its own here."""
 
     expression: str
     type: str
+    collated: bool = False  # whether the connection may have a collation for all texts
 
     @property
     def raw(self) -> bool:
@@ -101,8 +104,8 @@ class DuckDialect(Dialect):
 
     def second(self, field: int, kind: Kind, form: Form) -> str:
         if form.gives == "hour":
-            hour = self._digits(field, kind)
-            return f"CASE WHEN {hour} BETWEEN 0 AND 23 THEN {hour} * 3600 END"
+            # named once: what stands twice is worked out for every row, whether a case needs it or not
+            return f"list_extract({HOURS}, TRY_CAST({self._digits(field, kind)} AS UTINYINT) + 1)"
         if form.written is not None:
             return _time(self._readable(field, kind), form.written)
         v, kept = self.stored[field].expression, self.stored[field].type
@@ -115,10 +118,21 @@ class DuckDialect(Dialect):
         at = self.stored[field]
         if kind.name == WHOLE and at.type in SMALL:
             return f"CAST({at.expression} AS BIGINT)"
+        if kind.name == TEXT:
+            text = _one_spelling(self._text(field), kind)
+            if at.raw:  # what is no UTF-8 is no number
+                return f"nullif(COALESCE(encode({text}), {at.expression}), ''::BLOB)"
+            # without a collation, text is its bytes, and is sorted faster
+            return f"nullif(encode({text}), ''::BLOB)" if at.collated else f"nullif({text}, '')"
         if at.raw:
             return f"nullif({at.expression}, ''::BLOB)"
-        if kind.name == TEXT:  # without a collation, text is its bytes, and is sorted faster
-            return f"nullif({at.expression}, '')"
+        return self._in_bytes(field, self._person_text(field, kind))
+
+    def _in_bytes(self, field: int, text: str) -> str:
+        return f"encode({text})" if self.stored[field].collated else text
+
+    def _person_text(self, field: int, kind: Kind) -> str:
+        at = self.stored[field]
         if kind.name == REAL:
             written_out = f"CAST({at.expression} AS VARCHAR)"
             other = f"CASE WHEN {written_out} NOT IN ('nan', '-nan') THEN {written_out} END"
@@ -126,9 +140,10 @@ class DuckDialect(Dialect):
         return f"CAST({at.expression} AS VARCHAR)"
 
     def ticket(self, field: int, kind: Kind, number: Numbered) -> str:
-        by_value = kind.name == WHOLE and self.stored[field].type in SMALL
+        at = self.stored[field]
+        by_value = kind.name == WHOLE and at.type in SMALL
         text = "CAST(person AS VARCHAR)" if by_value else "person"
-        person = text if self.stored[field].raw else f"encode({text})"
+        person = text if not by_value and (at.raw or at.collated) else f"encode({text})"
         marked = ", ".join(f"'{mark}', {column}" for mark, column in number)
         return f"sha256(word || encode(concat({marked}, ':')) || {person})"
 
@@ -136,6 +151,8 @@ class DuckDialect(Dialect):
         at = self.stored[field]
         if at.raw or kind.name == TEXT:
             found = self._bytes(field)
+            if kind.name == TEXT:
+                found = f"COALESCE({_value_spelt(self._text(field), kind)}, {found})"
             return f"CASE WHEN octet_length({found}) > 0 THEN {found} END"
         text = f"CAST({at.expression} AS VARCHAR)"
         if kind.name == REAL:
@@ -153,8 +170,28 @@ class DuckDialect(Dialect):
             return f"CASE WHEN {micros} BETWEEN {EARLIEST} AND {LATEST} THEN {stamp} ELSE CAST({v} AS VARCHAR) END"
         return f"CASE WHEN CAST({v} AS VARCHAR) NOT IN ('nan', '-nan') THEN CAST({v} AS VARCHAR) END"
 
+    def fits(self, text: str, pattern: str) -> str:
+        return _matches(text, pattern)
+
+    def digest(self, kinds: Sequence[Kind]) -> str:  # noqa: ARG002 - fields are hashed as they are stored
+        return f"lpad(hex(hash({', '.join(at.expression for at in self.stored)})), 16, '0')"
+
+    def huge(self, field: int, kind: Kind) -> str:
+        v = self.stored[field].expression
+        if kind.name == TEXT:
+            return _matches(self._text(field), written.NOT_NEGATIVE)
+        double = f"CAST({v} AS DOUBLE)"
+        whole = f"{v} = floor({v}) AND isfinite({double}) AND " if kind.name == REAL else ""
+        return f"({whole}{double} >= 9223372036854775808.0::DOUBLE)"
+
+    def as_bytes(self, text: str) -> str:
+        return f"encode({text})"
+
     def div(self, a: str, b: int) -> str:
         return f"({a} // {b})"
+
+    def second_without_instant(self, second: str, instant: str) -> str:
+        return f"CASE WHEN COALESCE({instant} NOT BETWEEN {EARLIEST} AND {LATEST}, true) THEN {second} END"
 
     def persons(self, bound: Bound, kind: Kind, secret: str) -> list[Step]:
         """Steps from `inside` to `persons`: a row for each, and for each of their periods, with their kept trips and how many they have in all.
@@ -209,18 +246,57 @@ def _of_text(text: str, by: By) -> str:
     return f"TRY_CAST({found} AS {'DOUBLE' if by == 'real' else 'BIGINT'})" + (" + 0" if by == "real" else "")
 
 
+def _one_spelling(text: str, kind: Kind) -> str:
+    """Text of a person, of which numbers are written in one way: "289.0" as "289"; of a CSV also "0289", "+289" and "2.89e2".
+
+    Whole numbers are their digits, others ".", their significant digits and the exponent. Proof: docs/proofs/bounding.md.
+    """
+    if not kind.free:
+        plain = f"regexp_replace({text}, {literal(f'^{written.DOTTED}$')}, '\\1')"
+        return f"CASE WHEN contains({text}, '.') THEN {plain} ELSE {text} END"
+    pattern = literal(f"^(?:{written.SPELT})$")
+    minus, whole, part, bare, exponent = (f"regexp_extract({text}, {pattern}, {g})" for g in range(1, 6))
+    digits = f"({whole} || {part} || {bare})"
+    led = f"ltrim({digits}, '0')"
+    significant = f"rtrim({led}, '0')"
+    power = (
+        f"(length({whole}) - length({digits}) + length({led}) + COALESCE(TRY_CAST({exponent} AS BIGINT), 0))"
+    )
+    number = (
+        f"CASE WHEN {led} = '' THEN '0' ELSE replace({minus}, '+', '') || "
+        f"CASE WHEN {power} >= length({significant}) THEN rpad({significant}, CAST({power} AS INTEGER), '0') "
+        f"ELSE '.' || {significant} || 'e' || {power} END END"
+    )
+    simple = f"regexp_full_match({text}, '[1-9][0-9]*')"
+    return f"CASE WHEN {simple} OR NOT {_matches(text, written.SPELT)} THEN {text} ELSE {number} END"
+
+
+def _value_spelt(text: str, kind: Kind) -> str:
+    """As `_one_spelling`, in other words: the bytes of a number of few digits by its value, NULL of other texts."""
+    if not kind.free:
+        return f"CASE WHEN {_matches(text, written.DOTTED)} THEN encode(split_part({text}, '.', 1)) END"
+    few = "[ \t]*[+-]?[0-9]{1,18}(?:[.]0*)?[ \t]*"
+    value = f"TRY_CAST(split_part(trim({text}, {literal(' ' + chr(9))}), '.', 1) AS BIGINT)"
+    return f"CASE WHEN {_matches(text, few)} THEN encode(CAST({value} AS VARCHAR)) END"
+
+
 def _matches(text: str, pattern: str) -> str:
     return f"regexp_full_match({text}, {literal(pattern)})"
 
 
 def _parsed(text: str, form: Written) -> str:
     """Microseconds of a text in a written form. The pattern decides what is read, the engine's parser only reads it."""
-    if form.format is None:
-        cast = "TIMESTAMPTZ" if "z" in form.parts else "TIMESTAMP"
-        stamp = f"TRY_CAST({text} AS {cast})"
+    if form.format is not None:
+        cases = {form.pattern: f"try_strptime({text}, {literal(form.format)})"}
+    elif "z" in form.parts:  # without a zone it is read as UTC, and four times as fast
+        plain, zoned = (form.pattern.replace(written.ZONE, z) for z in ("", written.ZONE.removesuffix("?")))
+        cases = {plain: f"TRY_CAST({text} AS TIMESTAMP)", zoned: f"TRY_CAST({text} AS TIMESTAMPTZ)"}
     else:
-        stamp = f"try_strptime({text}, {literal(form.format)})"
-    return f"CASE WHEN {_matches(text, form.pattern)} THEN TRY(epoch_us({stamp})) END"
+        cases = {form.pattern: f"TRY_CAST({text} AS TIMESTAMP)"}
+    whens = (
+        f"WHEN {_matches(text, pattern)} THEN TRY(epoch_us({stamp}))" for pattern, stamp in cases.items()
+    )
+    return f"CASE {' '.join(whens)} END"
 
 
 def _time(text: str, form: Written) -> str:

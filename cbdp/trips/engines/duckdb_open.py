@@ -12,13 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from cbdp.errors import InputError
+from cbdp.machine import SETTING, engine_memory_mb
 from cbdp.trips import files as on_disk
 from cbdp.trips.engines import arrow, duckdb_prepare
 from cbdp.trips.engines.duckdb_dialect import StoredField, identifier, literal
 from cbdp.trips.kinds import Schema, check_names
 from cbdp.trips.preparing import Prepared
 
-MEMORY_MB = 2000  # what the engine may hold before it spills
+# types of which two values are equal where they are written alike, and nowhere else; numbers are read by value
+EQUAL = re.compile(
+    r"VARCHAR|UUID|JSON|ENUM\(.*\)|BLOB|BOOLEAN|DATE|TIME|TIME_NS|TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?|FLOAT|DOUBLE|DECIMAL\(.*\)"
+    r"|U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|BIGNUM|BIT|\"NULL\"|NULL",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,10 @@ def _types(engine: Any, relation: str) -> dict[str, str]:
     return {row[0]: row[1] for row in engine.sql(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
 
 
-def _native(engine: Any, text: str, columns: Sequence[str], *, collated: bool = False) -> Relation:
+def native(
+    engine: Any, text: str, columns: Sequence[str], *, collated: bool = False, default: bool = False
+) -> Relation:
+    """A relation of DuckDB's own; `collated` columns may have collations, and with `default` so may the connection."""
     types = _types(engine, text)
     stored = {}
     for column in columns:
@@ -92,8 +101,13 @@ def _native(engine: Any, text: str, columns: Sequence[str], *, collated: bool = 
             name, kept = f"CAST({name} AS VARCHAR)", "VARCHAR"
         if collated and kept == "VARCHAR":  # bytes have no collation, nor has what is made of them
             name = f"decode(encode({name}))"
-        stored[column] = StoredField(name, kept)
+        stored[column] = StoredField(name, kept, default)
     return Relation(text, stored)
+
+
+def unequal(engine: Any, text: str) -> dict[str, str]:
+    """Columns of types of which it is not known that equal values are written alike: in DuckDB a month is 30 days."""
+    return {c: kept for c, kept in _types(engine, text).items() if not EQUAL.fullmatch(kept)}
 
 
 # Files
@@ -114,7 +128,7 @@ def _parquet(engine: Any, found: on_disk.Files, wanted: Sequence[str] | None) ->
 
     return Opened(
         Schema(found.label, kinds, notes=found.notes),
-        lambda columns: _native(engine, text, columns),
+        lambda columns: native(engine, text, columns),
         raw,
         lambda: arrow.parquet_rows(found.paths),
         found.changed,
@@ -170,13 +184,13 @@ def _database(engine: Any, url: str) -> Opened:
     text = ".".join(identifier(part) for part in ["source", *table.split(".")])
     with reading(f"the table {table!r}", f": {str(path)!r} has none of this name"):
         kinds = arrow.kinds_of(engine.sql(f"SELECT * FROM {text} LIMIT 0").to_arrow_table().schema)
-    schema = Schema(f"the table {table!r}", kinds)
+    schema = Schema(f"the table {table!r}", kinds, unequal=unequal(engine, text))
 
     def rows() -> int:
         return int(engine.sql(f"SELECT count(*) FROM {text}").fetchall()[0][0])
 
     return Opened(
-        schema, lambda columns: _native(engine, text, columns, collated=True), None, rows, found.changed
+        schema, lambda columns: native(engine, text, columns, collated=True), None, rows, found.changed
     )
 
 
@@ -203,6 +217,7 @@ def reading(label: str, hint: str = "") -> Iterator[None]:
         # past the first batch Arrow passes the engine's errors on as its own, so only their text tells them apart
         if isinstance(wrong, MemoryError) or "Out of Memory" in str(wrong):
             raise InputError(
-                f"counting needs more than {MEMORY_MB} MB of memory, or the temporary folder is full: make room there"
+                f"counting needs more than the {engine_memory_mb()} MB of memory that it may hold, or the temporary folder is full: make room there, "
+                f"or set the environment variable {SETTING} to more megabytes"
             ) from None
         raise InputError(f"{label} cannot be read{hint or f' ({type(wrong).__name__})'}") from None

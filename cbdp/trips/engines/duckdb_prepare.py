@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cbdp.trips.engines.duckdb_dialect import DuckDialect, StoredField, identifier
-from cbdp.trips.kinds import Schema, check_names
-from cbdp.trips.preparing import Preparation, raw_kinds
+from cbdp.trips.kinds import check_names
+from cbdp.trips.preparing import Preparation
 
 if TYPE_CHECKING:
     from cbdp.trips.engines.duckdb_open import Opened, Relation
@@ -24,7 +24,7 @@ def opened(engine: Any, raw: Opened, by: Preparation) -> Opened:
 
     check_names(list(raw.schema.kinds), by.needs, quoted=raw.schema.typed)
     table = _Table(engine, raw, by)
-    schema = Schema(raw.schema.label, by.kinds(raw.schema.kinds), raw.schema.typed, raw.schema.notes)
+    schema = replace(raw.schema, kinds=by.kinds(raw.schema.kinds))
     return Opened(schema, table.relation, None, table.rows, raw.changed, raw.damaged)
 
 
@@ -67,6 +67,9 @@ class _Table:
 
     def _fill(self, source: Relation) -> None:
         say = DuckDialect(tuple(source.stored[c] for c in self.by.needs))
-        query = self.by.query(say, raw_kinds(self.raw.schema.kinds, self.by.needs), source.text)
+        kinds = [self.raw.schema.kind(c) for c in self.by.needs]
+        for name, table in self.by.tables(kinds).items():
+            self.engine.register(name, table)
+        query = self.by.query(say, kinds, source.text)
         self.engine.execute(f"CREATE OR REPLACE TEMP TABLE {TABLE} AS {query}")
         self.made = True

@@ -87,7 +87,7 @@ def _found(backend: Any, name: str, database: str | None, shown: str) -> Any:
 def _source(table: Any, label: str) -> AbstractContextManager[Source]:
     try:
         backend = table.get_backend()
-        schema = Schema(label, kinds_of(table))
+        schema = schema_of(table, label, fetched=backend.name not in WORDS)
         text = None if backend.name in ("duckdb", "sqlite") else backend.compile(table)
     except InputError:
         raise
@@ -106,18 +106,40 @@ def _source(table: Any, label: str) -> AbstractContextManager[Source]:
     return ibis_fetched.opened(backend, table, schema)
 
 
-def kinds_of(table: Any) -> dict[str, Any]:
-    """Column → Arrow type."""
+def schema_of(table: Any, label: str, *, fetched: bool = False) -> Schema:
+    """Columns in Arrow's types. Persons are told apart only by types of which it is known when two values are equal.
+
+    Rows that are `fetched` come as Arrow's values; elsewhere bytes and times are the text that the engine writes for them, of which that is not known.
+    """
     check_distinct(table.columns)
-    return {name: _arrow(kind) for name, kind in table.schema().items()}
+    types = dict(table.schema().items())
+    unequal = {name: str(kind) for name, kind in types.items() if not _equal(kind, fetched=fetched)}
+    return Schema(label, {name: _arrow(kind) for name, kind in types.items()}, unequal=unequal)
+
+
+def _equal(kind: Any, *, fetched: bool) -> bool:
+    if kind.is_binary() or kind.is_time() or (kind.is_timestamp() and kind.timezone is not None):
+        return fetched
+    known = (
+        kind.is_string,
+        kind.is_integer,
+        kind.is_floating,
+        kind.is_decimal,
+        kind.is_boolean,
+        kind.is_date,
+    )
+    return any(is_a() for is_a in (*known, kind.is_timestamp, kind.is_uuid, kind.is_null))
 
 
 def _arrow(kind: Any) -> Any:
     import pyarrow as pa
 
     if kind.is_decimal():
-        return pa.decimal128(kind.precision or 38, kind.scale or 0)
+        precision = min(kind.precision or 38, 38)
+        return pa.decimal128(precision, min(kind.scale or 0, precision))
+    if kind.is_uuid():
+        return pa.string()
     try:
         return kind.to_pyarrow()
-    except Exception:  # noqa: BLE001 - a type that Arrow has not is one that we do not count by; persons it may still tell apart
+    except Exception:  # noqa: BLE001 - a type that Arrow has not is one that we do not count by
         return pa.binary()

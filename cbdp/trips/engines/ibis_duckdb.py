@@ -1,4 +1,7 @@
-"""Ibis tables of DuckDB: counted in their database by the DuckDB engine, on a cursor of its own, whose temporary tables nobody else sees."""
+"""Ibis tables of DuckDB: counted in their database by the DuckDB engine, on a cursor of its own, whose temporary tables nobody else sees.
+
+Columns may have collations, and so may the database as a whole (`default_collation`, which is not ours to set): persons are bytes here.
+"""
 
 # ruff: noqa: S608 - the text comes from Ibis, and names are quoted where they enter a query
 
@@ -7,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
+from cbdp.trips.engines import duckdb_open
 from cbdp.trips.engines.arrow import ROWS
 from cbdp.trips.engines.duckdb import DuckSource, connection
-from cbdp.trips.engines.duckdb_dialect import StoredField, identifier
 from cbdp.trips.engines.duckdb_open import Opened, Relation, reading, stream
 from cbdp.trips.kinds import Schema
 
@@ -28,9 +32,9 @@ def opened(backend: Any, table: Any, schema: Schema) -> Iterator[DuckSource]:
         if cursor is None:
             with connection() as engine:
                 arrow = table.schema().to_pyarrow()
-                yield DuckSource(
-                    engine, stream(engine, arrow, lambda columns: _batches(table, columns), schema.label)
-                )
+                fetched = stream(engine, arrow, lambda columns: _batches(table, columns), schema.label)
+                written = {**schema.unequal, **_unequal(backend, text)}
+                yield DuckSource(engine, replace(fetched, schema=replace(fetched.schema, unequal=written)))
             return
         try:
             yield DuckSource(cursor, _there(cursor, text, schema))
@@ -52,18 +56,26 @@ def _cursor(backend: Any, text: str) -> Any:
     return cursor
 
 
+def _unequal(backend: Any, text: str) -> dict[str, str]:
+    import duckdb
+
+    try:
+        return duckdb_open.unequal(backend.con, f"({text})")
+    except duckdb.CatalogException:  # a table that Ibis itself keeps in memory
+        return {}
+
+
 def _there(cursor: Any, text: str, schema: Schema) -> Opened:
     """The table, read by DuckDB where it is."""
     source = f"({text})"
 
-    def native(columns: Sequence[str]) -> Relation:
-        types = {row[0]: row[1] for row in cursor.sql(f"DESCRIBE SELECT * FROM {source}").fetchall()}
-        return Relation(source, {c: StoredField(identifier(c), types[c]) for c in columns})
+    def relation(columns: Sequence[str]) -> Relation:
+        return duckdb_open.native(cursor, source, columns, collated=True, default=True)
 
     def rows() -> int:
         return int(cursor.sql(f"SELECT count(*) FROM {source}").fetchall()[0][0])
 
-    return Opened(schema, native, None, rows)
+    return Opened(replace(schema, unequal=duckdb_open.unequal(cursor, source)), relation, None, rows)
 
 
 def _batches(table: Any, columns: Sequence[str]) -> Any:

@@ -7,8 +7,10 @@ The key goes in by COPY, whose data the server writes into no log. Tables of our
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,18 @@ from cbdp.trips.kinds import Schema
 from cbdp.trips.plan import CountingPlan
 
 ROWS = 100_000  # of a batch that comes back
+FIRST_OWN = 16384  # numbers of types from here on are not PostgreSQL's own
+KNOWN = {
+    "bool": "bool_",
+    "bytea": "binary",
+    "int2": "int16",
+    "int4": "int32",
+    "int8": "int64",
+    "date": "date32",
+}
+KNOWN |= {"float4": "float32", "float8": "float64"}
+KNOWN |= dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid"), "string")
+JSON = re.compile(r"^!?json", re.IGNORECASE)
 OLDEST = 140000  # EXTRACT gives exact numbers from version 14 on
 TYPES = {"int64": ("BIGINT", ">i8"), "double": ("DOUBLE PRECISION", ">f8"), "binary": ("BYTEA", "")}
 
@@ -30,7 +44,7 @@ def opened(backend: Any, text: str, schema: Schema) -> Iterator[PostgresSource]:
     connection = backend.con
     with _snapshot(connection):
         _check(connection)
-        yield PostgresSource(connection, text, schema)
+        yield PostgresSource(connection, text, _resolved(connection, text, schema))
 
 
 @contextmanager
@@ -48,10 +62,50 @@ def _snapshot(connection: Any) -> Iterator[None]:
             connection.execute("SET LOCAL TIME ZONE 'UTC'")
             connection.execute("SET LOCAL standard_conforming_strings = on")
             connection.execute("SET LOCAL cursor_tuple_fraction = 1")
+            connection.execute("SET LOCAL extra_float_digits = 1")  # else two numbers may be one text
             yield
     finally:
         if idle:
             connection.isolation_level = before
+
+
+def _resolved(connection: Any, text: str, schema: Schema) -> Schema:
+    """The schema by the server's own types: it describes a domain, also one over another, by the type that it rests on. Proof: docs/proofs/bounding.md.
+
+    Of types that are not known here two values may be equal and written differently (jsonb, interval, arrays, types of extensions).
+    """
+    import psycopg
+    import pyarrow as pa
+
+    try:
+        answer = connection.execute(f"SELECT * FROM ({text}) s LIMIT 0")
+        types = {column.name: int(column.type_code) for column in answer.description}
+        named = "SELECT oid::bigint, typtype::text, typname::text, format_type(oid, NULL) FROM pg_catalog.pg_type WHERE oid = ANY(%s)"
+        rows = {row[0]: row[1:] for row in connection.execute(named, [list(types.values())]).fetchall()}
+    except psycopg.Error as wrong:
+        raise InputError(
+            f"{schema.label} cannot be opened by PostgreSQL ({type(wrong).__name__}): try a query there first"
+        ) from None
+    arrow = {name: getattr(pa, kind)() for name, kind in KNOWN.items()}
+    arrow |= {
+        "time": pa.time64("us"),
+        "timestamp": pa.timestamp("us"),
+        "timestamptz": pa.timestamp("us", "UTC"),
+    }
+    kinds, unequal = {}, {}
+    for column, before in schema.kinds.items():
+        category, name, shown = rows[types[column]]
+        if JSON.search(schema.unequal.get(column, "")):  # Ibis casts it to text in its query
+            kinds[column], unequal[column] = before, "json"
+        elif category == "e" or (name == "citext" and types[column] >= FIRST_OWN):
+            kinds[column] = pa.string()
+        elif types[column] < FIRST_OWN and name == "numeric":
+            kinds[column] = before if pa.types.is_decimal(before) else pa.decimal128(38, 0)
+        elif types[column] < FIRST_OWN and name in arrow:
+            kinds[column] = arrow[name]
+        else:
+            kinds[column], unequal[column] = pa.binary(), shown
+    return replace(schema, kinds=kinds, unequal=unequal)
 
 
 def _check(connection: Any) -> None:

@@ -63,7 +63,9 @@ class Spoken(Dialect):
 
     def person(self, field: int, kind: Kind) -> str:
         if kind.name == TEXT:
-            return f"CASE WHEN v{field} <> '' THEN {self.words.bytes.format(v=f'v{field}')} END"
+            digits = texts.group(self.words, f"v{field}", written.DOTTED, 1)  # "289.0" is 289
+            text = f"CASE WHEN v{field} LIKE '%.%' THEN COALESCE({digits}, v{field}) ELSE v{field} END"
+            return f"CASE WHEN v{field} <> '' THEN {self.words.bytes.format(v=text)} END"
         return self.words.bytes.format(v=self._named(field, kind))
 
     def _named(self, field: int, kind: Kind) -> str:
@@ -81,8 +83,10 @@ class Spoken(Dialect):
 
     def nobody_else(self, field: int, kind: Kind) -> str:
         if kind.name == TEXT:
-            made = self.words.hex.format(b=self.words.bytes.format(v=f"v{field}"))
-            return f"NULLIF({made}, '')"
+            whole = texts.matches(self.words, f"v{field}", written.DOTTED)
+            ended = texts.group(self.words, f"v{field}", "([^.]*)[.].*", 1)
+            text = f"CASE WHEN {whole} THEN {ended} ELSE v{field} END"
+            return f"NULLIF({self.words.hex.format(b=self.words.bytes.format(v=text))}, '')"
         text = self.words.number.format(v=f"v{field}", text=self.words.text)
         if kind.name != REAL:
             return text
@@ -101,6 +105,24 @@ class Spoken(Dialect):
 
     def _shown(self, value: str) -> str:
         return self.words.shown.format(v=value, text=self.words.text)
+
+    def fits(self, text: str, pattern: str) -> str:
+        return texts.matches(self.words, text, pattern)
+
+    def digest(self, kinds: Sequence[Kind]) -> str:
+        shown = (f"COALESCE({self.shown(i, kind)}, '')" for i, kind in enumerate(kinds))
+        return self.words.hashed.format(b=self.words.bytes.format(v=" || '|' || ".join(shown)))
+
+    def huge(self, field: int, kind: Kind) -> str:
+        v = f"v{field}"
+        if kind.name == TEXT:
+            return texts.matches(self.words, v, written.NOT_NEGATIVE)
+        if kind.name != REAL:
+            return ""
+        return f"({self.words.finite.format(v=v)} AND {v} >= {self.words.beyond} AND {self.words.large.format(v=v)})"
+
+    def as_bytes(self, text: str) -> str:
+        return self.words.bytes.format(v=text)
 
     def div(self, a: str, b: int) -> str:
         return self.words.div.format(a=a, n=b)

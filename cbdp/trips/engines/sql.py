@@ -12,7 +12,7 @@ Tables of public keys lie beside the trips (`tables`), and, with persons, a tabl
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,8 +68,28 @@ class Dialect(ABC):
         """A field as text for the curator's eyes; NULL where it is missing."""
 
     @abstractmethod
+    def fits(self, text: str, pattern: str) -> str:
+        """Whether a text as a whole fits a pattern."""
+
+    @abstractmethod
+    def digest(self, kinds: Sequence[Kind]) -> str:
+        """A text of hexadecimal digits, at least 16, that is the same for rows whose fields are all the same."""
+
+    @abstractmethod
+    def huge(self, field: int, kind: Kind) -> str:
+        """Whether a field that has no whole number of 64 bits is one of at least 2⁶³; empty where no value can be."""
+
+    @abstractmethod
+    def as_bytes(self, text: str) -> str:
+        """A text as what is equal to itself alone, under any collation."""
+
+    @abstractmethod
     def div(self, a: str, b: int) -> str:
         """A whole number, not negative, by another, rounded down."""
+
+    def second_without_instant(self, second: str, instant: str) -> str:  # noqa: ARG002
+        """A second of the day that is asked for only where there is no instant in range; elsewhere it may be NULL."""
+        return second
 
     def wide(self, value: str) -> str:
         """A whole number in a type in which sums of them do not overflow."""
@@ -116,8 +136,15 @@ def tables(plan: CountingPlan) -> dict[str, Any]:
 # Steps
 
 
-def read(plan: CountingPlan, say: Dialect, source: str, *, every: bool = False) -> Step:
-    """All that is needed of a row, each as bytes, a whole number or a double."""
+def read(
+    plan: CountingPlan,
+    say: Dialect,
+    source: str,
+    *,
+    every: bool = False,
+    more: Mapping[str, str] | None = None,
+) -> Step:
+    """All that is needed of a row, each as bytes, a whole number or a double; and `more` columns by their expressions."""
     columns: dict[str, str] = {}
     for axis in plan.axes:
         for way in axis.ways:
@@ -126,14 +153,23 @@ def read(plan: CountingPlan, say: Dialect, source: str, *, every: bool = False) 
     for m, moment in enumerate(plan.moments):
         columns |= _moment_columns(m, moment, plan.fields[moment.field].kind, say)
     if plan.weight is not None:
-        whole = say.value(plan.weight, plan.fields[plan.weight].kind, "whole")
-        columns["weight"] = f"CASE WHEN {whole} >= 0 THEN LEAST({whole}, {MOST_TRIPS}) END"
+        columns["weight"] = weight(plan, say)
     if plan.bound is not None:
         columns["person"] = say.person(plan.bound.person, plan.fields[plan.bound.person].kind)
     if every:
         columns |= {f"shown_{i}": say.shown(i, f.kind) for i, f in enumerate(plan.fields)}
+    columns |= more or {}
     listed = ", ".join(f"{text} AS {name}" for name, text in columns.items()) or "1 AS nothing"
     return Step("read_rows", f"SELECT {listed} FROM {source}")
+
+
+def weight(plan: CountingPlan, say: Dialect) -> str:
+    """The trips that a row stands for, saturated: a whole number beyond 64 bits is many, and no error. Proof: docs/proofs/counting.md."""
+    assert plan.weight is not None
+    kind = plan.fields[plan.weight].kind
+    whole, huge = say.value(plan.weight, kind, "whole"), say.huge(plan.weight, kind)
+    many = f" WHEN {whole} IS NULL AND {huge} THEN {MOST_TRIPS}" if huge else ""
+    return f"CASE WHEN {whole} >= 0 THEN LEAST({whole}, {MOST_TRIPS}){many} END"
 
 
 def _key(way: Way) -> str:
@@ -149,7 +185,10 @@ def _moment_columns(m: int, moment: Moment, kind: Kind, say: Dialect) -> dict[st
             texts["date"].append(say.day(moment.field, kind, form))
         else:
             texts["time"].append(say.second(moment.field, kind, form))
-    return {f"m{m}_{name}": first_of(found) for name, found in texts.items() if found}
+    columns = {name: first_of(parsed) for name, parsed in texts.items() if parsed}
+    if "us" in columns and "time" in columns:
+        columns["time"] = say.second_without_instant(columns["time"], columns["us"])
+    return {f"m{m}_{name}": text for name, text in columns.items()}
 
 
 def first_of(texts: Sequence[str]) -> str:
@@ -330,5 +369,7 @@ def counts(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str:
 def weights(plan: CountingPlan, say: Dialect, source: str) -> str:
     """The sum of all weights that are counts."""
     assert plan.weight is not None
-    whole = say.value(plan.weight, plan.fields[plan.weight].kind, "whole")
-    return f"SELECT SUM({say.wide('w')}) FROM (SELECT {whole} AS w FROM {source}) r WHERE w > 0"
+    kind = plan.fields[plan.weight].kind
+    whole, huge = say.value(plan.weight, kind, "whole"), say.huge(plan.weight, kind)
+    every = f"COALESCE({whole}, CASE WHEN {huge} THEN {MOST_TRIPS} END)" if huge else whole
+    return f"SELECT SUM({say.wide('w')}) FROM (SELECT {every} AS w FROM {source}) r WHERE w > 0"

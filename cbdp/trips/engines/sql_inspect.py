@@ -19,7 +19,9 @@ from cbdp.trips.engines.sql import (
     query,
     read,
 )
+from cbdp.trips.kinds import TEXT
 from cbdp.trips.plan import CountingPlan
+from cbdp.trips.written import OFFSET
 
 
 def statuses(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str:
@@ -50,18 +52,43 @@ def examples(
     """Rows (value, n): the commonest values of an axis' column that have this status."""
     shown = f"shown_{plan.axes[axis].field}"
     where = f"{_status(plan, axis)} = {status} AND {shown} IS NOT NULL"
-    last = f"SELECT {shown} AS value, COUNT(*) AS n FROM coded WHERE {where} GROUP BY {shown} ORDER BY n DESC, value LIMIT {most}"
+    last = f"SELECT MIN({shown}) AS value, COUNT(*) AS n FROM coded WHERE {where} GROUP BY {say.as_bytes(shown)} ORDER BY n DESC, value LIMIT {most}"
     return query(_every(plan, say, source, named), last)
 
 
-def span(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str | None:
-    """One row: the first and the last day, of the first moment that has any."""
+def by_day(plan: CountingPlan, say: Dialect, source: str, named: Named) -> str | None:
+    """Rows (day, rows, rows whose text states an offset from UTC), by the first moment that tells a day; None where none does."""
     dated = [m for m, t in enumerate(plan.moments) if {f.gives for f in t.forms} & {"stamp", "epoch", "date"}]
     if not dated:
         return None
-    steps = [read(plan, say, source), *moments(plan, say, named)]
-    first, last = (first_of([f"{end}(m{m}_day)" for m in dated]) for end in ("MIN", "MAX"))
-    return query(steps, f"SELECT {first}, {last} FROM {steps[-1].name}")
+    stated = {f"m{m}_stated": _states_offset(plan, say, m) for m in dated if _may_state(plan, m)}
+    steps = [read(plan, say, source, more=stated), *moments(plan, say, named)]
+    day = first_of([f"m{m}_day" for m in dated])
+    zoned = " + ".join(stated) or "0"
+    days = f"SELECT {day} AS day, CASE WHEN {zoned} > 0 THEN 1 ELSE 0 END AS zoned FROM {steps[-1].name}"
+    last = f"SELECT day, COUNT(*) AS n, SUM(zoned) AS zoned FROM ({days}) d WHERE day IS NOT NULL GROUP BY day ORDER BY day"
+    return query(steps, last)
+
+
+def _may_state(plan: CountingPlan, moment: int) -> bool:
+    """Whether a moment is read from text that may end in an offset."""
+    read_as = plan.moments[moment]
+    return plan.fields[read_as.field].kind.name == TEXT and any(
+        form.written is not None and "z" in form.written.parts for form in read_as.forms
+    )
+
+
+def _states_offset(plan: CountingPlan, say: Dialect, moment: int) -> str:
+    place = plan.moments[moment].field
+    return f"CASE WHEN {say.fits(say.shown(place, plan.fields[place].kind), OFFSET)} THEN 1 ELSE 0 END"
+
+
+def copies(plan: CountingPlan, say: Dialect, source: str, named: Named, digits: int) -> str:  # noqa: ARG001
+    """Rows (k, groups): how many groups of k rows are alike in all fields; of all groups those whose digest begins with so many zeros."""
+    rows = f"SELECT {say.digest([f.kind for f in plan.fields])} AS digest FROM {source}"
+    some = f" WHERE SUBSTR(digest, 1, {digits}) = '{'0' * digits}'" if digits else ""
+    groups = f"SELECT COUNT(*) AS k FROM ({rows}) r{some} GROUP BY digest"
+    return f"SELECT k, COUNT(*) AS n FROM ({groups}) g GROUP BY k ORDER BY k"
 
 
 def _every(plan: CountingPlan, say: Dialect, source: str, named: Named) -> list[Step]:

@@ -23,7 +23,7 @@ from cbdp.trips.engines.base import Facts, Source, Statuses, begins, statuses_of
 from cbdp.trips.engines.spoken import Spoken, relation, spoken
 from cbdp.trips.engines.words import Words
 from cbdp.trips.kinds import Schema
-from cbdp.trips.plan import Bound, CountingPlan
+from cbdp.trips.plan import Bound, CountingPlan, Field
 
 Ints = NDArray[np.int64]
 Changed = Callable[[], tuple[str, ...]]  # files that are not what they were when they were opened
@@ -228,12 +228,18 @@ class SqlSource(Source):
                 for v, n in self._rows(self._ask(plan, sql_inspect.examples, axis, status, most))
             ]
 
-    def span(self, plan: CountingPlan) -> tuple[int, int] | None:
+    def by_day(self, plan: CountingPlan) -> Ints:
         with self._reading():
             self._lay(plan)
-            query = sql_inspect.span(plan, self._say(plan), self._source(plan), self._named)
-            first, last = (None, None) if query is None else self._rows(query)[0]
-        return None if first is None else (int(first), int(last))
+            query = sql_inspect.by_day(plan, self._say(plan), self._source(plan), self._named)
+            rows = [] if query is None else self._rows(query)
+        return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+    def copies(self, fields: Sequence[Field], digits: int) -> Ints:
+        plan = CountingPlan(tuple(fields), (), (), {})
+        with self._reading():
+            rows = self._rows(self._ask(plan, sql_inspect.copies, digits))
+        return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
     def loads(self, plan: CountingPlan) -> tuple[Ints, Ints, Ints]:
         with self._reading():

@@ -37,6 +37,8 @@ class Words:
     # numbers
     double: str = "CAST({v} AS DOUBLE)"
     not_nan: str = "NOT IS_NAN({v})"
+    finite: str = "{v} <= 1.7976931348623157e308"  # of a number that is not below 0
+    large: str = "{v} = FLOOR({v})"  # whether a number beyond 64 bits is whole
     div: str = "({a} / {n})"  # a is not negative
     wide: str = "CAST({v} AS DECIMAL(38, 0))"
     beyond: str = BEYOND
@@ -81,6 +83,7 @@ SPARK = Words(
     plain="CAST(CAST({v} AS BINARY) AS STRING)",
     hex="HEX({b})",
     not_nan="NOT ISNAN(CAST({v} AS DOUBLE))",
+    large="{v} % 1 = 0",  # FLOOR of a double is a whole number of 64 bits there
     div="({a} DIV {n})",
     quote="`",
     setting=True,
@@ -109,10 +112,11 @@ POSTGRES = Words(
     text="TEXT",
     plain='(CAST({v} AS TEXT) COLLATE "C")',
     # a numeric keeps the zeros that it was written with: 1.50 and 1.5 are one number
-    number="REGEXP_REPLACE(CAST({v} AS {text}), '^(-?[0-9]*[.][0-9]*[1-9])0+$', '\\1')",
+    number="REGEXP_REPLACE(CAST({v} AS {text}), '^(-?[0-9]+)[.]0+$|^(-?[0-9]*[.][0-9]*[1-9])0+$', '\\1\\2')",
     hex="ENCODE({b}, 'hex')",
     double="CASE WHEN {v} = 0 THEN 0 WHEN ABS({v}) BETWEEN 1e-300 AND 1e300 THEN CAST({v} AS DOUBLE PRECISION) END",
     not_nan="{v} <> 'NaN'",
+    finite="({v} <> 'NaN' AND {v} <> 'Infinity')",
     fence=" OFFSET 0",
 )
 

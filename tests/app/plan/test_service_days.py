@@ -90,8 +90,8 @@ def test_other_trips_of_the_same_riders_are_compared_by_zone_and_start(city: Pat
     assert plan(read(other(city, *zoned))).covers is not None
     with pytest.raises(InputError, match=r"days from 04:00 on"):
         plan(read(other(city, bikes, ("id = ", f"{NIGHT}\nid = "))))
-    assert service_days._alike(*(f"of column {c!r}, times {z}, days from 00:00 on" for c, z in (("a", "UTC"), ("b", "UTC"))), same_data=False)  # fmt: skip
-    assert not service_days._alike(*(f"of column 'a', times {z}, days from 00:00 on" for z in ("UTC", "Asia/Tokyo")), same_data=False)  # fmt: skip
+    assert service_days.alike(*(f"of column {c!r}, times {z}, days from 00:00 on" for c, z in (("a", "UTC"), ("b", "UTC"))), same_data=False)  # fmt: skip
+    assert not service_days.alike(*(f"of column 'a', times {z}, days from 00:00 on" for z in ("UTC", "Asia/Tokyo")), same_data=False)  # fmt: skip
 
 
 def test_releases_of_earlier_versions_are_read_from_their_folders(

@@ -78,7 +78,7 @@ def test_a_ledger_that_was_moved_away_is_not_made_anew(folder: Path, capsys: Cap
     assert "restore that ledger" in capsys.readouterr().err
     assert not (folder / "ledger.sqlite").exists()
     home.rename(folder / "ledger.sqlite")
-    assert cli.main(["release", str(folder / "cbdp.toml")]) == 0
+    assert cli.main(["release", str(folder / "cbdp.toml"), "--accept-unusual"]) == 0
     assert events(folder) == ["opened", "reserved", "released", "reserved", "released"]
 
 

@@ -29,7 +29,10 @@ PLAIN = CONFIG.replace("epsilon = 1\n", "epsilon = 50\n").replace(
 
 def run(folder: Path, until: str) -> Ran:
     create = not (folder / "ledger.sqlite").exists()
-    return run_series(read(folder / "cbdp.toml"), dt.date.fromisoformat(until), create_ledger=create)
+    day = dt.date.fromisoformat(until)
+    return run_series(
+        read(folder / "cbdp.toml"), day, create_ledger=create, accept_dropped=True, accept_unusual=True
+    )
 
 
 def change(folder: Path, old: str, new: str) -> None:

@@ -30,7 +30,8 @@ MONTHLY = WEEKLY.replace('"weekly"', '"monthly"').replace("start = 2026-03-02", 
 
 def run(folder: Path, until: str) -> list[cbdp.Release]:
     create = not (folder / "ledger.sqlite").exists()
-    run_series(read(folder / "cbdp.toml"), dt.date.fromisoformat(until), create_ledger=create)
+    day = dt.date.fromisoformat(until)
+    run_series(read(folder / "cbdp.toml"), day, create_ledger=create, accept_dropped=True)
     return [cbdp.load(p) for p in sorted((folder / "releases").iterdir())]
 
 

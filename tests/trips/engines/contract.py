@@ -53,6 +53,7 @@ class Case:
     columns: dict[str, str] = field(default_factory=dict)
     clock: Clock = field(default_factory=Clock)
     unit: Any = "trip"
+    folded: tuple[str, ...] = ()  # columns of text to which the engine gives a collation that ignores case
 
     def count(self, trips: Any) -> Any:
         return cbdp.count(
@@ -242,6 +243,41 @@ def numbers() -> pa.Table:
     )
 
 
+def folded(n: int = 1200, seed: int = 1) -> pa.Table:
+    """Persons, stops and taps that a collation takes for one: capitals, accents, spaces at the end; and one person in several spellings."""
+    rng = np.random.default_rng(seed)
+    cards = [
+        "ab",
+        "AB",
+        "Ab",
+        "áb",
+        "a\u0301b",
+        "ab ",
+        "289",
+        "289.0",
+        "289.",
+        "0289",
+        "-7.00",
+        "-7",
+        "0.0",
+        "0",
+        "1.50",
+    ]
+    return pa.table(
+        {
+            "stop": rng.choice(["A", "a", "Á", "á", "a ", "B", None], n).tolist(),
+            "card": rng.choice([*cards, "", None], n).tolist(),
+            "hour": pa.array(rng.integers(0, 24, n), pa.int64()),
+            "weight": rng.choice(
+                [str(2**63 - 1), str(2**63), "9" * 40, "-" + "9" * 40, "1", "x"], n
+            ).tolist(),
+        }
+    )
+
+
+FOLDED = ("stop", "card")
+
+
 def _numbered(*names: str) -> cbdp.Universe:
     known: dict[str, Any] = {
         "real": [7, 289, 0, 7.5],
@@ -254,6 +290,10 @@ def _numbered(*names: str) -> cbdp.Universe:
         "date": [dt.date(2026, 3, 1), dt.date(2026, 3, 2), dt.date(1969, 12, 31)],
     }
     return cbdp.Universe(**{name: known[name] for name in names})
+
+
+def _folded(*stops: str) -> cbdp.Universe:
+    return cbdp.Universe(stop=stops, hour=cbdp.periods("00:00", "24:00", "6h"))
 
 
 AT = {"time": "start"}
@@ -309,6 +349,19 @@ CASES: dict[str, Callable[[], Case]] = {
     "numbers": lambda: Case(numbers(), _numbered("real", "text", "truth")),
     "more numbers": lambda: Case(numbers(), _numbered("decimal", "whole", "hour", "date")),
     "epoch": lambda: Case(numbers(), _numbered("epoch", "text"), clock=Clock("Asia/Kathmandu", "epoch_s")),
+    "collated stops": lambda: Case(folded(), _folded("A", "a", "á"), folded=FOLDED),
+    "collated persons": lambda: Case(folded(), _folded("A", "a"), unit=cbdp.Person("card", 3), folded=FOLDED),
+    "collated persons apart": lambda: Case(
+        folded(), _folded("A", "a"), unit=cbdp.Person("card", 2, apart="stop"), folded=FOLDED
+    ),
+    "huge weights as text": lambda: Case(
+        folded(60), cbdp.Universe(stop=["A", "a", "B"]), {"count": "weight"}
+    ),
+    "huge weights": lambda: Case(
+        pa.table({"real": [2.0**63, 1e300, float("inf"), -1e300, float("nan"), 2.5], "stop": list("ABCDEF")}),
+        cbdp.Universe(stop=list("ABCDEF")),
+        {"count": "real"},
+    ),
     "no rows": lambda: Case(stamped().slice(0, 0), PLACES, AT, unit=cbdp.Person("card", 7)),
 }
 

@@ -33,10 +33,15 @@ TWO = {"stop": ["A", "a"] * 500, "card": ["ab", "AB", "AB", "ab"] * 250}
 # DuckDB
 
 
-def _duckdb(case: contract.Case, name: str = "trips") -> Any:
+def _duckdb(case: contract.Case, name: str = "trips", collation: str = "", default: str = "") -> Any:
+    """A table of a database; of the columns that are folded, or of all, with a collation."""
     database = ibis.duckdb.connect()
     database.con.register("given", case.table)
-    database.con.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+    types = dict(row[:2] for row in database.con.sql("DESCRIBE given").fetchall())
+    types |= {c: f"VARCHAR COLLATE {collation}" for c in case.folded if collation}
+    database.con.execute(f"CREATE TABLE {name} ({', '.join(f'{c} {kind}' for c, kind in types.items())})")
+    database.con.execute(f"INSERT INTO {name} SELECT * FROM given")
+    database.con.execute(f"SET default_collation = '{default}'")
     return database.table(name)
 
 
@@ -46,6 +51,47 @@ def test_a_table_of_duckdb_is_counted_in_its_database(name: str, monkeypatch: py
     case = contract.CASES[name]()
     monkeypatch.setattr(ibis_duckdb, "_batches", None)
     contract.check(case, _duckdb(case), inspected=True)
+
+
+@pytest.mark.parametrize("name", [name for name, make in contract.CASES.items() if make().folded])
+@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NOCASE.NOACCENT"])
+@pytest.mark.parametrize("where", ["columns", "database", "both", "url"])
+def test_no_collation_of_duckdb_has_a_say(name: str, collation: str, where: str, tmp_path: Path) -> None:
+    """Of columns, of the whole database, or of both: counts, persons and inspections are those of bytes; the database keeps its collation."""
+    case = contract.CASES[name]()
+    columns = collation if where in ("columns", "both", "url") else ""
+    table = _duckdb(case, collation=columns, default=collation if where in ("database", "both") else "")
+    con = table.get_backend().con
+    alike = con.sql("SELECT count(DISTINCT stop), count(DISTINCT encode(stop)) FROM trips").fetchall()[0]
+    assert alike[0] < alike[1], "the collation is there"
+    if where == "url":
+        con.execute(f"ATTACH '{tmp_path / 'city.db'}' AS city")
+        made = con.sql("SELECT sql FROM duckdb_tables() WHERE table_name = 'trips'").fetchall()[0][0]
+        con.execute(made.replace("TABLE trips", "TABLE city.trips", 1))
+        con.execute("INSERT INTO city.trips SELECT * FROM trips; DETACH city")
+        contract.check(case, f"duckdb://{tmp_path / 'city.db'}::trips", inspected=True)
+        return
+    contract.check(case, table, inspected=True)
+    assert con.sql("SELECT current_setting('default_collation')").fetchall() == [
+        (collation if where in ("database", "both") else "",)
+    ]
+
+
+@pytest.mark.parametrize("where", ["table", "fetched", "url"])
+@pytest.mark.parametrize("kind", ["INTERVAL", "TIME WITH TIME ZONE", "INTEGER[]", "STRUCT(a INTEGER)"])
+def test_a_person_of_a_type_that_is_written_in_two_ways_is_refused(
+    kind: str, where: str, tmp_path: Path
+) -> None:
+    """In DuckDB a month is 30 days, and is written differently: it cannot be a person."""
+    database = ibis.duckdb.connect(tmp_path / "city.db")
+    temporary = "TEMP" if where == "fetched" else ""
+    database.con.execute(f"CREATE {temporary} TABLE trips (stop VARCHAR, card {kind})")
+    trips: Any = database.table("trips")
+    if where == "url":
+        database.disconnect()
+        trips = f"duckdb://{tmp_path / 'city.db'}::trips"
+    with pytest.raises(InputError, match=r"column 'card' holds .* values.*a person needs text or a number"):
+        cbdp.count(trips, STOPS, unit=cbdp.Person("card", 4))
 
 
 @pytest.mark.parametrize("name", ["kept", "secret", "way_0_0", "stream"])
