@@ -7,8 +7,8 @@ With r_ij = 1/w_ij the dual of the problem is to minimise over the prices λ
 smooth, convex and piecewise quadratic: gradient R λ + c − BᵀY(s), Hessian R + Bᵀ D B, where Y_k and D_k are sums over
 the leaves of cell k that lie above their shift. The leaves are x_u = max(0, c_u − s_k/w_u).
 
-LeafSet below their cell's final shift do not matter, so as the shifts rise only those above a *floor* somewhat below
-them are kept. Should a shift end below its floor, the floor is lowered and the work resumed: the answer is exact.
+Leaves whose target lies below their cell's dual s do not enter the active set, so as the shifts rise only those above a *floor*
+somewhat below them are kept. Should a shift end below its floor, the floor is lowered and the work resumed: the answer is exact.
 
 One algorithm, whose steps (floors, basis, line search, refinement) share their state and are read together.
 """
@@ -47,6 +47,7 @@ SLIGHT = 1e-7  # weight of a leaf, relative to a feature's, from which prices an
 REBASED = 8  # times that the unknowns are chosen anew, by which cells have leaves above their shift
 LOSS = 1e-12  # of the shifts' precision from which that is done
 PATIENCE = 40  # steps without progress after which it is done
+SHORTENED = 2.0**-64  # of a step along which Φ overflows
 CLOSE = 0.1  # slope along a step, relative to its first, that a search ends at
 ROUNDING = 1e-9  # residual below which a lack of progress means rounding
 
@@ -98,7 +99,7 @@ class Newton(Solver):
 
 @dataclass(frozen=True, eq=False)
 class LeafSet:
-    """LeafSet that may lie above their shift; each stands for `copies` of its kind."""
+    """Leaves that may lie above their cell's shift; each stands for `copies` of its kind."""
 
     target: NDArray[Any]
     slack: Floats  # 1/w_u, one for all or one each
@@ -270,13 +271,17 @@ class _Search:
         return best
 
     def step(self, leaves: LeafSet, now: Point) -> Point:
-        """The full Newton step if it decreases Φ, else one along its direction."""
+        """The full Newton step if it decreases Φ, else one along its direction. Φ never increases, but for rounding."""
         self.steps += 1
-        direction = -self.linear.solve(now.d, now.gradient)
-        slope = float(now.gradient @ direction)
-        tried = self.dual.point(leaves, now.lam + direction)
-        end = float(tried.gradient @ direction)
+        direction, slope = self.descent(now)
         # Φ is convex: a slope that is still downwards proves a decrease, however Φ itself is rounded
+        with np.errstate(over="ignore", invalid="ignore"):
+            tried = self.dual.point(leaves, now.lam + direction)
+            end = float(tried.gradient @ direction)
+            while not np.isfinite(end):  # an almost singular Hessian made the step so long that Φ overflows
+                direction, slope = direction * SHORTENED, slope * SHORTENED
+                tried = self.dual.point(leaves, now.lam + direction)
+                end = float(tried.gradient @ direction)
         self.searched = not (end <= 1e-6 * abs(slope) or tried.value < now.value + 0.1 * slope)
         if not self.searched:
             return tried
@@ -286,6 +291,22 @@ class _Search:
             )
         t = leaves.least_along(now.shift, tried.shift, slope, self.dual.growth(direction), end)
         return self.dual.point(leaves, now.lam + t * direction)
+
+    def descent(self, now: Point) -> tuple[Floats, float]:
+        """Newton's direction, and the slope of Φ along it, which is negative.
+
+        Rounding can make the Hessian indefinite where the weights of exact counts and of leaves differ by many orders of magnitude, and
+        its solution a direction of ascent, along which the acceptance test above would let Φ grow without end. Then it is the
+        negative gradient, scaled: always a direction of descent (Nocedal and Wright 2006, section 3.4, modify the Hessian to this end).
+        """
+        direction = -self.linear.solve(now.d, now.gradient)
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope = float(now.gradient @ direction)
+        if -np.inf < slope < 0.0:
+            return direction, slope
+        curvature = self.dual.room + self.dual.member.T @ now.d if self.dual.basis is None else 1.0
+        direction = -now.gradient / np.maximum(curvature, np.finfo(float).tiny ** 0.5)
+        return direction, float(now.gradient @ direction)
 
 
 def _start(search: _Search, every: LeafSet, prices: Floats | None) -> Floats:
