@@ -69,30 +69,30 @@ class UnaccountedError(Exception):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FileComparison:
     """How a file differs from the one that our writer makes of its values; `partly`: another version wrote it, and not all was compared."""
 
     difference: str | None = None
     partly: bool = False
 
 
-def compare(path: Path, sheet: Sheet, table: pa.Table) -> Comparison:
+def compare(path: Path, sheet: Sheet, table: pa.Table) -> FileComparison:
     """A file against the one that is written from its values. `table` is the file as it was read, with the values of its sheet."""
     content = path.read_bytes()
     expected = io.BytesIO()
     write_parquet(expected, _pieces(sheet, table))
     if content == expected.getbuffer():
-        return Comparison()
+        return FileComparison()
     try:
         theirs = _Anatomy.of(content)
     except (UnaccountedError, IndexError, struct.error, pa.ArrowException, UnicodeDecodeError) as wrong:
-        return Comparison(str(wrong) or "it is not a Parquet file as the format defines it")
+        return FileComparison(str(wrong) or "it is not a Parquet file as the format defines it")
     ours = _Anatomy.of(expected.getvalue())
     if theirs.writer == ours.writer:
-        return Comparison(next(_differences(ours, theirs), None))
+        return FileComparison(next(_differences(ours, theirs), None))
     if not CREATOR.fullmatch(theirs.writer):
-        return Comparison(f"it says that {theirs.writer[:80]!r} wrote it")
-    return Comparison(next(_common(ours, theirs), None), partly=True)
+        return FileComparison(f"it says that {theirs.writer[:80]!r} wrote it")
+    return FileComparison(next(_common(ours, theirs), None), partly=True)
 
 
 def _pieces(sheet: Sheet, table: pa.Table) -> Iterator[pa.Table]:

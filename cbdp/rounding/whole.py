@@ -104,7 +104,11 @@ def rounded_again(
 
 @dataclass(frozen=True)
 class Exactness:
-    """By feature, how many counts are not the floor or ceiling of their real values; values within the tolerance of a whole number are it."""
+    """By feature, how many counts are not the floor or ceiling of their real values; values within the tolerance of a whole number are it.
+
+    >>> Exactness(1e-9, {"zone": 2}).violations["zone"]
+    2
+    """
 
     tolerance: float
     violations: Mapping[str, int]

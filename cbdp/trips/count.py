@@ -134,7 +134,16 @@ def _again(counts: Counts, universe: Universe, unit: Unit) -> Counts:
 
 
 def check_universe(counts: Counts, universe: Universe) -> None:
-    """Refuse counts of other trip types: their sensitivity is that of their own universe, however many types both have."""
+    """Refuse counts of other trip types: their sensitivity is that of their own universe, however many types both have.
+
+    >>> import cbdp
+    >>> one, other = (cbdp.Universe(origin=values) for values in (["A", "B"], ["A", "C"]))
+    >>> check_universe(cbdp.count({"origin": ["A"]}, one), one)
+    >>> check_universe(cbdp.count({"origin": ["A"]}, one), other)
+    Traceback (most recent call last):
+    ...
+    cbdp.errors.InputError: the counts are of another universe with as many trip types (Universe(origin 2: 2 trip types)): its dimensions, their values or their structural zeros are not the same. Count the trips again
+    """
     if counts.universe.same_types(universe):
         return
     if counts.universe.size != universe.size:

@@ -77,7 +77,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Within:
+class LinkingPeriods:
     """The periods within which taps are linked: of the unit, and those before, in and after the days that a release looks at."""
 
     clock: Clock
@@ -115,7 +115,7 @@ class Linked(Preparation):
     within: int = 6 * 3600  # seconds between the two taps
     nobody: tuple[str, ...] = ()  # texts that stand for a missing person
     formats: tuple[str, ...] = ()  # of time, as in Clock
-    periods: Within | None = None  # None: any two taps may be linked
+    periods: LinkingPeriods | None = None  # None: any two taps may be linked
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -275,7 +275,7 @@ def within_periods(
         raise InputError(
             f"taps are linked within days, which column {trips.by.time!r} tells, and the day of a trip would be that of column {column!r}: let the day follow from the time"
         )
-    return replace(trips, by=replace(trips.by, periods=Within(clock, unit.per, first, last)))
+    return replace(trips, by=replace(trips.by, periods=LinkingPeriods(clock, unit.per, first, last)))
 
 
 def _beside(name: str) -> str:
