@@ -12,7 +12,7 @@ from cbdp.features.places import Stops
 from cbdp.release.export.base import Format
 from cbdp.release.export.beside import texts
 from cbdp.release.export.flows import Flows, flows
-from cbdp.release.export.writing import text
+from cbdp.release.export.writing import final_path, text
 from cbdp.release.export.xml import comment, quoted, sumo_id
 from cbdp.release.release import Release
 
@@ -85,8 +85,8 @@ def _write_demand(release: Release, made: Flows, path: Path) -> None:
 
 
 def _configurations(folder: Path, network: Path) -> dict[str, str]:
-    """What `od2trips -c` and `duarouter -c` take. Files are named as seen from the folder; no schema is looked up on the web."""
-    near = os.path.relpath(network.absolute(), folder.absolute())
+    """What `od2trips -c` and `duarouter -c` take. Files are named as seen from where the folder will be; no schema is looked up on the web."""
+    near = os.path.relpath(network.absolute(), final_path(folder))
     options = {
         "od2trips.cfg": {"taz-files": ZONES, "tazrelation-files": DEMAND, "output-file": "trips.xml"},
         "duarouter.cfg": {"net-file": near, "route-files": "trips.xml", "output-file": "routes.rou.xml"},

@@ -31,6 +31,11 @@ def fresh(target: Path) -> Iterator[Path]:
         work.rename(target)
 
 
+def final_path(work: Path) -> Path:
+    """Where what is written at a path of `fresh` stands in the end: files that name others by relative paths need to know."""
+    return work.absolute().parent.parent / work.name
+
+
 @contextmanager
 def text(path: Path) -> Iterator[TextIO]:
     """A text file to write to, compressed if its name ends in .gz; the same text gives the same bytes."""
