@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import datetime as dt
 import itertools
 from pathlib import Path
@@ -234,7 +235,12 @@ def counted_days(path: Path, clock: Clock, unit: Any, days: Any = None) -> dict[
     stops = [f"{card}-{n}" for card in range(CARDS) for n in range(4)]
     universe = cbdp.Universe(origin=stops, destination=stops)
     made = count(
-        Prepared(str(path), TAPS), universe, columns={"day": "at"}, unit=unit, clock=clock, days=days
+        Prepared(str(path), dataclasses.replace(TAPS, within=24 * 3600)),
+        universe,
+        columns={"day": "at"},
+        unit=unit,
+        clock=clock,
+        days=days,
     )
     return {universe.unrank(int(i)): int(n) for i, n in zip(made.index, made.value, strict=True)}
 
@@ -285,7 +291,7 @@ def test_a_day_of_taps_changes_its_own_day_alone(tmp_path: Path, per: str, start
     path = tmp_path / "taps.csv"
     write_sequences(path)
     whole = counted_days(path, clock, unit, days)
-    assert sum(whole.values()) > 100
+    assert sum(whole.values()) > 30  # there is something to see
     at_of = {f"{card}-{n}": at for card, own in enumerate(SEQUENCES) for n, (at, _) in enumerate(own)}
     for gone in {period(at) for own in SEQUENCES for at, _ in own}:
         write_sequences(path, without=lambda at, gone=gone: period(at) == gone)

@@ -556,7 +556,7 @@ def taps_are_linked(everybody: Sequence[Sequence[tuple[bool, int]]], start: dt.d
     ]
     assert {*places} == wanted
     assert result.value.max() == 1
-    assert len(wanted) > 60
+    assert len(wanted) > 30
 
 
 # Several periods of one release

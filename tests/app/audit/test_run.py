@@ -159,9 +159,11 @@ def test_what_cannot_be_made_again_is_left_out(tmp_path: Path) -> None:
     dag, counts = small()
     weights = {"zone": np.linspace(1, 2, dag.size("zone"))}
     cbdp.ConstraintBased(dag, 1, weights=weights).release(counts).save(tmp_path / "release")
-    path = tmp_path / "release" / "manifest.json"
     for mechanism in ("constraint-based", "of-another-package"):
-        path.write_text(path.read_text().replace("constraint-based", mechanism))
+        for name in ("manifest.json", "deployment.yaml"):
+            path = tmp_path / "release" / name
+            path.write_text(path.read_text().replace("constraint-based", mechanism))
+        correct_hashes(tmp_path)
         done = cbdp.audit_release(tmp_path / "release")
         assert done.of("contradicts") == []
         assert "estimate" not in {f.check for f in done.findings}
