@@ -205,12 +205,56 @@ def test_packed_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     column = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array(["x" * 10_000]))
     pq.write_table(pa.table({"name": column}), tmp_path / "long.parquet")
     pq.write_table(pa.table({"name": column.cast(pa.string())}), tmp_path / "text.parquet")
-    monkeypatch.setattr(limits, "SMALL_TABLE_BYTES", 10**6)
     monkeypatch.setattr(limits, "_memory", lambda: 10**7)
     for name in ("long.parquet", "text.parquet"):
         assert (tmp_path / name).stat().st_size < 10_000
         with pytest.raises(InputError, match="bytes of memory"):
             read_parquet(tmp_path / name)
+
+
+def test_a_parquet_file_cannot_hide_its_size_in_a_list(tmp_path: Path) -> None:
+    """One row may hold a list of billions, and a record a long text again and again: no table of numbers and names does."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    long = pa.ListArray.from_arrays(pa.array([0, 10**6], pa.int32()), pa.array([0] * 10**6, pa.int8()))
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 10**4, pa.int32()), pa.array(["x" * 1000]))
+    record = pa.StructArray.from_arrays([texts.cast(pa.string())], ["text"])
+    for number, column in enumerate((long, record)):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table({"name": column}), path)
+        with pytest.raises(InputError, match="its column 'name' holds (list|struct)"):
+            read_parquet(path)
+
+
+def test_a_parquet_file_is_read_as_it_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In several groups of rows, with gaps, with texts however they are stored; where it would not fit, it is refused by what it holds."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import cbdp.untrusted as limits
+
+    table = pa.table(
+        {
+            "name": ["a", None, "b", "a"],
+            "large": pa.array(["a", "b", "b", None], pa.large_string()),
+            "again": pa.array(["x", "y", "x", "x"]).dictionary_encode(),
+            "view": pa.array(["x", "y", "x", None], pa.string_view()),
+            "count": [1, 2, 3, None],
+            "none": pa.nulls(4),
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=3)
+    assert read_parquet(tmp_path / "t.parquet").to_pylist() == table.to_pylist()
+    assert read_parquet(tmp_path / "t.parquet", ["count"]).to_pylist() == table.select(["count"]).to_pylist()
+    assert read_parquet(tmp_path / "t.parquet", []).num_rows == 4
+    pq.write_table(table.slice(0, 0), tmp_path / "t.parquet")
+    assert read_parquet(tmp_path / "t.parquet").column_names == table.column_names
+    wide = pa.table({"name": [f"{n}" * 100 for n in range(1000)]})
+    pq.write_table(wide, tmp_path / "wide.parquet", row_group_size=100)
+    monkeypatch.setattr(limits, "_memory", lambda: 10**5)
+    with pytest.raises(InputError, match="bytes of memory"):
+        read_parquet(tmp_path / "wide.parquet")
 
 
 def test_links_in_a_release_are_not_followed(tmp_path: Path) -> None:
