@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import stat
 import tomllib
 import zipfile
 import zlib
@@ -35,13 +36,31 @@ MEMORY_SHARE = 0.5  # of this computer that one table may take
 
 def read_json(path: Path) -> Any:
     """The content of a JSON file, bounded; `InputError` says what is wrong with it, and `OSError` that it cannot be read."""
-    size = path.stat().st_size
-    if size > MAX_JSON_BYTES:
-        raise InputError(f"it has {size:,} bytes, more than the {MAX_JSON_BYTES:,} that are read as JSON")
+    content = read_file(path, MAX_JSON_BYTES)
     try:
-        return parse_json(path.read_text("utf-8-sig"))
+        return parse_json(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise InputError("it is not UTF-8 text") from None
+
+
+def read_file(path: Path, most: int = MAX_TEXT_BYTES) -> bytes:
+    """The bytes of a file; `OSError` where there is none.
+
+    What is no file but has a name is refused: a pipe would be waited for, and a device would never end.
+    """
+    check_file(path)
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise InputError(f"it has more than the {most:,} bytes that are read")
+    return content
+
+
+def check_file(path: Path) -> None:
+    """Refuse pipes, devices and sockets, which opening alone may wait for; `OSError` where there is nothing."""
+    kind = path.stat().st_mode
+    if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+        raise InputError(f"{path.name!r} is a pipe or a device, and not a file")
 
 
 def parse_json(text: str) -> Any:
@@ -160,6 +179,7 @@ def _check_text(text: str) -> None:
 
 def zip_member(path: Path, name: str, *, suffix: bool = True) -> bytes | None:
     """A file inside a zip (in any folder of it, the one nearest to the top first); None where it has none. Nothing is unpacked to disk."""
+    check_file(path)
     try:
         with zipfile.ZipFile(path) as archive:
             inside = [n for n in archive.namelist() if n == name or (suffix and n.rpartition("/")[2] == name)]
@@ -177,6 +197,7 @@ def zip_member(path: Path, name: str, *, suffix: bool = True) -> bytes | None:
 
 def gzip_content(path: Path) -> bytes:
     """What a .gz file holds."""
+    check_file(path)
     try:
         with gzip.open(path) as content:
             return _bounded(content, repr(str(path)))
@@ -205,6 +226,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     import pyarrow.parquet as pq
 
     try:
+        check_file(path)
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow
             wanted = [n for n in schema.names if columns is None or n in columns]
