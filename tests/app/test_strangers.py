@@ -16,7 +16,7 @@ from released import city_features, made_by, release_of
 
 import cbdp
 from cbdp.app.cli import main
-from cbdp.audit import described
+from cbdp.audit import described, ours
 from cbdp.errors import CbdpError, InputError
 from cbdp.untrusted import parse_json, parse_toml, read_parquet, zip_member
 
@@ -265,6 +265,38 @@ def test_links_in_a_release_are_not_followed(tmp_path: Path) -> None:
     for verify in (True, False):
         with pytest.raises(InputError, match="is a link"):
             cbdp.load(folder, verify)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names on this system")
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    """A pipe has a name and no end, and a link may lead to a device."""
+    folder = release_of("constraint-based").save(tmp_path / "out").path
+    manifest, trips = folder / "manifest.json", folder / "trips.parquet"
+    content = manifest.read_bytes()
+    manifest.unlink()
+    manifest.symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="is a link"):
+        cbdp.load(folder)
+    manifest.unlink()
+    os.mkfifo(manifest)
+    with pytest.raises(InputError, match="a pipe or a device"):
+        cbdp.load(folder)
+    manifest.unlink()
+    manifest.write_bytes(content)
+    trips.unlink()
+    os.mkfifo(trips)
+    for verify in (True, False):
+        with pytest.raises(InputError, match="is not a file"):
+            cbdp.load(folder, verify)
+    assert ours.opened(folder).release is None
+    (tmp_path / "audit.toml").write_text("[[table]]\nfile = 'stops.csv'\nkeys = ['stop']\n")
+    os.mkfifo(tmp_path / "stops.csv")
+    with pytest.raises(InputError, match="which is not in"):
+        described.read(tmp_path)
+    (tmp_path / "audit.toml").unlink()
+    os.mkfifo(tmp_path / "audit.toml")
+    with pytest.raises(InputError, match="can be read"):
+        described.read(tmp_path)
 
 
 @pytest.mark.parametrize(
