@@ -31,9 +31,7 @@ class Words:
     text: str = "VARCHAR"  # the type
     plain: str = "{v}"  # a text that is equal to itself alone, whatever the column's collation
     shown: str = "CAST({v} AS {text})"  # any value as text
-    moment: str = (
-        "CAST({v} AS {text})"  # an instant; two of them alike only where they are one, whatever the session's zone
-    )
+    moment: str = "CAST({v} AS {text})"  # an instant; two of them alike only where they are one, whatever the session's zone
     number: str = "CAST({v} AS {text})"  # a number that is not whole; equal ones alike
     hex: str = "TO_HEX({b})"
     time: str = "(EXTRACT(HOUR FROM {v}) * 3600 + EXTRACT(MINUTE FROM {v}) * 60 + EXTRACT(SECOND FROM {v}))"
