@@ -223,7 +223,7 @@ def test_a_parquet_file_cannot_hide_its_size_in_a_list(tmp_path: Path) -> None:
     for number, column in enumerate((long, record)):
         path = tmp_path / f"{number}.parquet"
         pq.write_table(pa.table({"name": column}), path)
-        with pytest.raises(InputError, match="its column 'name' holds (list|struct)"):
+        with pytest.raises(InputError, match=r"its column 'name' holds (list|struct)"):
             read_parquet(path)
 
 

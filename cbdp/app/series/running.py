@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import datetime as dt
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
