@@ -60,7 +60,7 @@ def _escaped(character: str) -> str:
 
 SECRET_KEY = re.compile(
     r"password|passwd|passphrase|passw|pwd|secret|token|credential|(api|access|account|private|shared)[_-]?key|signature"
-    r"|authorization|^(pass|sig|auth)$",
+    r"|authorization|contrase[nñ]a|^u00f1a$|kennwort|passwort|mot_?de_?passe|senha|parola_?d_?ordine|kata_?sandi|^(pass|sig|auth|clave)$",
     re.IGNORECASE,
 )
 # All lengths are bounded: a text of others is searched in a time that grows with its length, not with its square.
@@ -68,6 +68,7 @@ _VALUE = r"""(?:\\+"(?:(?!\\+").){0,4000}\\+"|\\+'(?:(?!\\+').){0,4000}\\+'|'(?:
 _VALUE_HERE = re.compile(_VALUE)
 # In "no column 'token': its first line …" a sentence goes on: plain words after a quoted name that cards and columns may have.
 _COLUMN_KEY = re.compile(r"(?:\w{0,60}_)?(?:token|signature|credential)s?(?:_\w{0,60})?", re.IGNORECASE)
+OUR_WORDS = ("there are ", "it needs ")  # after a quoted name in our own messages
 _PROSE_HERE = re.compile(r"[A-Za-z]{1,20}\s[A-Za-z]")
 _PAIR = re.compile(
     r"""(?<![\w%.-])((?:[\w.-]|%(?!3[DdBb]|26)[0-9A-Fa-f]{2})++)(\\*['"]?\s{0,20}=\s{0,20}|\\*['"]\s{0,20}:\s{0,20})"""
@@ -81,10 +82,17 @@ _SAID = re.compile(rf"\b(password|passwd|pwd)(\s{{0,20}}:\s{{0,20}})({_VALUE})",
 _BEARER = re.compile(r"\b(Bearer|Basic)(\s{1,20})([A-Za-z0-9+/=._~-]{6,})")
 _ORACLE = re.compile(r"(:thin:[^/\s@]{1,200}/)([^\s@]{1,2000})(?=@)")
 _QUOTED_URL = re.compile(
-    r"""(['"])([\w+.:-]{0,60}://[^\s/@:'"]{0,200}):([^'"\n]{0,2000})@(?=[^'"\n]{0,2000}\1)"""
+    r"""(['"])([\w+.:-]{0,60}://[^\s/:'"]{0,200}):([^'"\n]{0,2000})@(?=[^'"\n]{0,2000}\1)"""
 )
 _URL = re.compile(
-    r"""((?<![\w+.-])[\w+.-]{1,60}(?:://|%3[Aa]%2[Ff]%2[Ff])[^\s/@:'"]{0,200}?)(:|%3[Aa])(?!//)(\S{0,2000})(@|%40)"""
+    r"""((?<![\w+.-])[\w+.-]{1,60}(?:://|%3[Aa]%2[Ff]%2[Ff])[^\s/:'"]{0,200}?)(:|%3[Aa])(?!//)(\S{0,2000})(@|%40)"""
+)
+# a URL that was mistyped, or that a path has shortened: user:password@host, user/password@host:port
+_USER = re.compile(
+    rf"""(?<![^\s'"/(\[:=])(?!(?i:mailto|e?-?mail|contact|acct|sips?|xmpp):)([\w.+-]{{1,60}}):([^\s/:@'"]{{{MIN_SECRET_LENGTH},200}})@(?=[\w\[])"""
+)
+_USER_SLASH = re.compile(
+    rf"""(?<![^\s'"(\[=])([\w.+-]{{1,60}})/([^\s/:@'"]{{{MIN_SECRET_LENGTH},200}})@(?=//?[\w\[]|[\w.-]{{1,200}}:\d)"""
 )
 _URL_TOKEN = re.compile(r"((?<![\w+.-])[\w+.-]{1,60}://)([\w.~-]{20,2000})(?=@)")
 
@@ -105,6 +113,9 @@ def masked(text: str) -> str:
         text = _QUOTED_URL.sub(rf"\1\2:{MASK}@", text)
         text = _URL.sub(_masked_userinfo, text)
         text = _URL_TOKEN.sub(rf"\1{MASK}", text)
+    if "@" in text:
+        text = _USER.sub(rf"\1:{MASK}@", text)
+        text = _USER_SLASH.sub(rf"\1/{MASK}@", text)
     if ":thin:" in text:
         text = _ORACLE.sub(rf"\1{MASK}", text)
     if "=" in text or ":" in text:
@@ -163,6 +174,8 @@ def _masked_option(found: re.Match[str]) -> str:
 
 def _is_prose(text: str, key: re.Match[str]) -> bool:
     """Whether a quoted name and a colon are part of a sentence, and no key with its value: values in JSON are quoted."""
+    if text.startswith(OUR_WORDS, key.end()):
+        return True
     return (
         ":" in key[2]
         and _COLUMN_KEY.fullmatch(key[1]) is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import stat
 import tomllib
 import zipfile
 import zlib
@@ -30,19 +31,36 @@ MAX_TOML_CHARACTERS = (
 MAX_NUMBER_DIGITS = 400  # of a whole number in JSON; floats end at 10³⁰⁸
 MAX_WHOLE_NUMBER = 2**63 - 1  # what columns hold
 MAX_TEXT_BYTES = 2**31  # of a file of text once it is unpacked: stop_times.txt of a whole country
-SMALL_TABLE_BYTES = 2**28  # a table that takes less when it is read is not looked at more closely
 MEMORY_SHARE = 0.5  # of this computer that one table may take
 
 
 def read_json(path: Path) -> Any:
     """The content of a JSON file, bounded; `InputError` says what is wrong with it, and `OSError` that it cannot be read."""
-    size = path.stat().st_size
-    if size > MAX_JSON_BYTES:
-        raise InputError(f"it has {size:,} bytes, more than the {MAX_JSON_BYTES:,} that are read as JSON")
+    content = read_file(path, MAX_JSON_BYTES)
     try:
-        return parse_json(path.read_text("utf-8-sig"))
+        return parse_json(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise InputError("it is not UTF-8 text") from None
+
+
+def read_file(path: Path, most: int = MAX_TEXT_BYTES) -> bytes:
+    """The bytes of a file; `OSError` where there is none.
+
+    What is no file but has a name is refused: a pipe would be waited for, and a device would never end.
+    """
+    check_file(path)
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise InputError(f"it has more than the {most:,} bytes that are read")
+    return content
+
+
+def check_file(path: Path) -> None:
+    """Refuse pipes, devices and sockets, which opening alone may wait for; `OSError` where there is nothing."""
+    kind = path.stat().st_mode
+    if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+        raise InputError(f"{path.name!r} is a pipe or a device, and not a file")
 
 
 def parse_json(text: str) -> Any:
@@ -161,6 +179,7 @@ def _check_text(text: str) -> None:
 
 def zip_member(path: Path, name: str, *, suffix: bool = True) -> bytes | None:
     """A file inside a zip (in any folder of it, the one nearest to the top first); None where it has none. Nothing is unpacked to disk."""
+    check_file(path)
     try:
         with zipfile.ZipFile(path) as archive:
             inside = [n for n in archive.namelist() if n == name or (suffix and n.rpartition("/")[2] == name)]
@@ -178,6 +197,7 @@ def zip_member(path: Path, name: str, *, suffix: bool = True) -> bytes | None:
 
 def gzip_content(path: Path) -> bytes:
     """What a .gz file holds."""
+    check_file(path)
     try:
         with gzip.open(path) as content:
             return _bounded(content, repr(str(path)))
@@ -199,22 +219,23 @@ def _too_large(what: str) -> str:
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """A Parquet table, or those of these columns that it has; refused where it would take more memory than this computer can spare.
 
-    A few kilobytes of Parquet can stand for billions of rows, or for one long text repeated in all of them.
+    A few kilobytes of Parquet can stand for billions of rows, for one long text repeated in all of them, or for one list of billions. What
+    a file says of its own size is not relied on: rows are counted by row group, each text is read once, and lists are not read at all.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
+        check_file(path)
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow
             wanted = [n for n in schema.names if columns is None or n in columns]
             if len(set(schema.names)) < len(schema.names):
                 raise InputError(f"{path.name!r} has two columns of one name")
-            rows = file.metadata.num_rows
-            bound = sum(_decoded_bound(file, schema.field(name), rows) for name in wanted)
-            if bound <= SMALL_TABLE_BYTES:
-                return file.read(columns=None if columns is None else wanted)
-        return _large_table(path, wanted, rows)
+            widths = [_width(path, schema.field(name)) for name in wanted]
+            texts = [n for n in wanted if _is_text(schema.field(n).type)]
+        with pq.ParquetFile(path, read_dictionary=texts) as file:
+            return _bounded_table(path, file, wanted, max(8, sum(widths)))
     except (pa.ArrowException, OSError) as wrong:
         lines = str(wrong).splitlines() or [type(wrong).__name__]
         raise InputError(f"{path.name!r} cannot be read: {lines[0]}") from None
@@ -225,42 +246,53 @@ def _is_text(kind: pa.DataType) -> bool:
 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
-    )  # fmt: skip
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    bytes_ = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
+    return any(is_a(kind) for is_a in (*texts, *bytes_))
 
 
-def _decoded_bound(file: Any, field: pa.Field, rows: int) -> int:
-    """Bytes that a column takes at most when it is read: each text of it may be as long as all that is stored."""
-    if not _is_text(field.type):
-        return rows * 8
-    places = [i for i in range(file.metadata.num_columns) if file.schema.column(i).path == field.name]
-    groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
-    return sum(g.num_rows * max(0, g.column(i).total_uncompressed_size) for g in groups for i in places)
+def _width(path: Path, field: pa.Field) -> int:
+    """Bytes that a value takes when it is read; of a text, its place among the texts."""
+    import pyarrow as pa
+
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if _is_text(kind) or pa.types.is_null(kind):
+        return 8
+    flat = (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_fixed_size_binary)
+    if not any(is_a(kind) for is_a in flat):
+        raise InputError(f"{path.name!r} cannot be read: its column {field.name!r} holds {kind} values")
+    return max(8, int(kind.bit_width) // 8)
 
 
-def _large_table(path: Path, wanted: list[str], rows: int) -> pa.Table:
-    """A table that may be large: texts are read once each, and repeated only if they all fit."""
+def _bounded_table(path: Path, file: Any, wanted: list[str], width: int) -> pa.Table:
+    """A table whose texts are read once each, one row group after another, and repeated only if they all fit."""
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
+    if not wanted:
+        return file.read(columns=wanted)
+    groups = range(file.metadata.num_row_groups)
     limit = int(MEMORY_SHARE * _memory())
-    _check_fits(path, rows * 8 * max(1, len(wanted)), limit)
-    with pq.ParquetFile(path) as file:
-        texts = [n for n in wanted if _is_text(file.schema_arrow.field(n).type)]
-    with pq.ParquetFile(path, read_dictionary=texts) as file:
-        table = file.read(columns=wanted)
-    needed = 0
-    for name in texts:
-        for chunk in table[name].chunks:
-            lengths = pc.binary_length(chunk.dictionary).cast(pa.int64())
-            needed += int(pc.sum(lengths.take(chunk.indices)).as_py() or 0)
+    needed = width * sum(max(0, file.metadata.row_group(n).num_rows) for n in groups)
     _check_fits(path, needed, limit)
-    for name in texts:
-        kind = table.schema.field(name).type.value_type
-        table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(kind))
-    return table
+    parts = []
+    for n in groups:
+        part = file.read_row_group(n, columns=wanted)
+        for i, name in enumerate(part.schema.names):
+            if not _is_text(part.schema.field(name).type):
+                continue
+            for chunk in part.column(i).chunks:
+                lengths = pc.binary_length(chunk.dictionary).cast(pa.int64())
+                needed += int(pc.sum(lengths).as_py() or 0)
+                needed += int(pc.sum(lengths.take(chunk.indices)).as_py() or 0)
+        _check_fits(path, needed, limit)
+        parts.append(part)
+    table = pa.concat_tables(parts) if parts else file.read(columns=wanted)
+    plain = [
+        pa.field(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
+        for f in table.schema
+    ]
+    return table.cast(pa.schema(plain))
 
 
 def _check_fits(path: Path, needed: int, limit: int) -> None:

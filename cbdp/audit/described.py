@@ -54,7 +54,7 @@ from cbdp.errors import InputError
 from cbdp.parts import did_you_mean
 from cbdp.privacy.laws import LAWS, Law
 from cbdp.text import message
-from cbdp.untrusted import parse_toml
+from cbdp.untrusted import parse_toml, read_file
 
 Columns = dict[str, NDArray[Any]]
 
@@ -83,8 +83,8 @@ def read(folder: str | Path) -> PublishedTables:
     folder = Path(folder)
     path = folder / NAME
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = read_file(path).decode("utf-8")
+    except (OSError, UnicodeDecodeError, InputError):
         raise InputError(
             f"no {NAME} can be read in {folder}: describe the tables there, see docs/explanation/audit.md"
         ) from None

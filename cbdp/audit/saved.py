@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
-from cbdp.untrusted import gzip_content, read_parquet
+from cbdp.untrusted import gzip_content, read_file, read_parquet
 
 SEPARATORS = ",;\t|"
 BOOKS = (".xlsx", ".xls", ".ods")
@@ -44,7 +44,7 @@ def columns(path: Path) -> dict[str, NDArray[Any]]:
 def _text(path: Path) -> str:
     """A file's text: UTF-8, with or without a mark, UTF-16 with one; or else as Western European Windows writes it."""
     try:
-        raw = gzip_content(path) if path.suffix == ".gz" else path.read_bytes()
+        raw = gzip_content(path) if path.suffix == ".gz" else read_file(path)
     except OSError as wrong:
         raise InputError(str(wrong).splitlines()[0]) from None
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):

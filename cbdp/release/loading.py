@@ -99,6 +99,8 @@ def stated_manifest(place: Path) -> dict[str, Any]:
     path = place / MANIFEST
     if not place.is_dir():
         raise InputError(f"there is no folder {str(place)!r} with a release")
+    if path.is_symlink():
+        raise InputError(f"{str(path)!r} is a link to another place: put the file itself there")
     try:
         manifest = read_json(path)
     except FileNotFoundError:
@@ -133,6 +135,8 @@ def check_links(place: Path, manifest: Mapping[str, Any]) -> None:
                 raise InputError(
                     f"{shown!r} in the release {str(place)!r} is a link to another place: put the file itself there"
                 )
+        if (place / name).exists() and not (place / name).is_file():
+            raise InputError(f"{name!r} in the release {str(place)!r} is not a file")
 
 
 def verify_files(place: Path, files: Mapping[str, Mapping[str, Any]]) -> None:

@@ -197,6 +197,17 @@ CONNECTIONS = (
     f"postgres://me:{SECRET}@host/city::trips",
     f"postgresql+psycopg://me:{SECRET}@host:5432/city",
     f"mysql://me:{SECRET}%21@host/city",
+    f"postgres://me@server.net:{SECRET}@server.net/city",
+    f"me:{SECRET}@host/city",
+    f"//me:{SECRET}@host:5432/city",
+    f"postgres:/me:{SECRET}@host/city",
+    f"postgres:me:{SECRET}@host/city",
+    f"me/{SECRET}@host:1521/city",
+    f"me/{SECRET}@//host:1521/city",
+    f"contraseña={SECRET}",
+    f"Kennwort = '{SECRET}'",
+    f"mot_de_passe={SECRET}",
+    f"senha={SECRET}",
     f"duckdb:///city.db?password={SECRET}",
     f"host=db user=me password={SECRET} dbname=city",
     f"host=db password = '{SECRET} with spaces' dbname=city",
@@ -228,7 +239,8 @@ def test_what_looks_like_a_password_is_masked(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["the stop 'Pass' has no zone", "12 passengers = 12 trips", "time<10:00", "http://city.org/data?id=7", "a@b.org", "mailto:a@b.org",
-     "origin=A,B", "3 tokens", "at 08:00 by me@city.org", "key = 'zone'", "C:\\data\\trips.csv"],
+     "features/zones@north", "origin=A,B", "3 tokens", "at 08:00 by me@city.org", "E-Mail:someone@city.org", "mailto:someone@city.org",
+     "[data] has no setting 'password': there are trips, id", "08:00@Main", "key = 'zone'", "C:\\data\\trips.csv"],
 )  # fmt: skip
 def test_what_is_no_password_is_left_alone(text: str) -> None:
     """Times, conditions, addresses and ordinary words."""

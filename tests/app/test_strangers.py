@@ -16,7 +16,7 @@ from released import city_features, made_by, release_of
 
 import cbdp
 from cbdp.app.cli import main
-from cbdp.audit import described
+from cbdp.audit import described, ours
 from cbdp.errors import CbdpError, InputError
 from cbdp.untrusted import parse_json, parse_toml, read_parquet, zip_member
 
@@ -205,12 +205,56 @@ def test_packed_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     column = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array(["x" * 10_000]))
     pq.write_table(pa.table({"name": column}), tmp_path / "long.parquet")
     pq.write_table(pa.table({"name": column.cast(pa.string())}), tmp_path / "text.parquet")
-    monkeypatch.setattr(limits, "SMALL_TABLE_BYTES", 10**6)
     monkeypatch.setattr(limits, "_memory", lambda: 10**7)
     for name in ("long.parquet", "text.parquet"):
         assert (tmp_path / name).stat().st_size < 10_000
         with pytest.raises(InputError, match="bytes of memory"):
             read_parquet(tmp_path / name)
+
+
+def test_a_parquet_file_cannot_hide_its_size_in_a_list(tmp_path: Path) -> None:
+    """One row may hold a list of billions, and a record a long text again and again: no table of numbers and names does."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    long = pa.ListArray.from_arrays(pa.array([0, 10**6], pa.int32()), pa.array([0] * 10**6, pa.int8()))
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 10**4, pa.int32()), pa.array(["x" * 1000]))
+    record = pa.StructArray.from_arrays([texts.cast(pa.string())], ["text"])
+    for number, column in enumerate((long, record)):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table({"name": column}), path)
+        with pytest.raises(InputError, match=r"its column 'name' holds (list|struct)"):
+            read_parquet(path)
+
+
+def test_a_parquet_file_is_read_as_it_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In several groups of rows, with gaps, with texts however they are stored; where it would not fit, it is refused by what it holds."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import cbdp.untrusted as limits
+
+    table = pa.table(
+        {
+            "name": ["a", None, "b", "a"],
+            "large": pa.array(["a", "b", "b", None], pa.large_string()),
+            "again": pa.array(["x", "y", "x", "x"]).dictionary_encode(),
+            "view": pa.array(["x", "y", "x", None], pa.string_view()),
+            "count": [1, 2, 3, None],
+            "none": pa.nulls(4),
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=3)
+    assert read_parquet(tmp_path / "t.parquet").to_pylist() == table.to_pylist()
+    assert read_parquet(tmp_path / "t.parquet", ["count"]).to_pylist() == table.select(["count"]).to_pylist()
+    assert read_parquet(tmp_path / "t.parquet", []).num_rows == 4
+    pq.write_table(table.slice(0, 0), tmp_path / "t.parquet")
+    assert read_parquet(tmp_path / "t.parquet").column_names == table.column_names
+    wide = pa.table({"name": [f"{n}" * 100 for n in range(1000)]})
+    pq.write_table(wide, tmp_path / "wide.parquet", row_group_size=100)
+    monkeypatch.setattr(limits, "_memory", lambda: 10**5)
+    with pytest.raises(InputError, match="bytes of memory"):
+        read_parquet(tmp_path / "wide.parquet")
 
 
 def test_links_in_a_release_are_not_followed(tmp_path: Path) -> None:
@@ -221,6 +265,38 @@ def test_links_in_a_release_are_not_followed(tmp_path: Path) -> None:
     for verify in (True, False):
         with pytest.raises(InputError, match="is a link"):
             cbdp.load(folder, verify)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names on this system")
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    """A pipe has a name and no end, and a link may lead to a device."""
+    folder = release_of("constraint-based").save(tmp_path / "out").path
+    manifest, trips = folder / "manifest.json", folder / "trips.parquet"
+    content = manifest.read_bytes()
+    manifest.unlink()
+    manifest.symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="is a link"):
+        cbdp.load(folder)
+    manifest.unlink()
+    os.mkfifo(manifest)
+    with pytest.raises(InputError, match="a pipe or a device"):
+        cbdp.load(folder)
+    manifest.unlink()
+    manifest.write_bytes(content)
+    trips.unlink()
+    os.mkfifo(trips)
+    for verify in (True, False):
+        with pytest.raises(InputError, match="is not a file"):
+            cbdp.load(folder, verify)
+    assert ours.opened(folder).release is None
+    (tmp_path / "audit.toml").write_text("[[table]]\nfile = 'stops.csv'\nkeys = ['stop']\n")
+    os.mkfifo(tmp_path / "stops.csv")
+    with pytest.raises(InputError, match="which is not in"):
+        described.read(tmp_path)
+    (tmp_path / "audit.toml").unlink()
+    os.mkfifo(tmp_path / "audit.toml")
+    with pytest.raises(InputError, match="can be read"):
+        described.read(tmp_path)
 
 
 @pytest.mark.parametrize(

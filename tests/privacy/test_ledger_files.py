@@ -76,6 +76,18 @@ def test_a_ledger_that_is_moved_while_it_is_open_takes_no_charge(tmp_path: Path)
             book.reserve("r", "1/2")
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names on this system")
+def test_what_is_no_file_is_no_ledger(tmp_path: Path) -> None:
+    """A pipe would be waited for, and links that lead to one another end nowhere."""
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    os.mkfifo(tmp_path / "pipe")
+    for name, wrong in (("loop", "cannot be reached"), ("pipe", "a pipe or a device")):
+        with pytest.raises(InputError, match=wrong):
+            Ledger.open(tmp_path / name, dataset="trips", cap=1, create=True)
+        with pytest.raises(InputError, match=wrong):
+            Ledger.view(tmp_path / name)
+
+
 @pytest.mark.parametrize("how", ["hard link", "symbolic link", "moved", "copied", "log lost"])
 def test_a_charge_before_a_kill_is_there_under_any_name(tmp_path: Path, how: str) -> None:
     """A process dies at once after its charge, and then only the file itself is found again, under another name."""

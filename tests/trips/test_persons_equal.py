@@ -109,6 +109,16 @@ def test_equal_cells_are_one_person_or_are_refused() -> None:
             cbdp.count(f"duckdb://{folder / 'city.db'}::spans", STOPS, unit=cbdp.Person("card", 1))
 
 
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.decimal128(6, 2)])
+def test_numbers_of_either_sign_are_two_persons_and_stop_nothing(kind: Any, tmp_path: Path) -> None:
+    """Also close to zero: no row decides whether there is a count. The two zeros are one."""
+    values = ["0.05", "-0.05", "0", "-0.0", "-10.05"]
+    cards = [Decimal(v) if pa.types.is_decimal(kind) else float(v) for v in values]
+    table = pa.table({"stop": ["A"] * 5, "card": pa.array(cards, kind)})
+    for laid in ("memory", "parquet", "database"):
+        assert _persons(_laid(table, laid, tmp_path)) == 4
+
+
 def _laid(table: pa.Table, kind: str, folder: Path) -> Any:
     if kind == "memory":
         return table

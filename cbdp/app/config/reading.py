@@ -59,7 +59,7 @@ def _check_passwords(found: Mapping[str, Any], source: TomlFile) -> None:
         elif masked(text) != text:
             name = ".".join(k for k in keys if isinstance(k, str))
             raise source.error(
-                keys, f"{name} holds what looks like a password: only data.trips may, so take it out here"
+                keys, f"{name} holds what looks like a password, which only data.trips may: take it out here"
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -181,7 +182,9 @@ def _folder(place: Path) -> Iterator[None]:
 
 @contextmanager
 def _alone(config: Config) -> Iterator[None]:
-    ledger = config.path(config.privacy.ledger).resolve()  # whatever links lead to it, there is one lock
+    ledger = Path(
+        os.path.realpath(config.path(config.privacy.ledger))
+    )  # whatever links lead to it, there is one lock
     if not ledger.parent.is_dir():  # planning says so
         yield
         return

@@ -366,12 +366,15 @@ def _place(path: str | os.PathLike[str]) -> Path:
     try:
         file = Path(path).resolve()
         folder = file.is_dir()
-    except (OSError, ValueError) as error:
+        whole = folder or not file.exists() or file.is_file()
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: links that lead to one another
         raise InputError(
             f"the ledger {os.fspath(path)!r} cannot be reached: {error}; check the path"
         ) from None
     if folder:
         raise InputError(f"the ledger {file} is a folder: give the path of a file")
+    if not whole:
+        raise InputError(f"the ledger {file} is a pipe or a device: give the path of a file")
     check_name(file)
     return file
 

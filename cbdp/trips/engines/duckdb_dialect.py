@@ -156,7 +156,7 @@ class DuckDialect(Dialect):
             return f"CASE WHEN octet_length({found}) > 0 THEN {found} END"
         text = f"CAST({at.expression} AS VARCHAR)"
         if kind.name == REAL:
-            return f"CASE WHEN NOT contains({text}, 'nan') THEN replace({text}, '-0.0', '0.0') END"
+            return f"CASE WHEN NOT contains({text}, 'nan') THEN CASE WHEN {at.expression} = 0 THEN '0' ELSE {text} END END"
         return text
 
     def shown(self, field: int, kind: Kind) -> str:

@@ -71,11 +71,12 @@ def _plain(table: Any, columns: Sequence[str]) -> Iterator[Any]:
 
 
 def _bytes(backend: Any, table: Any, columns: Sequence[str]) -> Iterator[Any]:
-    """Every value of SQLite as the bytes of its text; the first batch is empty."""
+    """Every value of SQLite as the bytes of its text, from which a number can be read again (a cast keeps 15 digits); the first batch is empty."""
     import pyarrow as pa
 
     names = [f"v{i}" for i in range(len(columns))]
-    listed = ", ".join(f"CAST({identifier(c)} AS BLOB)" for c in columns)
+    text = "CAST(CASE typeof({c}) WHEN 'real' THEN quote({c}) ELSE {c} END AS BLOB)"
+    listed = ", ".join(text.format(c=identifier(c)) for c in columns)
     yield pa.RecordBatch.from_arrays([pa.array([], pa.binary()) for _ in columns], names=names)
     cursor = backend.con.execute(f"SELECT {listed} FROM ({backend.compile(table)})")
     try:

@@ -15,7 +15,7 @@ from cbdp.trips import written
 from cbdp.trips.engines import patterns, texts
 from cbdp.trips.engines.sql import EARLIEST, LATEST, Dialect, Numbered
 from cbdp.trips.engines.words import Words
-from cbdp.trips.kinds import REAL, TEXT, TRUTH, Kind
+from cbdp.trips.kinds import REAL, STAMP, TEXT, TRUTH, Kind
 from cbdp.trips.plan import By, CountingPlan, Form
 from cbdp.trips.written import Written
 
@@ -70,6 +70,8 @@ class Spoken(Dialect):
 
     def _named(self, field: int, kind: Kind) -> str:
         """A person that is no text, as text."""
+        if kind.name == STAMP and kind.zone is not None:
+            return self.words.moment.format(v=f"v{field}", text=self.words.text)
         if kind.name != REAL:
             return self._shown(f"v{field}")
         whole = self._shown(_whole(self.words, f"v{field}", kind))
@@ -87,6 +89,8 @@ class Spoken(Dialect):
             ended = texts.group(self.words, f"v{field}", "([^.]*)[.].*", 1)
             text = f"CASE WHEN {whole} THEN {ended} ELSE v{field} END"
             return f"NULLIF({self.words.hex.format(b=self.words.bytes.format(v=text))}, '')"
+        if kind.name == STAMP:
+            return self._named(field, kind)
         text = self.words.number.format(v=f"v{field}", text=self.words.text)
         if kind.name != REAL:
             return text

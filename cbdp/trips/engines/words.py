@@ -31,6 +31,7 @@ class Words:
     text: str = "VARCHAR"  # the type
     plain: str = "{v}"  # a text that is equal to itself alone, whatever the column's collation
     shown: str = "CAST({v} AS {text})"  # any value as text
+    moment: str = "CAST({v} AS {text})"  # an instant; two of them alike only where they are one, whatever the session's zone
     number: str = "CAST({v} AS {text})"  # a number that is not whole; equal ones alike
     hex: str = "TO_HEX({b})"
     time: str = "(EXTRACT(HOUR FROM {v}) * 3600 + EXTRACT(MINUTE FROM {v}) * 60 + EXTRACT(SECOND FROM {v}))"
@@ -73,6 +74,7 @@ SPARK = Words(
     zoned="UNIX_MICROS({v})",
     naive=f"CASE WHEN {_NTZ_DAY} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN ({_NTZ_DAY} * 86400L + {_NTZ_SECOND}) * 1000000L END",
     date="CAST(UNIX_DATE({v}) AS BIGINT)",
+    moment="CAST(UNIX_MICROS({v}) AS {text})",
     time=_NTZ_SECOND,
     matches="({t} RLIKE {p})",
     group="REGEXP_EXTRACT({t}, {p}, {g})",

@@ -218,3 +218,17 @@ def test_engines_know_what_is_theirs() -> None:
     }
     assert {url: engine_for(url).name for url in owners} == owners
     assert engine_for(ibis.memtable({"stop": ["A"]})).name == "ibis"
+
+
+def test_numbers_of_sqlite_are_persons_by_their_value(tmp_path: Path) -> None:
+    """All digits of them count, and not the 15 that a cast to text keeps; 7, 7.0 and '7' are one."""
+    path = tmp_path / "city.db"
+    cells = [0.3, 0.1 + 0.2, 1234567890123456.0, 1234567890123457.0, 1e300, 7, 7.0, "7", "07", 1e15, 10**15]
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE trips (stop TEXT, card)")
+        database.executemany("INSERT INTO trips VALUES ('A', ?)", [(c,) for c in cells])
+    stops = cbdp.Universe(stop=["A", "B"])
+    found = cbdp.count(f"sqlite://{path}::trips", stops, unit=cbdp.Person("card", 1))
+    assert found.value.tolist() == [7]
+    halves = cbdp.Universe(card=[0.3, 7.0])
+    assert cbdp.count(f"sqlite://{path}::trips", halves).value.tolist() == [1, 4]

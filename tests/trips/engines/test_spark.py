@@ -135,6 +135,21 @@ def test_rows_that_are_alike_to_a_collation_are_told_apart(spark: Any) -> None:
     assert same(kept, cbdp.count(pa.table(rows), universe, **ask))
 
 
+def test_instants_that_a_clock_shows_alike_are_two_persons(spark: Any) -> None:
+    """At the end of summer time an hour comes twice, in the session's zone."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        cells = ("00:30:00Z", "01:30:00Z", "02:30:00+02:00")
+        rows = " UNION ALL ".join(f"SELECT 'A' AS stop, TIMESTAMP '2026-10-25 {c}' AS card" for c in cells)
+        found = cbdp.count(
+            spark.sql(rows), cbdp.Universe(stop=["A", "B"]), unit=cbdp.Person("card", 1)
+        )  # the first and the last are one instant
+        assert found.value.tolist() == [2]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
 def test_bytes_that_are_no_text_stop_nothing(spark: Any, tmp_path: Path) -> None:
     """Invalid UTF-8 is an unknown stop, no time, and a person like others, told apart by its bytes."""
     values = pa.array([b"A", b"\xff\xfe", b"A", b"\xff", b"A", b"\xff"], pa.binary()).view(pa.string())
