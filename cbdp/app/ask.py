@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.write(text)
     if form == "csv":  # a table has no room for sentences
         for note in answer.notes:
-            print(note, file=sys.stdout if path is not None else sys.stderr)
+            print(note, file=sys.stderr)
     return 0
 
 
@@ -113,7 +113,6 @@ def as_text(answer: Answer) -> str:
     lines = aligned([names, *rows], right=range(first, len(names)))
     if many > MOST_ROWS:
         lines.append(f"… {many - MOST_ROWS:,} more rows: write all with --csv FILE")
-    lines.append(f"low to high: {100 * answer.confidence:g} % interval")
     return "\n".join([*lines, *answer.notes]) + "\n"
 
 
