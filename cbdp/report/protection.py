@@ -39,8 +39,18 @@ def protection(published: Published) -> Html:
 def _nothing(published: Published) -> Html:
     release = published.release
     what, who = ("release", f"“{release.mechanism}”: ") if release.secure else ("simulation", "")
-    return tag(
+    unit, noun = release.claim.unit, counted(published.dag.universe)
+    nothing = tag(
         "p", tag("strong", f"This {what} promises no differential privacy. "), f"Reason: {who}{release.promise.caveat}.", class_="warning"
+    )  # fmt: skip
+    return join(nothing, _not_counted(unit, noun) if isinstance(unit, Person) else None)
+
+
+def _not_counted(unit: Person, noun: Noun) -> Html:
+    """What a bound on each person's trips leaves out."""
+    return tag(
+        "p", tag("strong", f"Not every {noun.one} is counted. "),
+        f"{left_out(unit, noun)} (The column “{unit.column}” says who made a {noun.one}.)", id="not-counted",
     )  # fmt: skip
 
 
@@ -97,12 +107,10 @@ def _person(unit: Person, noun: Noun) -> tuple[Html, Html]:
         else f" A habit that shows on many {unit.per}s is protected less: over several {unit.per}s, ε adds up."
     )
     return tag(
-        "p", tag("strong", f"The unit of protection is {what}. "),
+        "p",
+        tag("strong", f"The unit of protection is {what}. "),
         f"{together} are protected together.{habit}",
-    ), tag(
-        "p", tag("strong", f"Not every {noun.one} is counted. "),
-        f"{left_out(unit, noun)} (The column “{unit.column}” says who made a {noun.one}.)", id="not-counted",
-    )  # fmt: skip
+    ), _not_counted(unit, noun)
 
 
 def _missing(published: Published) -> Html | None:

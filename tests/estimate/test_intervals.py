@@ -13,7 +13,14 @@ import cbdp
 from cbdp.errors import InputError
 from cbdp.estimate.intervals import Interval
 from cbdp.estimate.posterior import Posterior
-from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, Mechanism, StabilityHistogram, ThresholdLaplace
+from cbdp.mechanisms import (
+    ConstraintBased,
+    Hierarchical,
+    Laplace,
+    Mechanism,
+    StabilityHistogram,
+    ThresholdLaplace,
+)
 
 STOPS = cbdp.Dimension(
     [f"s{i}" for i in range(16)], zone=[f"z{i // 2 if i < 6 else 3 + i // 8}" for i in range(16)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-
 from dataclasses import replace
 from datetime import date
 from functools import cache
@@ -14,10 +13,10 @@ import pytest
 from released import city_features, counts_of, release_of
 
 import cbdp
+from cbdp.app.compare import as_csv, as_json, as_text
 from cbdp.errors import InputError
 from cbdp.estimate.posterior import Posterior
 from cbdp.release.about import About, Dates
-from cbdp.app.compare import as_csv, as_json, as_text
 from cbdp.release.change import CHANGED, NOISE, UNTOLD, Compared, compare
 from cbdp.report.change import build
 
