@@ -128,10 +128,13 @@ def why_none(release: Release, missing: int, many: int) -> str:
         if tables
         else ""
     )
-    return (
-        f"{which} no interval: no measured table adds up to {it}. Single {noun.one} types are published here only where their noisy count is above a threshold, "
-        f"and nothing tells how far sums of those may be from the truth.{named} A table with these attributes in the next release would give one."
+    above = any(m.feature == SINGLETON and m.floor is not None for m in release.measurements)
+    types = (
+        f" Single {noun.one} types are published here only where their noisy count is above a threshold, and nothing tells how far sums of those may be from the truth."
+        if above
+        else ""
     )
+    return f"{which} no interval: no measured table adds up to {it}.{types}{named} A table with these attributes in the next release would give one."
 
 
 def _without(release: Release, ends: Ends) -> str:

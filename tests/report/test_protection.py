@@ -49,7 +49,7 @@ def test_unit_delta_and_missing_promises_are_spoken_of():
     assert "The unit of protection is one person" in text
     assert "50 % chance that a certain person is in the data." in text
     assert "At most 4 taps of each person are counted, chosen at random" in text
-    assert "(the column “card & co” says who made a tap)" in text
+    assert "(The column “card & co” says who made a tap.)" in text
     assert "Simulation, not a release." in Page(build(simulation)).text
     text = Page(build(secured(cbdp.StabilityHistogram(dag, 2).simulate(counts, 1)))).text
     assert "whether any one tap was this one or another" in text
