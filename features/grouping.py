@@ -109,6 +109,10 @@ class Grouping:
         """An atom of each group."""
         return self._inside[2] if self.conditions else np.arange(self.atoms.size)
 
+    def representatives(self) -> list[Ints]:
+        """A trip type of each group, as its dimensions' codes."""
+        return self._types(self._first)
+
     def check_listed(self) -> None:
         """Refuse a question with more groups than are worth listing."""
         if self.size > MOST_GROUPS:
@@ -164,7 +168,7 @@ class Grouping:
 
     def inside(self, coarse: Grouping) -> Ints:
         """The group of a coarser grouping, with the same conditions, that holds each group."""
-        return coarse.group_of(self._types(self._first))
+        return coarse.group_of(self.representatives())
 
 
 def summed(group: Ints, numbers: Ints, size: int) -> Ints:

@@ -134,10 +134,12 @@ def as_text(made: Compared) -> str:
 
 
 def _shown(name: str, value: Any) -> str:
+    if isinstance(value, float) and math.isnan(value):
+        return "–"
     if name == "change":
         return f"{value:+,}"
     if name in WHOLE:
-        return f"{value:,}"
+        return f"{int(value):,}"
     if name in RATIOS:
         return f"{value:.3g}" if math.isfinite(value) else "–"
     return _chance(value) if name.startswith("chance") else str(value)
@@ -174,11 +176,17 @@ def as_json(made: Compared) -> str:
 
 def _rows(made: Compared) -> list[list[Any]]:
     columns = [c.tolist() if hasattr(c, "tolist") else list(c) for c in made.columns.values()]
-    return [[_number(v) for v in row] for row in zip(*columns, strict=True)]
+    names = list(made.columns)
+    return [
+        [_number(name, v) for name, v in zip(names, row, strict=True)] for row in zip(*columns, strict=True)
+    ]
 
 
-def _number(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _number(name: str, value: Any) -> Any:
+    """None where there is no number; whole numbers as such."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return int(value) if name in WHOLE else value
 
 
 def _plain(value: Any) -> Any:

@@ -20,6 +20,7 @@ mechanism is run on them, and its errors are seen. Intervals are made of these a
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ from scipy.special import stdtrit
 
 from cbdp.estimate.combined import Combination, combined
 from cbdp.estimate.estimate import Estimate
-from cbdp.estimate.intervals import ReleaseLike, seeds
+from cbdp.estimate.intervals import ReleaseLike
 from cbdp.features import SINGLETON
 from cbdp.features.grouping import Grouping
 from cbdp.progress import tell
@@ -244,3 +245,15 @@ def _holds_every_size(holds: NDArray[np.bool_], truth: Floats, risk: float) -> b
     many, held = np.bincount(size.reshape(-1)), np.bincount(size.reshape(-1), holds.reshape(-1))
     judged = many >= ENOUGH
     return bool((held[judged] >= (1 - MISSED * risk) * many[judged]).all())
+
+
+def seeds(release: ReleaseLike, runs: int) -> list[int]:
+    """Seeds that depend on what is published and on nothing else."""
+    published = hashlib.sha256()
+    for part in (release.index, release.value):
+        published.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
+    key = published.digest()
+    return [
+        int.from_bytes(hashlib.sha256(key + run.to_bytes(8, "little")).digest()[:8], "little")
+        for run in range(runs)
+    ]

@@ -62,11 +62,7 @@ def load(folder: str | Path, verify: bool = True) -> Release:
     from dataclasses import replace
 
     release = load_folder(folder, verify)
-    return replace(
-        release,
-        simulated=lambda *given, **options: of(release).intervals(*given, **options),
-        again=lambda held: of(release).again(held),
-    )
+    return replace(release, again=lambda held: of(release).again(held))
 
 
 __all__ = [

@@ -1,9 +1,8 @@
-"""A mechanism run again, on published trips or on trips as they may be: what intervals are simulated with."""
+"""A mechanism run again, on trips as they may be: what intervals about the estimate are made with."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -24,8 +23,6 @@ KEPT = 2**25  # trip types, of all runs together, up to which runs are kept for 
 
 Likely = tuple[tuple[Ints, Ints], Release]
 
-# the runs of a release by their seeds, as long as somebody holds the release
-_runs: WeakKeyDictionary[Release, dict[int, Release]] = WeakKeyDictionary()
 # those on trips as they may be, as long as somebody holds the estimate: a release that is given stops or words keeps it
 _likely: WeakKeyDictionary[Estimate, dict[int, Likely]] = WeakKeyDictionary()
 
@@ -36,21 +33,6 @@ class Again:
 
     mechanism: Mechanism
     release: Release
-
-    @cached_property
-    def trips(self) -> Counts:
-        published = self.release
-        return Counts(published.features.universe, published.index, published.value, self.mechanism.unit)
-
-    def released(self, seed: int) -> Release:
-        kept = _runs.setdefault(self.release, {})
-        if seed in kept:
-            return kept[seed]
-        made = self.mechanism.simulate(self.trips, seed)
-        made = replace(made, measurements=(), estimate=None)  # only the published counts are compared
-        if sum(len(run.index) for run in kept.values()) + len(made.index) <= KEPT:
-            kept[seed] = made
-        return made
 
     def likely(self, seed: int) -> Likely:
         """Trips drawn from what the noisy answers leave possible, and a release of them."""

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.errors import InputError
-from cbdp.estimate import ESTIMATORS
 from cbdp.estimate.intervals import Interval, intervals
 from cbdp.features import FeatureDag
-from cbdp.features.grouping import Grouping
 from cbdp.mechanisms.again import Again
 from cbdp.privacy.budget import DemandFacts
 from cbdp.privacy.changes import change_in
@@ -185,7 +183,7 @@ class Mechanism(ABC):
         universe = self.features.universe
         counts = count(trips, universe, columns=columns, unit=self.unit, clock=clock, entropy=entropy)
         made = self.finished(self.measure(counts, entropy), entropy)
-        return replace(made, secure=entropy.secure, simulated=self.intervals, again=self.again)
+        return replace(made, secure=entropy.secure, again=self.again)
 
     def made(
         self, index: Ints, value: Ints, measurements: Sequence[Measurement] = (), **more: Any
@@ -198,20 +196,11 @@ class Mechanism(ABC):
     # Afterwards
 
     def intervals(
-        self,
-        release: Release,
-        confidence: float = 0.9,
-        *,
-        features: Sequence[str] | None = None,
-        groupings: Mapping[str, Grouping] | None = None,
-        runs: int | None = None,
+        self, release: Release, confidence: float = 0.9, *, features: Sequence[str] | None = None
     ) -> Mapping[str, Interval]:
-        """An interval for every count of the features (all but `singleton`) or of other groupings; no privacy is spent."""
-        again = self.again(release)
-        estimator = release.recipe.estimator
-        expects = estimator is not None and ESTIMATORS.installed(estimator).expects
-        given: Any = {"features": features, "groupings": groupings, "runs": runs}
-        return intervals(release, again, confidence, **given, expects=expects)
+        """An interval for every count of the features (all but `singleton`) that have any; no privacy is spent."""
+        self._check_made(release)
+        return intervals(release, confidence, features=features)
 
     def again(self, release: Release) -> Again:
         """Runs of this mechanism in the place of the one that made a release: no privacy is spent."""

@@ -130,7 +130,7 @@ def release_in_series(
     part = RunningPart(span.first, len(before) + 1, span.periods, span.strategy, span.request, tables)
     steering = replace(mechanism, running=part.steered)
     made = steering.finish(answers)
-    return replace(made, secure=source.secure, simulated=steering.intervals, running=part)
+    return replace(made, secure=source.secure, running=part)
 
 
 def _own(answers: list[NoisyAnswer], name: str) -> Measurement:

@@ -1,9 +1,8 @@
 """Answers to any question about a release: counts by any attributes, of any trip types, with intervals. No privacy is spent.
 
-Intervals are made from the measurements that add up to a count (`cbdp.estimate.intervals`), or are about the estimate where this is narrower
-(`cbdp.estimate.likely`). The latter take runs of the mechanism that made the release: once, whatever is asked. That takes seconds
-up to `AT_ONCE` trip types and is done unless told otherwise; beyond only if asked for. The report, exports and comparisons, which are made by
-the hundred, take no runs: theirs are made from the measurements.
+Intervals are made from the measurements that add up to a count (`cbdp.estimate.intervals`): those hold counts of every size as often as they say. Where
+no measurements do, there are none, and the answer says why. With `sharp` they are about the estimate where this is narrower
+(`cbdp.estimate.likely`): these promise less, for they hold fewer of the largest counts, and take runs of the mechanism that made the release, once, whatever is asked.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS
 from cbdp.estimate.combined import Combination, combined
-from cbdp.estimate.intervals import Interval, checked_risk, told_intervals
+from cbdp.estimate.intervals import Ends, checked_risk, interval_ends, table_ends
 from cbdp.estimate.likely import (
     GROUPS,
     LEAST,
@@ -32,8 +31,12 @@ from cbdp.estimate.likely import (
     reaching,
 )
 from cbdp.estimate.shares import share_ends
+from cbdp.features import SINGLETON
 from cbdp.features.grouping import Filter, Grouping
+from cbdp.release.counted import counted
+from cbdp.release.roles import listed
 from cbdp.release.where import Where, attribute_of, conditions
+from cbdp.release.words import left_out
 from cbdp.solvers.problem import bincount
 
 if TYPE_CHECKING:
@@ -44,9 +47,23 @@ Floats = NDArray[np.float64]
 Columns = dict[str, list[Hashable] | Ints | Floats]
 
 NEARLY = 1e-6  # of a trip: what an estimate may be off
-AT_ONCE = 2**19  # trip types up to which the mechanism is run for intervals without being told to
+MAX_NAMED = 8  # published tables that a note names
 NUMBERS = ("count", "estimate", "low", "high")
 SHARES = ("share", "share_low", "share_high")
+
+
+class Answer(dict[str, list[Hashable] | Ints | Floats]):
+    """The columns of an answer, for any data frame, and `notes`: what a reader must know of them, in sentences.
+
+    `low` and `high` are whole numbers. Where some counts have no interval they are floats, with NaN for those.
+    """
+
+    notes: tuple[str, ...]
+    confidence: float
+
+    def __init__(self, columns: Columns, notes: Sequence[str], confidence: float) -> None:
+        super().__init__(columns)
+        self.notes, self.confidence = tuple(notes), float(confidence)
 
 
 def ask(
@@ -56,7 +73,7 @@ def ask(
     confidence: float = 0.9,
     share_of: str | Sequence[str] | None = None,
     sharp: bool | None = None,
-) -> Columns:
+) -> Answer:
     """The columns of `by`, then count (published), estimate, low, high; with `share_of`, which share of these groups each is."""
     risk = checked_risk(confidence)
     grouping = grouping_of(release, by, where)
@@ -68,13 +85,71 @@ def ask(
         if share_of is None
         else Grouping(grouping.universe, _wholes(grouping, share_of), grouping.conditions)
     )
-    runs = _runs(release, grouping, estimate, wholes) if _sharp(release, sharp) else None
-    interval = interval_of(release, grouping, confidence)
+    runs = _runs(release, grouping, estimate, wholes) if sharp else None
+    ends = interval_ends(release, grouping, risk)
     if runs is not None:
-        interval = _nearer(interval, counts, combined(release, grouping), runs, risk)
-    ends = {"low": interval.low, "high": interval.high}
-    made: Columns = {**grouping.keys(), "count": counts, "estimate": estimate, **ends}
-    return made if wholes is None else {**made, **_shares(release, grouping, wholes, counts, risk, runs)}
+        ends = _nearer(ends, counts, combined(release, grouping), runs, risk)
+    columns: Columns = {**grouping.keys(), "count": counts, "estimate": estimate, **_both(ends)}
+    if wholes is not None:
+        columns |= _shares(release, grouping, wholes, counts, risk, runs)
+    notes = [
+        _without(release, ends),
+        _about_estimates(confidence) if runs is not None else "",
+        _left_out(release),
+    ]
+    return Answer(columns, [note for note in notes if note], confidence)
+
+
+def _both(ends: Ends) -> Columns:
+    """Whole numbers, or floats with NaN where a count has no interval."""
+    if ends.exist.all():
+        return {"low": ends.low.astype(np.int64), "high": ends.high.astype(np.int64)}
+    return {"low": ends.low, "high": ends.high}
+
+
+def why_none(release: Release, missing: int, many: int) -> str:
+    """Why so many of some counts have no interval, and what has one; empty where all have."""
+    if not missing:
+        return ""
+    noun = counted(release.features.universe)
+    which = "These counts have" if missing == many else f"{missing:,} of {many:,} counts have"
+    if many == 1:
+        which = "This count has"
+    it = "it" if many == 1 else "them"
+    if release.tables:
+        return f"{which} no interval: no table was published that counts {it}."
+    tables = [
+        ", ".join(release.features.features[n].by) or n
+        for n in dict.fromkeys(m.feature for m in release.measurements)
+        if n in release.features and n != SINGLETON
+    ]
+    named = (
+        f" Measured were {listed([f'“{t}”' for t in tables[:MAX_NAMED]])}: ask for these or for sums of them."
+        if tables
+        else ""
+    )
+    above = any(m.feature == SINGLETON and m.floor is not None for m in release.measurements)
+    types = (
+        f" Single {noun.one} types are published here only where their noisy count is above a threshold, and nothing tells how far sums of those may be from the truth."
+        if above
+        else ""
+    )
+    return f"{which} no interval: no measured table adds up to {it}.{types}{named} A table with these attributes in the next release would give one."
+
+
+def _without(release: Release, ends: Ends) -> str:
+    return why_none(release, int((~ends.exist).sum()), len(ends.exist))
+
+
+def _about_estimates(confidence: float) -> str:
+    return (
+        f"Intervals are about the estimate where that is narrower: they hold about {100 * confidence:g} % of counts with the same estimate, but fewer of "
+        "the largest counts. Ask without “sharp” for intervals that hold counts of every size."
+    )
+
+
+def _left_out(release: Release) -> str:
+    return left_out(release.claim.unit, counted(release.features.universe))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,20 +204,16 @@ def _expects(release: Release) -> bool:
     return estimator is not None and ESTIMATORS.installed(estimator).expects
 
 
-def _sharp(release: Release, sharp: bool | None) -> bool:
-    return release.features.universe.size <= AT_ONCE if sharp is None else sharp
-
-
-def _nearer(interval: Interval, counts: Ints, best: Combination, runs: _Runs, risk: float) -> Interval:
+def _nearer(ends: Ends, counts: Ints, best: Combination, runs: _Runs, risk: float) -> Ends:
     """Intervals about the estimate, where they are narrower; they hold the published count."""
     half, estimate = half_widths(runs.parts, runs.among, best, risk), runs.parts.estimate
     if half is None:
-        return interval
-    use = (half < best.half_width(risk)) & (interval.low < interval.high)
+        return ends
+    use = (half < best.half_width(risk)) & (ends.low < ends.high)
     low = np.maximum(np.ceil(estimate - half - NEARLY), 0.0)
     high = np.maximum(np.floor(estimate + half + NEARLY), np.ceil(estimate - NEARLY))
-    low, high = np.minimum(low, counts).astype(np.int64), np.maximum(high, counts).astype(np.int64)
-    return Interval(np.where(use, low, interval.low), np.where(use, high, interval.high), interval.elements)
+    low, high = np.minimum(low, counts), np.maximum(high, counts)
+    return Ends(np.where(use, low, ends.low), np.where(use, high, ends.high))
 
 
 def grouping_of(
@@ -174,22 +245,6 @@ def names_of(by: str | Sequence[str], what: str = "by") -> tuple[str, ...]:
     return tuple(by)
 
 
-def told_interval(release: Release, grouping: Grouping, confidence: float) -> Interval | None:
-    """Intervals that the measurements alone tell; None: it takes simulated runs."""
-    return told_intervals(release, grouping, confidence, expects=_expects(release))
-
-
-def interval_of(release: Release, grouping: Grouping, confidence: float) -> Interval:
-    told = told_interval(release, grouping, confidence)
-    if told is not None:
-        return told
-    if release.simulated is None:
-        raise InputError(
-            "the measurements alone do not tell these counts, and the release has no mechanism to simulate: load it with cbdp.load"
-        )
-    return release.simulated(release, confidence, groupings={"": grouping})[""]
-
-
 def _wholes(grouping: Grouping, share_of: str | Sequence[str]) -> tuple[str, ...]:
     coarse = names_of(share_of, "share_of")
     for name in coarse:
@@ -213,7 +268,7 @@ def _shares(
     return {
         "share": share,
         "share_low": np.minimum(low, share),
-        "share_high": np.where(total > 0, np.maximum(high, share), 1.0),
+        "share_high": np.where((total > 0) | np.isnan(high), np.maximum(high, share), 1.0),
     }
 
 
@@ -244,34 +299,26 @@ def _share(part: Floats, whole: Floats) -> Floats:
 def _share_ends(
     release: Release, parts: Grouping, wholes: Grouping, inside: Ints, risk: float
 ) -> tuple[Floats, Floats]:
-    """From what was measured; where that does not tell, from the ends of both counts, each with half the risk."""
+    """From what was measured; NaN where that does not tell."""
     part, whole = combined(release, parts), combined(release, wholes)
     low, high = share_ends(part, whole, inside, risk)
     told = part.told & whole.told[inside]
-    if told.all():
-        return low, high
-    few, many = (interval_of(release, g, 1 - risk / 2) for g in (parts, wholes))
-    least = few.low / np.maximum(many.high[inside], 1)
-    most = np.minimum(1.0, few.high / np.maximum(many.low[inside], 1))
-    return np.where(told, low, least), np.where(told, high, most)
+    return np.where(told, low, np.nan), np.where(told, high, np.nan)
 
 
 def _of_table(
     release: Release, grouping: Grouping, confidence: float, share_of: str | Sequence[str] | None
-) -> Columns:
+) -> Answer:
     """Tables that were published one by one do not add up: each answers for itself alone."""
     fits = [n for n, f in release.features.features.items() if tuple(f.by) == grouping.by]
     name = next((n for n in fits if n in release.tables), None)
     if name is None or grouping.conditions or share_of is not None:
-        listed = "; ".join(", ".join(release.features.features[n].by) for n in release.tables)
+        each = "; ".join(", ".join(release.features.features[n].by) for n in release.tables)
         raise InputError(
-            f"the tables of this release were published one by one and do not add up: ask by one of them, without conditions ({listed})"
+            f"the tables of this release were published one by one and do not add up: ask by one of them, without conditions ({each})"
         )
-    counts, interval = np.asarray(release.counts(name)), release.interval(name, confidence)
-    return {
-        **grouping.keys(),
-        "count": counts,
-        "estimate": counts.astype(float),
-        "low": interval.low,
-        "high": interval.high,
-    }
+    counts = np.asarray(release.counts(name))
+    ends = table_ends(release, name, checked_risk(confidence))
+    columns: Columns = {**grouping.keys(), "count": counts, "estimate": counts.astype(float), **_both(ends)}
+    notes = [_without(release, ends), _left_out(release)]
+    return Answer(columns, [note for note in notes if note], confidence)

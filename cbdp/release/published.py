@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.estimate.intervals import measured_interval
 from cbdp.features import SINGLETON, Feature, FeatureDag
 from cbdp.features.grouping import Grouping
 from cbdp.features.places import Stops
 from cbdp.privacy.composition import Cost, Parallel, RhoSpend, Spend, Stated, amount_of
 from cbdp.privacy.laws import Law
-from cbdp.release.ask import told_interval
 from cbdp.release.release import Release
 
 if TYPE_CHECKING:  # intervals are handed in
@@ -91,7 +91,7 @@ class Published:
     def _told(self, by: tuple[str, ...]) -> tuple[Ints, Ints] | None:
         """The ends of intervals that the measurements alone tell, as `Release.ask` gives them."""
         grouping = Grouping(self.dag.universe, by)
-        told = None if self.release.tables else told_interval(self.release, grouping, self.confidence)
+        told = None if self.release.tables else measured_interval(self.release, grouping, self.confidence)
         if told is None:
             return None
         shape, places = tuple(self.many(name) for name in by), tuple(grouping.atoms.label_codes())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.estimate.estimate import LISTED, Estimate
-from cbdp.estimate.intervals import Interval
+from cbdp.estimate.intervals import Interval, intervals
 from cbdp.estimate.likely import Likely
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.features.elements import Elements
@@ -26,7 +26,7 @@ from cbdp.release.series import InSeries
 from cbdp.release.stated import simulated
 
 if TYPE_CHECKING:  # loaded when it is asked for
-    from cbdp.release.ask import Columns
+    from cbdp.release.ask import Answer
     from cbdp.release.labelled import LabelledCounts, PublishedTable
     from cbdp.release.plots import Plots
     from cbdp.release.saving import Saved
@@ -83,8 +83,6 @@ class Release:
         default=None, repr=False
     )  # of running totals, where its series keeps any
     stored: Stored | None = field(default=None, repr=False)  # None: not loaded from a folder
-    # makes further intervals by simulation; handed in by the mechanism, for nothing here may run one
-    simulated: Callable[..., Mapping[str, Interval]] | None = field(default=None, repr=False)
     again: Callable[[Release], Likely] | None = field(
         default=None, repr=False
     )  # the mechanism, to be run again
@@ -120,15 +118,16 @@ class Release:
 
     def table(self, feature: str) -> PublishedTable:
         """A feature's counts with the labels of each and, where they are published, their intervals."""
+        from cbdp.release.counted import counted
         from cbdp.release.labelled import PublishedTable
-        from cbdp.release.words import guarantee
+        from cbdp.release.words import guarantee, left_out
 
-        counted = self._counted(feature)
+        numbers = self._counted(feature)
         interval = self.intervals.get(feature)
         low, high = (None, None) if interval is None else (interval.low, interval.high)
-        return PublishedTable(
-            Elements(self.features, feature), counted, low, high, self.confidence, f"trips; {guarantee(self)}"
-        )
+        bound = left_out(self.claim.unit, counted(self.features.universe))
+        note = f"trips; {guarantee(self)}{f'. {bound}' if bound else ''}"
+        return PublishedTable(Elements(self.features, feature), numbers, low, high, self.confidence, note)
 
     def _counted(self, feature: str) -> Ints:
         if feature in self.tables:
@@ -152,15 +151,16 @@ class Release:
         confidence: float = 0.9,
         share_of: str | Sequence[str] | None = None,
         sharp: bool | None = None,
-    ) -> Columns:
+    ) -> Answer:
         """Counts by any attributes, of any trip types, with confidence intervals: columns for any data frame; no privacy is spent.
 
         `where` holds conditions such as "time<10:00", ["origin=A,B", "day=saturday"] or `{("origin", "destination"): [("A", "B")]}`.
         With `share_of`, some of the attributes in `by` (() for all trips that meet the conditions), the answer also tells each group's
         share of the trips with the same values of those attributes.
 
-        Intervals are made from the noisy answers, as in the report and in exports, or about the estimate where that is narrower (`sharp`). For the latter the
-        mechanism is run some ten times, once for all questions. Unless told, it is where trip types are at most 524,288, which takes seconds.
+        Intervals are made from the noisy answers and hold counts of every size as often as `confidence` says. Where no measurement adds up to a count, `low` and
+        `high` are NaN, and the answer's `notes` say why, and whatever else a reader must know. With `sharp`, intervals are about the estimate where that is narrower:
+        they hold fewer of the largest counts. For these the mechanism is run some ten times, once for all questions.
         """
         from cbdp.release.ask import ask
 
@@ -174,31 +174,24 @@ class Release:
     def interval(self, feature: str, confidence: float = 0.9) -> Interval:
         """The confidence interval of each of a feature's counts, in their order.
 
-        Published intervals are returned as they are. Others are simulated from the release by the mechanism that made it; no
-        privacy is spent.
+        Published intervals are returned as they are. Others are made from the noisy answers; no privacy is spent. Features that no
+        measured table adds up to have none, which is an error here.
         """
         if feature not in self.features:
             raise InputError(f"unknown feature {feature!r}: there are {', '.join(self.features.features)}")
         if feature in self.intervals and confidence == self.confidence:
             return replace(self.intervals[feature], elements=Elements(self.features, feature))
-        if self.simulated is None:
-            raise InputError(
-                f"the release has no intervals of {feature!r} at {confidence!r} ({self._published_intervals()}), and no "
-                "mechanism to make them with: use cbdp.mechanisms.of(release).intervals(release, confidence)"
-            )
-        made = self.simulated(self, confidence, features=[feature])[feature]
+        made = intervals(self, confidence, features=[feature]).get(feature)
+        if made is None:
+            from cbdp.release.ask import why_none
+
+            many = self.features.size(feature)
+            raise InputError(f"{feature!r}: {why_none(self, many, many)}")
         return replace(made, elements=Elements(self.features, feature))
 
-    def _published_intervals(self) -> str:
-        if not self.intervals:
-            return "it was published without any"
-        return f"published are those of {', '.join(self.intervals)} at {self.confidence}"
-
-    def with_intervals(self, confidence: float = 0.9, **options: Any) -> Release:
-        """Return the release with intervals for all features but `singleton`; `options` are those of a mechanism's `intervals`."""
-        if self.simulated is None:
-            raise InputError("the mechanism that made the release is not known: intervals need it")
-        made = self.simulated(self, confidence, **options)
+    def with_intervals(self, confidence: float = 0.9, *, features: Sequence[str] | None = None) -> Release:
+        """Return the release with intervals for all features but `singleton`, or for those named, as far as they have any."""
+        made = intervals(self, confidence, features=features)
         return replace(self, intervals=made, confidence=float(confidence))
 
     @property

@@ -17,7 +17,7 @@ def renamed(release: Release, names: Mapping[Hashable, Hashable]) -> Release:
     places = release.places
     if places is not None:
         places = replace(places, ids=tuple(names.get(stop, stop) for stop in places.ids))
-    return replace(release, features=dag, estimate=estimate, levels=levels, places=places, simulated=None)
+    return replace(release, features=dag, estimate=estimate, levels=levels, places=places)
 
 
 def _dag(features: FeatureDag, names: Mapping[Hashable, Hashable]) -> FeatureDag:

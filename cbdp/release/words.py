@@ -179,3 +179,18 @@ def bounded(unit: Unit, noun: Noun = TRIPS) -> str:
         return ""
     be = "is" if unit.max_trips == 1 else "are"
     return f"at most {noun.number(unit.max_trips)} of each person{unit.period} {be} counted"
+
+
+def left_out(unit: Unit, noun: Noun = TRIPS) -> str:
+    """What numbers are about where not all trips of a person count: what every output says it with; empty otherwise.
+
+    >>> left_out(Person("card", 4, per="day"))
+    'At most 4 trips of each person a day are counted, chosen at random. Others were left out before anything was measured, so counts and intervals are about the trips that are counted, not about ridership: the true numbers of trips may be higher, and no interval includes that.'
+    """
+    if not isinstance(unit, Person):
+        return ""
+    only, each = bounded(unit, noun), "" if unit.apart is None else f", at most one in each {unit.apart}"
+    return (
+        f"{only[0].upper()}{only[1:]}, chosen at random{each}. Others were left out before anything was measured, so counts and intervals are about the "
+        f"{noun.many} that are counted, not about ridership: the true numbers of {noun.many} may be higher, and no interval includes that."
+    )

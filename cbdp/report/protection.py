@@ -12,7 +12,7 @@ from cbdp.privacy.unit import RELEASE, Person
 from cbdp.release.counted import Noun, counted
 from cbdp.release.published import Published
 from cbdp.release.roles import listed
-from cbdp.release.words import factor, price
+from cbdp.release.words import factor, left_out, price
 from cbdp.report.concentrated import concentrated, question_of, suspected
 from cbdp.report.markup import Html, join, tag
 from cbdp.report.text import at_most, bounded, percent, spoken
@@ -39,8 +39,18 @@ def protection(published: Published) -> Html:
 def _nothing(published: Published) -> Html:
     release = published.release
     what, who = ("release", f"“{release.mechanism}”: ") if release.secure else ("simulation", "")
-    return tag(
+    unit, noun = release.claim.unit, counted(published.dag.universe)
+    nothing = tag(
         "p", tag("strong", f"This {what} promises no differential privacy. "), f"Reason: {who}{release.promise.caveat}.", class_="warning"
+    )  # fmt: skip
+    return join(nothing, _not_counted(unit, noun) if isinstance(unit, Person) else None)
+
+
+def _not_counted(unit: Person, noun: Noun) -> Html:
+    """What a bound on each person's trips leaves out."""
+    return tag(
+        "p", tag("strong", f"Not every {noun.one} is counted. "),
+        f"{left_out(unit, noun)} (The column “{unit.column}” says who made a {noun.one}.)", id="not-counted",
     )  # fmt: skip
 
 
@@ -96,16 +106,11 @@ def _person(unit: Person, noun: Noun) -> tuple[Html, Html]:
         if whole
         else f" A habit that shows on many {unit.per}s is protected less: over several {unit.per}s, ε adds up."
     )
-    apart = "" if unit.apart is None else f", at most one in each {unit.apart}"
     return tag(
-        "p", tag("strong", f"The unit of protection is {what}. "),
+        "p",
+        tag("strong", f"The unit of protection is {what}. "),
         f"{together} are protected together.{habit}",
-    ), tag(
-        "p", tag("strong", f"Not every {noun.one} is counted. "),
-        f"At most {noun.number(unit.max_trips)} of each person{unit.period} were counted, chosen at random{apart}; the others were left out before anything was "
-        f"measured (the column “{unit.column}” says who made a {noun.one}). So the true numbers of {noun.many} may be higher than all numbers on this page, and "
-        "the intervals do not include that.", id="not-counted",
-    )  # fmt: skip
+    ), _not_counted(unit, noun)
 
 
 def _missing(published: Published) -> Html | None:

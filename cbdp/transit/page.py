@@ -29,11 +29,11 @@ Hop = tuple[int, int, int, int]  # departs, arrives, stop, riders on board
 
 @dataclass(frozen=True)
 class ZoneDemand:
-    """A published count, and the ends of its interval."""
+    """A published count, and the ends of its interval where it has one."""
 
     count: int
-    low: int
-    high: int
+    low: int | None
+    high: int | None
 
 
 def build(
@@ -226,7 +226,10 @@ def _table(city: City, found: Mapping[str, Mapping[str, float]], demand: Mapping
 
 
 def _demanded(asked: ZoneDemand | None) -> list[str]:
-    return ["–", "–"] if asked is None else [f"{asked.count:,}", f"{asked.low:,} – {asked.high:,}"]
+    if asked is None:
+        return ["–", "–"]
+    none = asked.low is None or asked.high is None
+    return [f"{asked.count:,}", "no interval" if none else f"{asked.low:,} – {asked.high:,}"]
 
 
 def _map(city: City, data: Mapping[str, Any]) -> Html:

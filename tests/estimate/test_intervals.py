@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import FrozenInstanceError, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,16 @@ import pytest
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.estimate import intervals as module
 from cbdp.estimate.intervals import Interval
 from cbdp.estimate.posterior import Posterior
-from cbdp.measuring.samplers.geometric import GeometricSampler
-from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, Mechanism, StabilityHistogram
-from cbdp.mechanisms.again import Again
-from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.progress import watched
+from cbdp.mechanisms import (
+    ConstraintBased,
+    Hierarchical,
+    Laplace,
+    Mechanism,
+    StabilityHistogram,
+    ThresholdLaplace,
+)
 
 STOPS = cbdp.Dimension(
     [f"s{i}" for i in range(16)], zone=[f"z{i // 2 if i < 6 else 3 + i // 8}" for i in range(16)]
@@ -73,29 +74,28 @@ def _coverage(
     return {name: np.array(rows) for name, rows in held.items()}
 
 
-# the paper's runs take longest: there the fewest that 90 % can be had with must do, elsewhere it is as many as by default
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mechanism", "trips", "runs"),
+    ("mechanism", "trips"),
     [
-        (ConstraintBased(DAG, epsilon=1), SPARSE, None),
-        (ConstraintBased(DAG, epsilon="0.1"), SPARSE, None),
-        (ConstraintBased(DAG, epsilon=1), DENSE, None),
-        (ConstraintBased(DAG, epsilon=1, preset="paper"), SPARSE, 19),
-        (ConstraintBased(DAG, epsilon="0.1", preset="paper"), SPARSE, 19),
-        (ConstraintBased(DAG, epsilon=1, preset="paper"), DENSE, 19),
-        (ConstraintBased(DAG, epsilon="0.3", weights="inverse-variance"), SPARSE, 19),
-        (Laplace(DAG, epsilon=1), SPARSE, None),
-        (Hierarchical(DAG, epsilon=1), SPARSE, None),
+        (ConstraintBased(DAG, epsilon=1), SPARSE),
+        (ConstraintBased(DAG, epsilon="0.1"), SPARSE),
+        (ConstraintBased(DAG, epsilon=1), DENSE),
+        (ConstraintBased(DAG, epsilon=1, preset="paper"), SPARSE),
+        (ConstraintBased(DAG, epsilon="0.1", preset="paper"), SPARSE),
+        (ConstraintBased(DAG, epsilon=1, preset="paper"), DENSE),
+        (ConstraintBased(DAG, epsilon="0.3", weights="inverse-variance"), SPARSE),
+        (Laplace(DAG, epsilon=1), SPARSE),
+        (Hierarchical(DAG, epsilon=1), SPARSE),
     ],
     ids=[
         *("sparse", "small-epsilon", "dense", "paper, sparse", "paper, small-epsilon", "paper, dense"),
         *("inverse-variance", "laplace", "hierarchical"),
     ],
 )
-def test_coverage(mechanism: Mechanism, trips: np.ndarray, runs: int | None) -> None:
+def test_coverage(mechanism: Mechanism, trips: np.ndarray) -> None:
     """Pooled over releases and elements, intervals of 90 % hold the truth in about 90 % of every level's elements."""
-    held = _coverage(mechanism, trips, 8, runs=runs)
+    held = _coverage(mechanism, trips, 8)
     assert list(held) == LEVELS
     for name, rows in held.items():
         error = np.sqrt(max(rows.mean(axis=1).var() / len(rows), 0.09 / rows.size))
@@ -105,7 +105,7 @@ def test_coverage(mechanism: Mechanism, trips: np.ndarray, runs: int | None) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["best", "paper"])
 def test_true_zeros_and_others_are_covered_alike(preset: str) -> None:
-    """Inversion holds for each true count: neither zeros nor the busy elements pay for the other's coverage."""
+    """Each true count is held as often: neither zeros nor the busy elements pay for the other's coverage."""
     counts = cbdp.count(SPARSE, UNIVERSE)
     mechanism = ConstraintBased(DAG, epsilon="0.2", preset=preset)
     held = _coverage(mechanism, SPARSE, 8, features=["zone"])["zone"]
@@ -140,41 +140,16 @@ def test_repeatable_and_frozen() -> None:
         first.low = first.high  # type: ignore[misc]
 
 
-def test_progress_counts_the_runs() -> None:
-    """Every run is reported once, in order."""
-    mechanism, seen = Laplace(DAG, epsilon=1), []
-    release = mechanism.simulate(SPARSE, seed=1)
-    with watched(lambda stage, done: seen.append((stage, done))):
-        intervals(mechanism, release, runs=20, features=["total"])
-    assert [s for s in seen if s[0] == "runs"] == [("runs", (i + 1) / 20) for i in range(20)]
-
-
 @pytest.mark.parametrize("kind", [Laplace, ConstraintBased])
 def test_more_confidence_makes_wider_intervals(kind: type[Mechanism]) -> None:
     """With the same runs, the mean width of every level grows with the confidence."""
     mechanism = kind(DAG, epsilon="0.5")
     release = mechanism.simulate(SPARSE, seed=4)
-    made = [intervals(mechanism, release, confidence, runs=39) for confidence in (0.5, 0.8, 0.95)]
+    made = [intervals(mechanism, release, confidence) for confidence in (0.5, 0.8, 0.95)]
     for name in LEVELS:
         width = [float(np.mean(m[name].high - m[name].low)) for m in made]
         assert width == sorted(width)
         assert width[0] < width[2]
-
-
-def test_people_as_the_unit() -> None:
-    """A mechanism that protects people is run on one person for each published trip: none is bounded away."""
-    mechanism = ConstraintBased(DAG, epsilon=1, unit=cbdp.Person("card", 3))
-    place = np.repeat(np.arange(UNIVERSE.size), SPARSE)
-    codes = zip(UNIVERSE.dimensions.items(), UNIVERSE.unrank_codes(place), strict=True)
-    trips: dict[str, Any] = {name: [d.values[c] for c in code] for (name, d), code in codes}
-    release = mechanism.simulate({**trips, "card": np.arange(len(place))}, seed=0)
-    stand_in = Again(mechanism, release).trips
-    assert stand_in.unit == mechanism.unit
-    assert stand_in.index.tolist() == release.index.tolist()
-    assert stand_in.value.tolist() == release.value.tolist()
-    total = intervals(mechanism, release, runs=19, features=["total"])["total"]
-    assert total.low[0] <= release.total <= total.high[0]
-    assert total.low[0] < total.high[0]
 
 
 def test_intervals_of_the_sparse_path() -> None:
@@ -184,7 +159,7 @@ def test_intervals_of_the_sparse_path() -> None:
         hiding = Posterior(revealed=DAG.universe.size // 4) if sparse else None
         mechanism = ConstraintBased(DAG, epsilon=1, sparse=sparse, estimator=hiding)
         release = mechanism.simulate(SPARSE, seed=6)
-        found = intervals(mechanism, release, runs=39, features=["zone"])["zone"]
+        found = intervals(mechanism, release, features=["zone"])["zone"]
         assert (found.low <= release.counts("zone")).all()
         assert (release.counts("zone") <= found.high).all()
         widths.append(float(np.mean(found.high - found.low)))
@@ -215,44 +190,10 @@ def test_an_empty_release_has_intervals() -> None:
     drawn = mechanism.simulate(np.zeros(UNIVERSE.size, dtype=np.int64), seed=1)
     nothing = np.empty(0, dtype=np.int64)
     empty = replace(drawn, index=nothing, value=nothing)
-    made = intervals(mechanism, empty, runs=19)
+    made = intervals(mechanism, empty)
     for name in LEVELS:
         assert (made[name].low == 0).all()
         assert (made[name].high >= 0).all()
-
-
-def test_a_range_leaves_out_no_more_than_the_risk() -> None:
-    """Of 39 different draws two are left out at each end; draws that pile up at zero give all the risk to the top."""
-    draws = np.random.default_rng(0).permutation(39).astype(float)
-    assert module._range(draws, 0.1) == (1.0, 37.0)
-    piled = np.r_[np.zeros(300), np.arange(1, 100)]
-    assert module._range(piled, 0.1) == (0.0, 60.0)
-    assert (piled > 60).sum() == 39  # of 400, with the one to come: 10 %
-
-
-def test_ranges_keep_their_promise_for_any_law() -> None:
-    """Over many samples, the range of n draws holds one more as often as asked: a fact about ranks alone."""
-    rng = np.random.default_rng(7)
-    for draw in (rng.standard_normal, rng.standard_cauchy, rng.standard_exponential):
-        made = draw((20_000, 40))
-        held = [low <= row[-1] <= high for row in made for low, high in [module._range(row[:-1], 0.1)]]
-        assert abs(np.mean(held) - 0.9) < 5.5 * np.sqrt(0.09 / 20_000)
-
-
-def test_inversion_of_known_noise() -> None:
-    """Counts with noise cut off at zero, truth known: each true count is covered as often as asked."""
-    truth = np.repeat(np.arange(0, 60, 3), 40)
-    noise = GeometricSampler(Fraction(5))
-    entropy = InsecureSeededEntropy(11)
-    runs = noise.sample(40 * len(truth), entropy).reshape(40, -1)
-    drawn = np.maximum(truth + runs, 0) - truth
-    held = []
-    for _ in range(20):
-        published = np.maximum(truth + noise.sample(len(truth), entropy), 0)
-        low, high = module._inverted(published.astype(float), truth, np.ones_like(truth), drawn, 0.1)
-        held.append((np.ceil(low) <= truth) & (truth <= np.floor(high)))
-    for t in np.unique(truth):
-        assert 0.86 <= np.mean(np.array(held)[:, truth == t]) <= 0.95
 
 
 def test_a_measurement_in_another_order_is_not_used() -> None:
@@ -274,8 +215,6 @@ def test_a_measurement_in_another_order_is_not_used() -> None:
     [
         ({"confidence": 1}, "between 0 and 1"),
         ({"confidence": 90}, "between 0 and 1"),
-        ({"runs": 18}, "at least 19"),
-        ({"confidence": 0.99, "runs": 100}, "at least 199"),
         ({"features": ["zones"]}, "unknown feature 'zones'"),
     ],
 )
@@ -297,12 +236,23 @@ def test_the_mechanism_must_be_the_one_that_made_the_release() -> None:
         intervals(Laplace(fewer, epsilon=1), release)
 
 
-def test_tables_that_the_trips_do_not_add_up_to_are_refused() -> None:
-    """Opal's tables are suppressed one by one: the trips that are left cannot stand in for what a table counted."""
-    mechanism = StabilityHistogram(DAG, epsilon=1)
-    release = mechanism.simulate(DENSE, seed=0)
-    with pytest.raises(InputError, match="table 'time'"):
-        intervals(mechanism, release)
+@pytest.mark.parametrize("kind", [StabilityHistogram, ThresholdLaplace])
+def test_tables_published_on_their_own_are_covered_by_size(kind: type[Mechanism]) -> None:
+    """Each table by its own noise and threshold, also where trips do not add up to it: zeros, small and large counts hold alike.
+
+    900 zone counts of 15 releases: 84 % at a true coverage of 90 % has a chance below 10⁻⁸.
+    """
+    mechanism = kind(DAG, epsilon=3, unit="trip")
+    counts = cbdp.count(DENSE, UNIVERSE)
+    truth = counts.of(DAG, "zone")
+    busiest = np.argsort(-truth)[:60]
+    held = []
+    for seed in range(15):
+        made = intervals(mechanism, mechanism.simulate(counts, seed))
+        assert "total" not in made
+        held.append((made["zone"].low <= truth) & (truth <= made["zone"].high))
+    for which in (truth >= 0, truth == 0, (truth > 0) & (truth < 10), truth >= 10, busiest):
+        assert np.array(held)[:, which].mean() >= 0.84
 
 
 # A feature with very unequal elements that is measured only through a finer one
@@ -325,7 +275,7 @@ def test_unequal_elements_of_an_unmeasured_feature(preset: str) -> None:
     held, width = [], []
     for seed in range(60):
         release = mechanism.simulate(truth, seed)
-        made = mechanism.intervals(release, 0.9, features=["region"], runs=39)["region"]
+        made = mechanism.intervals(release, 0.9, features=["region"])["region"]
         held.append((made.low <= wanted) & (wanted <= made.high))
         width.append(made.high - made.low)
     covered = np.mean(held, axis=0)

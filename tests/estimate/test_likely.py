@@ -104,7 +104,7 @@ def test_intervals_about_the_estimate_are_narrower_and_hold() -> None:
         truth = _truth(10 + seed, mean=1.0)
         release = cbdp.ConstraintBased(DAG, 1, budget="balanced").simulate(truth, seed)
         true = Grouping(UNIVERSE, ("origin",)).added(np.arange(UNIVERSE.size), truth)
-        sharp, quick = release.ask("origin"), release.ask("origin", sharp=False)
+        sharp, quick = release.ask("origin", sharp=True), release.ask("origin")
         assert np.array_equal(sharp["count"], quick["count"])
         held.append((sharp["low"] <= true) & (true <= sharp["high"]))
         narrow.append(sharp["high"] - sharp["low"])
@@ -143,10 +143,10 @@ def test_single_types_and_measured_tables_take_no_runs() -> None:
     object.__setattr__(release, "again", again)
     release.ask(["origin", "destination", "time"], sharp=True)
     release.ask("time", sharp=True)
-    release.ask("origin", sharp=False)
+    release.ask("origin")
     assert asked == []
     with pytest.raises(AttributeError):  # a stop's trips take them
-        release.ask("origin")
+        release.ask("origin", sharp=True)
 
 
 def test_the_same_release_gives_the_same_intervals() -> None:

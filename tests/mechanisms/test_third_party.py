@@ -268,7 +268,7 @@ def test_a_law_by_name(site: Path, sparse: bool) -> None:
 
 
 def test_a_mechanism_by_name(site: Path, tmp_path: Path) -> None:
-    """Released, saved, loaded and made again, with intervals by simulation; and in a configuration."""
+    """Released, saved, loaded and made again, with intervals of what it measured; and in a configuration."""
     mechanism = MECHANISMS.get("even")(DAG, 1, table="time")
     release = mechanism.simulate(TRUTH, 1).with_intervals(0.9)
     assert release.mechanism == "even"
@@ -278,6 +278,9 @@ def test_a_mechanism_by_name(site: Path, tmp_path: Path) -> None:
     assert (low < high).all()
     assert ((low - 5 <= truth) & (truth <= high + 5)).all()
     again(release, tmp_path / "made")
-    assert cbdp.load(tmp_path / "made").interval("zone", 0.8).low.shape == (DAG.size("zone"),)
+    loaded = cbdp.load(tmp_path / "made")
+    assert loaded.interval("time", 0.8).low.shape == (DAG.size("time"),)
+    with pytest.raises(cbdp.CbdpError, match="no measured table adds up to them"):
+        loaded.interval("zone", 0.8)
     plan = plan_of(write_city(tmp_path), ('name = "constraint-based"', 'name = "even"\ntable = "time"'))
     assert (plan.mechanism.name, plan.mechanism.table) == ("even", "time")

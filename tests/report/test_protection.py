@@ -48,8 +48,8 @@ def test_unit_delta_and_missing_promises_are_spoken_of():
     text = Page(build(secured(simulation))).text
     assert "The unit of protection is one person" in text
     assert "50 % chance that a certain person is in the data." in text
-    assert "At most 4 taps of each person were counted, chosen at random" in text
-    assert "(the column “card & co” says who made a tap)" in text
+    assert "At most 4 taps of each person are counted, chosen at random" in text
+    assert "(The column “card & co” says who made a tap.)" in text
     assert "Simulation, not a release." in Page(build(simulation)).text
     text = Page(build(secured(cbdp.StabilityHistogram(dag, 2).simulate(counts, 1)))).text
     assert "whether any one tap was this one or another" in text
@@ -73,10 +73,9 @@ def test_a_period_of_a_person_is_what_is_protected() -> None:
     assert "All trips of a person on one day are protected together" in text
     assert "A habit that shows on many days is protected less" in text
     assert (
-        "At most 2 trips of each person a day were counted, chosen at random, at most one in each time"
-        in text
+        "At most 2 trips of each person a day are counted, chosen at random, at most one in each time" in text
     )
-    assert "the true numbers of trips may be higher than all numbers on this page" in text
+    assert "the true numbers of trips may be higher, and no interval includes that" in text
     assert "whether any one day of one person is in the data" in text
     assert "50 % chance that a certain person travelled on a certain day." in text, (
         "no more is promised than for one day"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -43,13 +44,17 @@ def _by_zone(trips: CountedTrips, city: City, chosen: Where) -> dict[str, ZoneDe
     if any(named[stop] != zone for zone, own in zones.items() for stop in own):
         return {zone: _asked(trips, {**chosen, "origin": own}) for zone, own in zones.items()}
     answer: dict[str, Any] = dict(_release(trips).ask("origin.zone", dict(chosen) or None, CONFIDENCE))
-    numbers = zip(*(answer[name].tolist() for name in NUMBERS), strict=True)
-    return {str(zone): ZoneDemand(*row) for zone, row in zip(answer["origin.zone"], numbers, strict=True)}
+    return {str(zone): _row(answer, row) for row, zone in enumerate(answer["origin.zone"])}
 
 
 def _asked(trips: CountedTrips, where: Where) -> ZoneDemand:
     answer: dict[str, Any] = dict(_release(trips).ask(where=dict(where) or None, confidence=CONFIDENCE))
-    return ZoneDemand(*(int(answer[name][0]) for name in NUMBERS))
+    return _row(answer, 0)
+
+
+def _row(answer: Mapping[str, Any], row: int) -> ZoneDemand:
+    count, low, high = (float(answer[name][row]) for name in NUMBERS)
+    return ZoneDemand(int(count), *(None if math.isnan(end) else int(end) for end in (low, high)))
 
 
 def _release(trips: CountedTrips) -> Release:
@@ -73,6 +78,8 @@ def in_words(asked: ZoneDemand) -> str:
     >>> in_words(ZoneDemand(566, 541, 592))
     '566 published trips; the true number is between 541 and 592 (90 % confidence)'
     """
+    if asked.low is None or asked.high is None:
+        return f"{asked.count:,} published trips; no interval tells how far the true number may be from that"
     return (
         f"{asked.count:,} published trips; the true number is between {asked.low:,} and {asked.high:,} "
         f"({CONFIDENCE:.0%} confidence)"

@@ -27,7 +27,7 @@ def print_quiet_zones(city: City, riders: Legs, demand: Mapping[str, ZoneDemand]
     """Zones that get no shuttles and, where a release says how sure that is, how many trips may begin there all the same."""
     for zone in quiet_zones(city, riders):
         asked = (demand or {}).get(zone)
-        most = 0 if asked is None else asked.high
+        most = 0 if asked is None else asked.high or 0
         doubt = f"; but up to {most:,} trips may really begin there (90 % confidence)" if most else ""
         print(f"zone {zone!r} has no shuttle legs, so it needs no shuttles{doubt}")
 

@@ -136,7 +136,7 @@ def measured(run: Run, counts: Counts) -> Release:
     with run.stage("measuring, solving and rounding"), watched(in_quarters(run.say)):
         release = (plan.running or plan.mechanism).release(counts)
         release = replace(release, places=plan.stops, about=plan.about, series=plan.series)
-    with run.stage("simulating intervals from the release"), watched(in_quarters(run.say)):
+    with run.stage("working out intervals"):
         try:
             return release.with_intervals(plan.confidence)
         except (

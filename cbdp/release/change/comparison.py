@@ -18,7 +18,7 @@ from cbdp.release.ask import names_of
 from cbdp.release.change.differences import chance, ends, ratio_ends
 from cbdp.release.change.many import adjusted
 from cbdp.release.change.shared import shared
-from cbdp.release.change.sides import Side, side_of, simulated_ends
+from cbdp.release.change.sides import Side, side_of
 from cbdp.release.change.words import differences_between, headline, name_of
 from cbdp.release.counted import TRIPS, Noun, counted
 from cbdp.release.release import Release
@@ -109,7 +109,7 @@ def compare(
     one, two, notes = _matched(sides, names, where)
     return Compared(
         names,
-        _columns(one, two, sides, names, risk),
+        _columns(one, two, names, risk),
         float(confidence),
         (name_of(sides[0], "the first release"), name_of(sides[1], "the second release")),
         (*notes, *differences_between(*sides)),
@@ -159,19 +159,17 @@ def _matched(
     return one, two, notes
 
 
-def _columns(
-    one: Side, two: Side, sides: Sequence[Sequence[Release]], by: tuple[str, ...], risk: float
-) -> Columns:
+def _columns(one: Side, two: Side, by: tuple[str, ...], risk: float) -> Columns:
+    """A row for each group; `low` and `high` are NaN where no measured table adds up to it on both sides."""
     change = two.count - one.count
     told = one.answers.told & two.answers.told
     low, high = ends(one.answers, two.answers, risk)
     ratio_low, ratio_high = ratio_ends(one.answers, two.answers, risk)
     likely = np.where(told, chance(one.answers, two.answers), 1.0)
-    if not told.all():
-        seen = _simulated(one, two, sides, risk)
-        low, high = np.where(told, low, change - seen[0]), np.where(told, high, change + seen[1])
-        ratio_low, ratio_high = np.where(told, ratio_low, 0.0), np.where(told, ratio_high, np.inf)
     low, high = np.minimum(np.floor(low), change), np.maximum(np.ceil(high), change)
+    if not told.all():
+        low, high = (np.where(told, end, np.nan) for end in (low, high))
+        ratio_low, ratio_high = np.where(told, ratio_low, 0.0), np.where(told, ratio_high, np.inf)
     ratio = np.divide(two.count, one.count, out=np.full(len(change), np.nan), where=one.count > 0)
     many = np.ones(len(likely))
     many[told] = adjusted(likely[told])
@@ -181,8 +179,8 @@ def _columns(
         "first": one.count,
         "second": two.count,
         "change": change,
-        "low": low.astype(np.int64),
-        "high": high.astype(np.int64),
+        "low": low.astype(np.int64) if told.all() else low,
+        "high": high.astype(np.int64) if told.all() else high,
         "ratio": ratio,
         "ratio_low": np.fmin(ratio_low, ratio),
         "ratio_high": np.fmax(ratio_high, ratio),
@@ -190,15 +188,6 @@ def _columns(
         "chance_adjusted": many,
         "verdict": _verdicts(told, likely, many, low, high, risk),
     }
-
-
-def _simulated(
-    one: Side, two: Side, sides: Sequence[Sequence[Release]], risk: float
-) -> tuple[Floats, Floats]:
-    """How far the change reaches down and up: distances of independent intervals add up by their squares."""
-    below_one, above_one = simulated_ends(one, sides[0], 1 - risk)
-    below_two, above_two = simulated_ends(two, sides[1], 1 - risk)
-    return np.hypot(above_one, below_two), np.hypot(below_one, above_two)
 
 
 def _verdicts(

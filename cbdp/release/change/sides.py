@@ -10,18 +10,16 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.estimate.combined import combined
-from cbdp.estimate.intervals import Interval
 from cbdp.estimate.public import exact_answers
 from cbdp.estimate.tails import error_of, together
 from cbdp.features.grouping import Filter, Grouping
-from cbdp.release.ask import grouping_of, interval_of
+from cbdp.release.ask import grouping_of
 from cbdp.release.change.differences import Answers
 from cbdp.release.release import Release
 from cbdp.release.universe_files import universe_hash
 from cbdp.release.where import Where
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +60,6 @@ def side_of(
     return Side(grouping, np.arange(grouping.size), rows, grouping.types, count, answers)
 
 
-def simulated_ends(side: Side, releases: Sequence[Release], confidence: float) -> tuple[Floats, Floats]:
-    """How far the intervals of a side reach below and above its counts, where simulated runs have to do."""
-    below, above = np.zeros(side.grouping.size), np.zeros(side.grouping.size)
-    for release in releases:
-        own, held = _counts(release, side.grouping), _interval(release, side.grouping, confidence)
-        below, above = below + (own - held.low) ** 2.0, above + (held.high - own) ** 2.0
-    return np.sqrt(below)[side.rows], np.sqrt(above)[side.rows]
-
-
 def _check_alike(releases: Sequence[Release]) -> None:
     first = releases[0].features.universe
     for number, release in enumerate(releases[1:], 2):
@@ -97,11 +86,6 @@ def _table(release: Release, grouping: Grouping) -> str | None:
 def _counts(release: Release, grouping: Grouping) -> Ints:
     name = _table(release, grouping)
     return grouping.added(release.index, release.value) if name is None else release.counts(name)
-
-
-def _interval(release: Release, grouping: Grouping, confidence: float) -> Interval:
-    name = _table(release, grouping)
-    return interval_of(release, grouping, confidence) if name is None else release.interval(name, confidence)
 
 
 def _answers(release: Release, grouping: Grouping) -> Answers:

@@ -9,6 +9,7 @@ from cbdp.release.change.many import METHOD
 from cbdp.release.counted import counted
 from cbdp.release.release import Release
 from cbdp.release.when import dates_of, period_of
+from cbdp.release.words import left_out
 
 
 def headline(rows: int, alone: int, sure: int, untold: int, confidence: float) -> tuple[str, ...]:
@@ -28,8 +29,7 @@ def headline(rows: int, alone: int, sure: int, untold: int, confidence: float) -
         said.append(_corrected(sure, confidence))
     if untold:
         said.append(
-            f"{untold:,} of {rows:,} rows have no verdict: no measured table adds up to them, and their intervals, which come from "
-            "simulated runs, are not sure enough for one."
+            f"{untold:,} of {rows:,} rows have no interval and no verdict: no measured table adds up to them, so nothing tells how far they may be from the truth."
         )
     return tuple(said)
 
@@ -71,13 +71,9 @@ def differences_between(first: Sequence[Release], second: Sequence[Release]) -> 
             made.append(
                 f"The {what} differs: {' and '.join(one)} in the first, {' and '.join(two)} in the second."
             )
-    if any("person" in _unit(r) for r in (*first, *second)):
-        noun = counted(first[0].features.universe)
-        made.append(
-            noun.say(
-                "Of each person only as many trips count as the unit of privacy allows: changes in further trips are not seen."
-            )
-        )
+    noun = counted(first[0].features.universe)
+    bounds = dict.fromkeys(left_out(r.claim.unit, noun) for r in (*first, *second))
+    made += [f"{sentence} Changes in the others are not seen." for sentence in bounds if sentence]
     made += _spans(first, second)
     if not all(r.secure for r in (*first, *second)):
         made.append("At least one release is a simulation, which protects nobody.")

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from cbdp import __version__
 from cbdp.features import SINGLETON
-from cbdp.privacy.unit import Person
 from cbdp.release.counted import counted
 from cbdp.release.documents.described import NUMBERS, Column, File
 from cbdp.release.published import Published
@@ -16,8 +15,8 @@ from cbdp.release.roles import listed
 from cbdp.release.words import (
     HUGE,
     besides,
-    bounded,
     factor,
+    left_out,
     protected,
     strength,
     title_of,
@@ -85,12 +84,14 @@ def _head(release: Release) -> Iterator[str]:
 
 def _protection(release: Release) -> Iterator[str]:
     """In one sentence what is promised, and precisely."""
-    claim = release.promise
+    claim, noun = release.promise, counted(release.features.universe)
+    bound = left_out(claim.unit, noun)
     yield "## Protection"
     if not claim.holds:
         yield f"No differential privacy is promised: {markdown_text(claim.caveat)}."
+        if bound:
+            yield bound
         return
-    noun = counted(release.features.universe)
     unit = protected(claim.unit, noun)
     yield f"**{strength(claim)}{besides(claim)} for each {unit}** (differential privacy). The smaller ε, the stronger the protection."
     sure = f", and a probability of δ = {float(claim.cost.delta):.2g} on top" if claim.cost.delta else ""
@@ -105,12 +106,8 @@ def _protection(release: Release) -> Iterator[str]:
         "This holds whatever else anybody knows."
     )
     yield f"For reviewers, precisely: {markdown_text(noun.say(str(claim)))}."
-    if isinstance(claim.unit, Person):
-        only = bounded(claim.unit, noun)
-        yield (
-            f"{only[0].upper()}{only[1:]}, chosen at random. Other {noun.many} were left out before anything was counted, so the true numbers of {noun.many} "
-            "may be higher than those published here; the intervals do not include that."
-        )
+    if bound:
+        yield bound
     if release.recipe.public:
         yield f"These counts were public already and were not protected: {markdown_text(', '.join(sorted(release.recipe.public)))}."
 

@@ -6,13 +6,15 @@ from typing import Any
 
 from cbdp import __version__
 from cbdp.privacy.composition import Stated
+from cbdp.release.counted import counted
 from cbdp.release.release import Release
+from cbdp.release.words import left_out
 
 
 def stated(release: Release) -> dict[str, Any]:
     """As JSON."""
     said = {} if release.about is None else release.about.json()
-    return said | ({} if release.secure else {"simulation": True}) | _privacy(release)
+    return said | ({} if release.secure else {"simulation": True}) | _privacy(release) | _counted(release)
 
 
 def texts(release: Release) -> dict[str, str]:
@@ -21,7 +23,13 @@ def texts(release: Release) -> dict[str, str]:
     numbers = {
         name: value if isinstance(value, str) else f"{value:g}" for name, value in _privacy(release).items()
     }
-    return said | ({} if release.secure else {"simulation": "true"}) | numbers
+    return said | ({} if release.secure else {"simulation": "true"}) | numbers | _counted(release)
+
+
+def _counted(release: Release) -> dict[str, str]:
+    """That trips of a person beyond a bound do not count, where it is so."""
+    sentence = left_out(release.claim.unit, counted(release.features.universe))
+    return {"not_counted": sentence} if sentence else {}
 
 
 def _privacy(release: Release) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from cbdp.errors import InputError
 from cbdp.features.places import Stops
+from cbdp.release.ask import why_none
 from cbdp.release.export.flows import Floats, Flows, Ints, coordinates, flows
 from cbdp.release.release import Release
 
@@ -34,7 +35,12 @@ def with_intervals(release: Release, made: Flows, confidence: float | None, *, z
     dimensions = release.features.universe.dimensions
     others = [n for n in dimensions if n not in (made.ends.origin, made.ends.destination)]
     ends = made.ends.attributes
-    answer: dict[str, Any] = dict(release.ask(by=[*ends, *others], confidence=confidence, sharp=False))
+    asked = release.ask(by=[*ends, *others], confidence=confidence)
+    answer: dict[str, Any] = dict(asked)
+    missing = int(np.isnan(answer["low"]).sum())
+    if missing:
+        why = why_none(release, missing, len(answer["low"]))
+        raise InputError(f"{why} Export without intervals, or at a level that was measured.")
     start, finish = (_codes(answer[end], made.ids) for end in ends)
     period = np.zeros(len(start), dtype=np.int64)
     for name in others:

@@ -6,7 +6,7 @@ from cbdp.features.places import Stops
 from cbdp.release.change import Compared
 from cbdp.report.change.maps import change_map
 from cbdp.report.change.multiples import multiples
-from cbdp.report.change.rows import label_of, mark_of, percent_of, rows_table, signed, told
+from cbdp.report.change.rows import ends_of, label_of, mark_of, percent_of, range_of, rows_table, signed, told
 from cbdp.report.change.stems import stems
 from cbdp.report.markup import Html, join, page, tag
 
@@ -89,8 +89,9 @@ def _tiles(made: Compared, whole: Compared | None) -> Html:
 def _certain(whole: Compared | None) -> str:
     if whole is None or whole.rows != 1:
         return ""
-    low, high = (int(whole.columns[end][0]) for end in ("low", "high"))  # type: ignore[arg-type]
-    return f"; {100 * whole.confidence:g} % interval {signed(low)} to {signed(high)}"
+    if ends_of(whole, 0) is None:
+        return "; no interval: no measured table adds up to it"
+    return f"; {100 * whole.confidence:g} % interval {range_of(whole, 0)}"
 
 
 def _tile(head: str, value: str, about: str) -> Html:
@@ -116,7 +117,7 @@ def _method(made: Compared) -> Html:
             "“More than noise can explain”: the interval leaves zero out, and it still does so after the Benjamini–Hochberg "
             "correction for looking at many rows at once. “Could be chance among so many rows”: on its own the row looks changed, but "
             "so would some rows without any change. “Within noise”: no change can be told from none, which does not prove that there is none. "
-            "“Cannot tell”: no measured table adds up to the row.",
+            "“Cannot tell”: no measured table adds up to the row, so it has no interval.",
         ),
         tag(
             "p",

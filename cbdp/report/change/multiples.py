@@ -7,7 +7,7 @@ import re
 from collections.abc import Hashable
 
 from cbdp.release.change import Compared
-from cbdp.report.change.rows import mark_of, numbers_of, signed, sure_of, tip_of
+from cbdp.report.change.rows import ends_of, mark_of, numbers_of, signed, sure_of, tip_of
 from cbdp.report.markup import Html, join, tag
 
 PANELS = 24  # the groups with the largest changes
@@ -26,7 +26,8 @@ def multiples(made: Compared) -> Html | None:
     for row in range(made.rows):
         panels.setdefault(tuple(made.columns[name][row] for name in others), []).append(row)
     order = sorted(panels, key=lambda key: -max(abs(numbers_of(made, r)[2]) for r in panels[key]))[:PANELS]
-    most = max(1, *(max(map(abs, numbers_of(made, r)[2:])) for key in order for r in panels[key]))
+    shown = [r for key in order for r in panels[key]]
+    most = max(1, *(abs(n) for r in shown for n in (numbers_of(made, r)[2], *(ends_of(made, r) or ()))))
     values = list(dict.fromkeys(made.columns[along]))
     figures = [_panel(made, key, panels[key], along, values, most) for key in order]
     left = (
@@ -88,14 +89,16 @@ def _panel(
 
 
 def _bar(made: Compared, row: int, x: float, step: float, middle: float, unit: float) -> Html:
-    _, _, change, low, high = numbers_of(made, row)
+    change, ends = numbers_of(made, row)[2], ends_of(made, row)
     top, tall = middle - max(change, 0) * unit, max(abs(change) * unit, 0.6)
     mark = mark_of(change, sure_of(made, row))
     wide = max(step - math.ceil(step / 8), 0.8)
     bar = tag(
         "rect", x=f"{x:.1f}", y=f"{top:.1f}", width=f"{wide:.1f}", height=f"{tall:.1f}", class_=f"mark {mark}", data_tip=tip_of(made, row)
     )  # fmt: skip
-    at = x + wide / 2
+    if ends is None:
+        return bar
+    at, (low, high) = x + wide / 2, ends
     line = tag(
         "line", x1=f"{at:.1f}", x2=f"{at:.1f}", y1=f"{middle - high * unit:.1f}", y2=f"{middle - low * unit:.1f}", class_="whisker added"
     )  # fmt: skip

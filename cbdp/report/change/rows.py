@@ -44,11 +44,22 @@ def mark_of(sign: float, sure: bool) -> str:
     return ("up" if sign > 0 else "down") if sure else "quiet"
 
 
-def numbers_of(made: Compared, row: int) -> tuple[int, int, int, int, int]:
-    """Before, after, change, low and high."""
-    names = ("first", "second", "change", "low", "high")
-    first, second, change, low, high = (int(made.columns[n][row]) for n in names)  # type: ignore[arg-type]
-    return first, second, change, low, high
+def numbers_of(made: Compared, row: int) -> tuple[int, int, int]:
+    """Before, after and change."""
+    first, second, change = (int(made.columns[n][row]) for n in ("first", "second", "change"))  # type: ignore[arg-type]
+    return first, second, change
+
+
+def ends_of(made: Compared, row: int) -> tuple[int, int] | None:
+    """Both ends of the change's interval, where it has one."""
+    low, high = (float(made.columns[n][row]) for n in ("low", "high"))  # type: ignore[arg-type]
+    return None if math.isnan(low) else (int(low), int(high))
+
+
+def range_of(made: Compared, row: int) -> str:
+    """The interval in words."""
+    ends = ends_of(made, row)
+    return "no interval" if ends is None else f"{signed(ends[0])} to {signed(ends[1])}"
 
 
 def sure_of(made: Compared, row: int) -> bool:
@@ -58,8 +69,8 @@ def sure_of(made: Compared, row: int) -> bool:
 
 def told(made: Compared, row: int) -> str:
     """A row's change in words."""
-    first, second, change, low, high = numbers_of(made, row)
-    return f"{first:,} → {second:,}, {signed(change)} ({percent_of(first, second)}; {signed(low)} to {signed(high)})"
+    first, second, change = numbers_of(made, row)
+    return f"{first:,} → {second:,}, {signed(change)} ({percent_of(first, second)}; {range_of(made, row)})"
 
 
 def tip_of(made: Compared, row: int) -> str:
@@ -106,7 +117,8 @@ def _order(made: Compared) -> list[int]:
 
 
 def _row(made: Compared, row: int) -> Html:
-    first, second, change, low, high = numbers_of(made, row)
+    first, second, change = numbers_of(made, row)
+    ends = ends_of(made, row)
     verdict, ratio = str(made.columns["verdict"][row]), float(made.columns["ratio"][row])  # type: ignore[arg-type]
     labels = [str(made.columns[name][row]) for name in made.by] or [f"all {made.noun.many}"]
     shown = "–" if math.isnan(ratio) else f"{ratio:.3g}"
@@ -116,7 +128,7 @@ def _row(made: Compared, row: int) -> Html:
         _cell(f"{first:,}", first),
         _cell(f"{second:,}", second),
         _cell(signed(change), change),
-        _cell(f"{signed(low)} to {signed(high)}", high - low),
+        _cell("–" if ends is None else range_of(made, row), -1 if ends is None else ends[1] - ends[0]),
         _cell(shown, -1 if math.isnan(ratio) else round(ratio, 6)),
         tag("td", tag("span", verdict, class_=f"pill {PILLS.get(verdict, 'none')}")),
     ]

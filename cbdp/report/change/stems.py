@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cbdp.release.change import Compared
-from cbdp.report.change.rows import label_of, mark_of, numbers_of, signed, sure_of, tip_of
+from cbdp.report.change.rows import ends_of, label_of, mark_of, numbers_of, signed, sure_of, tip_of
 from cbdp.report.markup import Html, join, tag
 
 MOST = 30
@@ -19,8 +19,8 @@ def stems(made: Compared) -> Html | None:
         return None
     chance: Any = made.columns["chance"]
     order = sorted(range(made.rows), key=lambda row: (chance[row], row))[:MOST]
-    ends = [numbers_of(made, row)[3:] for row in order]
-    low, high = min(0, *(e[0] for e in ends)), max(0, *(e[1] for e in ends))
+    shown: list[int] = [n for row in order for n in (numbers_of(made, row)[2], *(ends_of(made, row) or ()))]
+    low, high = min(0, *shown), max(0, *shown)
     span = max(high - low, 1)
     left = round(24 + LETTER * min(LETTERS, max(len(label_of(made, row)) for row in order)))
 
@@ -52,7 +52,8 @@ def _ticks(low: int, high: int) -> list[tuple[str, int]]:
 
 
 def _stem(made: Compared, row: int, y: float, left: int, at: Any) -> Html:
-    _, _, change, low, high = numbers_of(made, row)
+    change = numbers_of(made, row)[2]
+    low, high = ends_of(made, row) or (change, change)
     mark = mark_of(change, sure_of(made, row))
     text = label_of(made, row)
     short = text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}…"

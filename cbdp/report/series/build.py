@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import isfinite
 
 from scipy.special import ndtri
 
@@ -13,7 +14,7 @@ from cbdp.release.about import Dates
 from cbdp.report.markup import Html, join, page, tag
 from cbdp.report.series.calendar import heat_map
 from cbdp.report.series.days import little_charts
-from cbdp.report.series.facts import PeriodFacts, Running, measured, running
+from cbdp.report.series.facts import NO_INTERVAL, PeriodFacts, Running, measured, running
 from cbdp.report.series.growing import running_chart
 from cbdp.report.series.person import person
 from cbdp.report.series.tables import months
@@ -78,18 +79,24 @@ def _checked(periods: Sequence[PeriodFacts]) -> list[PeriodFacts]:
 def _head(periods: list[PeriodFacts], title: str, confidence: float, simulation: bool) -> Html:
     busiest, quietest = max(periods, key=lambda p: p.total), min(periods, key=lambda p: p.total)
     total, say = measured(periods) or running(periods), periods[0].noun.say
-    reach = round(-float(ndtri((1 - confidence) / 2)) * total.deviation[-1])
+    reach = -float(ndtri((1 - confidence) / 2)) * total.deviation[-1]
+    sure = (
+        f"±\u00a0{round(reach):,} at {100 * confidence:g}\u00a0% confidence"
+        if isfinite(reach)
+        else NO_INTERVAL
+    )
     tiles = [
         ("Releases", f"{len(periods):,}", str(Dates(periods[0].first, periods[-1].last))),
         (
             say("Published trips"),
             f"{total.total[-1]:,}",
-            f"±\u00a0{reach:,} at {100 * confidence:g}\u00a0% confidence",
+            sure,
         ),
         (say("Most trips"), f"{busiest.total:,}", busiest.name),
         (say("Fewest trips"), f"{quietest.total:,}", quietest.name),
     ]
     early = sum(p.preliminary for p in periods)
+    bounds = [sentence for sentence in dict.fromkeys(p.left_out for p in periods) if sentence]
     return tag(
         "header",
         tag("h1", title),
@@ -100,6 +107,7 @@ def _head(periods: list[PeriodFacts], title: str, confidence: float, simulation:
         if early
         else None,
         tag("div", [_tile(*tile) for tile in tiles], class_="tiles"),
+        [tag("p", sentence, class_="note") for sentence in bounds],
     )
 
 

@@ -73,6 +73,5 @@ def tip_of(period: PeriodFacts) -> str:
     """What stands at a day."""
     day = f"{DAYS[period.first.weekday()]} " if period.first == period.last else ""
     early = "\npreliminary" if period.preliminary else ""
-    return (
-        f"{day}{period.name}\n{period.noun.number(period.total)} ({period.low:,} to {period.high:,}){early}"
-    )
+    sure = "no interval" if period.low is None else f"{period.low:,} to {period.high:,}"
+    return f"{day}{period.name}\n{period.noun.number(period.total)} ({sure}){early}"

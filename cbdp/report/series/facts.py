@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
-from scipy.special import ndtri
 
 from cbdp.errors import InputError
 from cbdp.estimate.combined import combined
@@ -18,7 +17,9 @@ from cbdp.privacy.running import STRATEGIES
 from cbdp.release.about import Dates
 from cbdp.release.counted import TRIPS, Noun, counted
 from cbdp.release.release import Release
+from cbdp.release.words import left_out
 
+NO_INTERVAL = "no interval: no measured table tells the total"
 LONGEST = 200  # values along a little chart
 
 
@@ -37,7 +38,7 @@ class SpanFacts:
 
 @dataclass(frozen=True)
 class PeriodFacts:
-    """One release: its days, its published trips with their interval, the variance of their noise, and trips by time.
+    """One release: its days, its published trips with their interval if any, the variance of their noise (infinite where it is unknown), trips by time.
 
     >>> day = dt.date(2026, 3, 2)
     >>> PeriodFacts(day, day, total=1200, low=1188, high=1212, variance=53.0).total
@@ -47,13 +48,14 @@ class PeriodFacts:
     first: dt.date
     last: dt.date
     total: int
-    low: int
-    high: int
+    low: int | None
+    high: int | None
     variance: float
     profile: tuple[int, ...] = ()
     preliminary: bool = False
     span: SpanFacts | None = None  # where the series keeps running totals of all trips
     noun: Noun = TRIPS  # what is counted
+    left_out: str = ""  # that trips of a person beyond a bound do not count, where it is so
 
     @property
     def name(self) -> str:
@@ -82,18 +84,20 @@ def period_of(
             "the tables of this release were published one by one and do not add up: it has no place in a series' page"
         )
     asked = release.ask((), confidence=confidence)
-    count, low, high = (int(np.asarray(asked[name])[0]) for name in ("count", "low", "high"))
+    count, low, high = (float(np.asarray(asked[name])[0]) for name in ("count", "low", "high"))
+    sure = not np.isnan(low)
     return PeriodFacts(
         first,
         last or first,
-        count,
-        low,
-        high,
-        _variance(release, low, high, confidence),
+        int(count),
+        int(low) if sure else None,
+        int(high) if sure else None,
+        _variance(release),
         _profile(release),
         preliminary,
         _span(release),
         counted(release.features.universe),
+        left_out(release.claim.unit, counted(release.features.universe)),
     )
 
 
@@ -107,11 +111,8 @@ def _span(release: Release) -> SpanFacts | None:
     return SpanFacts(part.first, part.number, part.periods, part.strategy, *noise)
 
 
-def _variance(release: Release, low: int, high: int, confidence: float) -> float:
-    best = combined(release, Grouping(release.features.universe, ()))
-    if best.told[0]:
-        return float(best.variance[0])
-    return float(((high - low) / 2 / -ndtri((1 - confidence) / 2)) ** 2)
+def _variance(release: Release) -> float:
+    return float(combined(release, Grouping(release.features.universe, ())).variance[0])
 
 
 def _profile(release: Release) -> tuple[int, ...]:

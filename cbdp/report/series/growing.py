@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from scipy.special import ndtri
 
 from cbdp.report.markup import Html, join, tag
@@ -26,6 +28,9 @@ def running_chart(
     widths = {ALONE if follows else ADDED: [reach * d for d in added.deviation]}
     if measured is not None:
         widths[FOLLOWING if follows else OWN] = [reach * d for d in measured.deviation]
+    widths = {name: width for name, width in widths.items() if math.isfinite(width[-1])}
+    if not widths:
+        return _chart(periods, {"total": [float(v) for v in shown.total]}, noun.say("Trips since the start"))
     last = {name: round(width[-1]) for name, width in widths.items()}
     said = "; ".join(f"±\u00a0{width:,} ({name})" for name, width in last.items())
     words = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from scipy.special import ndtri
 
 from cbdp.release.about import MONTHS
@@ -23,7 +25,7 @@ def months(periods: list[PeriodFacts], confidence: float) -> Html:
                 f"{MONTHS[month - 1]} {year}",
                 f"{len(own):,}",
                 f"{total:,}",
-                f"± {round(width):,}",
+                f"± {round(width):,}" if math.isfinite(width) else "none",
                 f"{total / len(own):,.0f}",
             ]
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import date
 from functools import cache
@@ -12,10 +13,12 @@ import pytest
 from released import city_features, counts_of, release_of
 
 import cbdp
+from cbdp.app.compare import as_csv, as_json, as_text
 from cbdp.errors import InputError
 from cbdp.estimate.posterior import Posterior
 from cbdp.release.about import About, Dates
 from cbdp.release.change import CHANGED, NOISE, UNTOLD, Compared, compare
+from cbdp.report.change import build
 
 TINY = city_features()
 STOPS = cbdp.Dimension(
@@ -158,7 +161,7 @@ def test_public_counts_change_without_doubt() -> None:
 
 
 def test_where_no_table_tells_there_is_no_verdict() -> None:
-    """Universes too large to list: groups that no table adds up to have an interval from runs, and no verdict."""
+    """Universes too large to list: groups that no table adds up to have no interval and no verdict, and the headline says why."""
     pair = [
         cbdp.ConstraintBased(
             TINY, 1, sparse=True, estimator=Posterior(revealed=TINY.universe.size // 2)
@@ -168,8 +171,17 @@ def test_where_no_table_tells_there_is_no_verdict() -> None:
     told, untold = compare(*pair, "time"), compare(*pair, "origin")
     assert UNTOLD not in told.columns["verdict"]
     assert set(untold.columns["verdict"]) == {UNTOLD}
-    assert (untold.columns["low"] < untold.columns["high"]).all()
-    assert "no verdict" in untold.headline[-1]
+    assert np.isnan(untold.columns["low"]).all()
+    assert np.isnan(untold.columns["high"]).all()
+    assert untold.columns["change"].sum() == told.columns["change"].sum()
+    assert "no interval and no verdict: no measured table adds up to them" in untold.headline[-1]
+    page = build(untold, None, compare(*pair))
+    assert "no interval" in page
+    assert "nan" not in page.lower().replace("finance", "")
+    rows = json.loads(as_json(untold))["rows"]
+    assert {(row["low"], row["high"]) for row in rows} == {(None, None)}
+    assert "–" in as_text(untold)
+    assert as_csv(untold).splitlines()[1].count(",,") >= 1
 
 
 def test_differences_in_promise_and_period_are_said() -> None:
