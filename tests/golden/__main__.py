@@ -17,12 +17,16 @@ STAGE = Path(tempfile.gettempdir()).resolve() / "cbdp-golden"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m golden", description="What the same seeds publish, before and after.")
+    parser = argparse.ArgumentParser(
+        prog="python -m golden", description="What the same seeds publish, before and after."
+    )
     actions = parser.add_subparsers(dest="action", required=True)
     writing = actions.add_parser("write", help="write every configuration into a new folder")
     writing.add_argument("folder", type=Path)
     writing.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES), metavar="CASE")
-    comparing = actions.add_parser("compare", help="name every difference of two such folders; exit 1 if there is any")
+    comparing = actions.add_parser(
+        "compare", help="name every difference of two such folders; exit 1 if there is any"
+    )
     comparing.add_argument("a", type=Path)
     comparing.add_argument("b", type=Path)
     actions.add_parser("expect", help="write expected.json, which the suite compares with")

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from golden import inputs
-from golden.ways import Case, steady
 
 import cbdp
+from golden import inputs
+from golden.ways import Case, steady
 
 CASES: dict[str, Callable[[Case], None]] = {}
 
@@ -70,7 +70,9 @@ def released(run: Case, *, questions: bool = True) -> None:
     run.run("release", "cbdp.toml", "--create-ledger", "--accept-unusual")
     if questions:
         run.run("ask", "release", *ZONE_PAIRS, "--csv", "zones.csv", output="zones.txt")
-        run.run("ask", "release", "--by", "origin", "--where", "time<09:00", "--no-sharp", "--csv", "origins.csv")
+        run.run(
+            "ask", "release", "--by", "origin", "--where", "time<09:00", "--no-sharp", "--csv", "origins.csv"
+        )
     run.run("audit", "release", "--ledger", "ledger.sqlite", "--json", "audit.json")
 
 
@@ -78,7 +80,9 @@ def table(name: str, *by: str) -> str:
     return f'\n[[feature]]\nname = "{name}"\nby = {json.dumps(by)}\n'
 
 
-CROSSING = table("origin", "origin") + table("destination", "destination")  # with zones and modes: more than two families
+CROSSING = table("origin", "origin") + table(
+    "destination", "destination"
+)  # with zones and modes: more than two families
 
 
 @case
@@ -170,7 +174,9 @@ def counts(run: Case) -> None:
 @case
 def counts_of_taps(run: Case) -> None:
     """Counts of tap-ons and tap-offs by stop and hour, with Opal's tables, by Opal's mechanism."""
-    summed = 'trips = "taps.csv"\ncolumns = { location = "stop", time = "hour", tap = "tap", count = "count" }'
+    summed = (
+        'trips = "taps.csv"\ncolumns = { location = "stop", time = "hour", tap = "tap", count = "count" }'
+    )
     configured(
         run, preset='preset = "opal"', data=summed, universe='dimensions = { location = "stops", tap = ["on", "off"] }',
         privacy='epsilon = 8\ndelta = 1e-4\nunit = { trip = "replace" }\ncap = 8',
@@ -228,7 +234,14 @@ def series_daily(run: Case) -> None:
         more=DAILY.format(series="earlier = 2"),
     )  # fmt: skip
     ran(run, "2026-03-03", "2026-03-05")
-    run.run("series", "compare", "cbdp.toml", "2026-03-02..2026-03-03", "2026-03-04..2026-03-05", output="compare.txt")
+    run.run(
+        "series",
+        "compare",
+        "cbdp.toml",
+        "2026-03-02..2026-03-03",
+        "2026-03-04..2026-03-05",
+        output="compare.txt",
+    )
     run.run("audit", "releases/2026-03-05", "--ledger", "ledger.sqlite", "--json", "audit.json")
 
 
@@ -323,16 +336,33 @@ def saved(run: Case, name: str, mechanism: Any, stops: int = 8, **asked: Any) ->
 @case
 def projection(run: Case) -> None:
     """The quadratic program on the noisy answers, weights by inverse variance and by hand."""
-    saved(run, "inverse", cbdp.ConstraintBased(features(), 1, estimator="projection", weights="inverse-variance"), intervals=True)
-    saved(run, "uniform", cbdp.ConstraintBased(features(), 1, estimator="projection", weights="uniform", solver="osqp"))
-    saved(run, "in part", cbdp.ConstraintBased(features(), 1, measured=["singleton", "zone"], budget="geometric"))
+    saved(
+        run,
+        "inverse",
+        cbdp.ConstraintBased(features(), 1, estimator="projection", weights="inverse-variance"),
+        intervals=True,
+    )
+    saved(
+        run,
+        "uniform",
+        cbdp.ConstraintBased(features(), 1, estimator="projection", weights="uniform", solver="osqp"),
+    )
+    saved(
+        run,
+        "in part",
+        cbdp.ConstraintBased(features(), 1, measured=["singleton", "zone"], budget="geometric"),
+    )
 
 
 @case
 def sparse(run: Case) -> None:
     """Universes that are not listed: noise is drawn only where it can matter."""
     saved(run, "posterior", cbdp.ConstraintBased(features(), 1, sparse=True), intervals=True)
-    saved(run, "projection", cbdp.ConstraintBased(features(), "1/2", sparse=True, estimator="projection", weights="size"))
+    saved(
+        run,
+        "projection",
+        cbdp.ConstraintBased(features(), "1/2", sparse=True, estimator="projection", weights="size"),
+    )
     saved(run, "gaussian", cbdp.ConstraintBased(features(), law="gaussian", rho="1/8", sparse=True))
     saved(run, "laplace", cbdp.Laplace(features(), 1, law="geometric", sparse=True))
 
@@ -364,7 +394,9 @@ def mechanisms(run: Case) -> None:
     saved(run, "hierarchical", cbdp.Hierarchical(features(), 1, root=True, prune=False), intervals=True)
     saved(run, "stability", cbdp.StabilityHistogram(features(), 6, delta="1/1000"), adds_up=False)
     saved(run, "threshold", cbdp.ThresholdLaplace(features(), 2, threshold=4), adds_up=False)
-    saved(run, "perturbed", cbdp.ThresholdLaplace(features(), 2, threshold=4, zeros="perturbed"), adds_up=False)
+    saved(
+        run, "perturbed", cbdp.ThresholdLaplace(features(), 2, threshold=4, zeros="perturbed"), adds_up=False
+    )
     saved(run, "person", cbdp.ConstraintBased(features(), 2, unit=cbdp.Person("card", 3)), cards=True)
 
 
@@ -373,9 +405,7 @@ def engine(run: Case) -> None:
     """Noisy counts from elsewhere made consistent, by several solvers and weights; measurements of our own; running totals."""
     dag = features(6)
     sizes = {"total": 1, "time": 6, "zone": 24, "mode": 18, "origin": 6, "singleton": 180}
-    noisy = {
-        name: [(37 * n + 11 * len(name)) % 19 - 4 for n in range(size)] for name, size in sizes.items()
-    }
+    noisy = {name: [(37 * n + 11 * len(name)) % 19 - 4 for n in range(size)] for name, size in sizes.items()}
     for weights in ("size", "uniform", {"total": float("inf"), "zone": 3.0, "singleton": "size"}):
         estimate = cbdp.post_process(dag, noisy, weights=weights)
         label = weights if isinstance(weights, str) else "exact total"
@@ -402,5 +432,8 @@ def running(run: Case, dag: cbdp.FeatureDag, counts: cbdp.Counts) -> None:
         answered(
             run,
             f"running {law}.json",
-            {**{f"sum {n}": a for n, a in enumerate(noisy)}, **{f"total {n}": a for n, a in enumerate(totals)}},
+            {
+                **{f"sum {n}": a for n, a in enumerate(noisy)},
+                **{f"total {n}": a for n, a in enumerate(totals)},
+            },
         )

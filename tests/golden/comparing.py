@@ -190,7 +190,9 @@ def _of_tables(x: Path, y: Path) -> list[str]:
             lines.append(f"column {name}, row {n} (of {many} that differ): {left[n]!r} → {right[n]!r}")
     if not lines and one.schema.metadata != two.schema.metadata:
         lines.append(f"metadata {one.schema.metadata} → {two.schema.metadata}")
-    return lines or ["the same table in other bytes (compression, row groups, statistics or the writing library)"]
+    return lines or [
+        "the same table in other bytes (compression, row groups, statistics or the writing library)"
+    ]
 
 
 def _of_ledgers(x: Path, y: Path, one: Written, two: Written) -> list[str]:
@@ -199,13 +201,18 @@ def _of_ledgers(x: Path, y: Path, one: Written, two: Written) -> list[str]:
     schemas = []
     for path in (x, y):
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)) as book:
-            schemas.append(sorted(str(row) for row in book.execute("SELECT type, name, sql FROM sqlite_master")))
+            schemas.append(
+                sorted(str(row) for row in book.execute("SELECT type, name, sql FROM sqlite_master"))
+            )
     if schemas[0] != schemas[1]:
         lines.append(_of_lines("\n".join(schemas[0]), "\n".join(schemas[1])))
     left, right = ledger_rows(x), ledger_rows(y)
     if len(left) != len(right):
         lines.append(f"{len(left)} → {len(right)} entries")
     for a, b in zip(left, right, strict=False):
-        texts = [[json.loads(w.normal(row[2])), w.normal(row[1]), w.normal(row[3])] for w, row in ((one, a), (two, b))]
+        texts = [
+            [json.loads(w.normal(row[2])), w.normal(row[1]), w.normal(row[3])]
+            for w, row in ((one, a), (two, b))
+        ]
         lines += [f"entry {a[0]}, {line}" for line in _of_values(*texts)]
     return lines

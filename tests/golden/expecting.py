@@ -16,11 +16,26 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+
 from golden.comparing import ledger_rows
 
 EXPECTED = Path(__file__).with_name("expected.json")
-RELATIVE = 1e-5  # of sums of real numbers: estimates are certified to far less, and machines differ by less still
-CHARGED = ("event", "what", "atto", "nano", "currency", "period", "stage", "max_trips", "per", "first", "last")
+RELATIVE = (
+    1e-5  # of sums of real numbers: estimates are certified to far less, and machines differ by less still
+)
+CHARGED = (
+    "event",
+    "what",
+    "atto",
+    "nano",
+    "currency",
+    "period",
+    "stage",
+    "max_trips",
+    "per",
+    "first",
+    "last",
+)
 
 Summary = dict[str, Any]
 
@@ -41,7 +56,10 @@ def _of_file(path: Path) -> Any:
         return _of_columns({name: [_number(row[n]) for row in rows] for n, name in enumerate(head)})
     if path.suffix == ".sqlite":
         entries = [json.loads(row[2]) for row in ledger_rows(path)]
-        return {"entries": len(entries), "charged": _hash([{k: e[k] for k in CHARGED if k in e} for e in entries])}
+        return {
+            "entries": len(entries),
+            "charged": _hash([{k: e[k] for k in CHARGED if k in e} for e in entries]),
+        }
     if path.suffix == ".json":
         held = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(held, dict) and held and all(isinstance(v, list) for v in held.values()):
@@ -80,7 +98,9 @@ def unexpected(expected: Any, actual: Any, at: str = "") -> Iterable[str]:
     """Where a summary is not as expected."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         for key in [*expected, *(k for k in actual if k not in expected)]:
-            yield from unexpected(expected.get(key, "absent"), actual.get(key, "absent"), f"{at}: {key}" if at else key)
+            yield from unexpected(
+                expected.get(key, "absent"), actual.get(key, "absent"), f"{at}: {key}" if at else key
+            )
     elif isinstance(expected, list) and isinstance(actual, list):
         n, largest = max(1, expected[0]), max(1.0, abs(expected[-1]))
         scales = 0.0, n * largest, n * largest**2, largest

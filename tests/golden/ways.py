@@ -43,16 +43,16 @@ class Case:
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text, encoding="utf-8", newline="\n")
 
-    def run(self, *argv: str, output: str = "", code: int = 0) -> None:
+    def run(self, *argv: str, output: str = "", code: int | tuple[int, ...] = 0) -> None:
         """A command, in the folder; what it prints goes into the file `output`, if that is named."""
         printed, complaints = io.StringIO(), io.StringIO()
-        with self.seeded(), contextlib.chdir(self.folder):
-            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(complaints):
-                try:
-                    ended: object = command_line()(argv)
-                except SystemExit as stopped:  # wrong usage
-                    ended = stopped.code
-        if ended != code:
+        streams = contextlib.redirect_stdout(printed), contextlib.redirect_stderr(complaints)
+        with self.seeded(), contextlib.chdir(self.folder), streams[0], streams[1]:
+            try:
+                ended: object = command_line()(argv)
+            except SystemExit as stopped:  # wrong usage
+                ended = stopped.code
+        if ended not in (code if isinstance(code, tuple) else (code,)):
             raise AssertionError(
                 f"{self.name}: cbdp {' '.join(argv)} ended with {ended}, not {code}:\n{complaints.getvalue()}{printed.getvalue()}"
             )
