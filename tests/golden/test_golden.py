@@ -101,7 +101,7 @@ def test_a_series_of_0_2_0_goes_on(old_series: Reopened) -> None:
     old_series.run("ledger", "ledger.sqlite", output="ledger.txt")
     old_series.run("series", "status", "cbdp.toml", "--until", "2026-03-06")
     old_series.run("series", "page", "cbdp.toml", "--until", "2026-03-06", "--out", "page.html")
-    old_series.run("series", "compare", "cbdp.toml", "2026-03-02", "2026-03-06")
+    old_series.run("series", "compare", "cbdp.toml", "2026-03-05", "2026-03-06")
     old_series.run("audit", "releases/2026-03-06", "--ledger", "ledger.sqlite")
 
 
