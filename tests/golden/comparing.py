@@ -22,7 +22,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 NOTE = "written.json"  # in a written folder: where it was written and by what; not compared
-SUM = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+SHORT = 12  # digits of a sum that are shown to people, at least
+SUM = re.compile(rf"(?<![0-9a-f])[0-9a-f]{{{SHORT},64}}(?![0-9a-f])")
 ABSENT = "(absent)"
 
 
@@ -70,9 +71,23 @@ class Written:
                         found[str(value)] = f"<{what}>"
         return found
 
+    def _of_sum(self, digits: str) -> str:
+        """What a sum, or the beginning of one, is of; anything else stays."""
+        whole = self._starts.get(digits[:SHORT], "")
+        return self.sums[whole] if whole.startswith(digits) else digits
+
+    @cached_property
+    def _starts(self) -> dict[str, str]:
+        return {digits[:SHORT]: digits for digits in self.sums}
+
+    @cached_property
+    def by_name(self) -> dict[str, Path]:
+        """Files by their normalised names: private ones are called after the sum of a manifest."""
+        return {SUM.sub(lambda m: self._of_sum(m[0]), name): path for name, path in self.files.items()}
+
     def normal(self, text: str) -> str:
         text = text.replace(self.place, "<folder>")
-        text = SUM.sub(lambda m: self.sums.get(m[0], m[0]), text)
+        text = SUM.sub(lambda m: self._of_sum(m[0]), text)
         for value, name in self.software.items():
             text = re.sub(rf"(?<![\w.]){re.escape(value)}(?![\w]|\.\d)", name, text)
         return text
@@ -111,16 +126,16 @@ def ledger_rows(path: Path) -> list[tuple[int, str, str, str]]:
 def differences(a: Path, b: Path) -> list[str]:
     """A line for every file that differs; for JSON every key, for tables every column."""
     one, two = Written(a), Written(b)
-    lines = [f"{name}: only in {a}" for name in one.files if name not in two.files]
-    lines += [f"{name}: only in {b}" for name in two.files if name not in one.files]
-    for name in one.files:
-        if name in two.files:
+    lines = [f"{name}: only in {a}" for name in one.by_name if name not in two.by_name]
+    lines += [f"{name}: only in {b}" for name in two.by_name if name not in one.by_name]
+    for name in one.by_name:
+        if name in two.by_name:
             lines += [f"{name}: {line}" for line in _of_file(name, one, two)]
     return lines
 
 
 def _of_file(name: str, one: Written, two: Written) -> list[str]:
-    x, y = one.files[name], two.files[name]
+    x, y = one.by_name[name], two.by_name[name]
     if x.suffix == ".sqlite":
         return _of_ledgers(x, y, one, two)
     left, right = x.read_bytes(), y.read_bytes()
