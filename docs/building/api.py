@@ -36,7 +36,7 @@ def public(name: str) -> dict[str, tuple[str, ...]]:
     """The public names of a package and of the packages in it; those of its modules are its own business.
 
     >>> public("cbdp.rounding")
-    {'cbdp.rounding': ('ROUNDINGS', 'Rounded', 'Rounding', 'get', 'known')}
+    {'cbdp.rounding': ('ROUNDINGS', 'Exactness', 'Rounded', 'Rounding', 'get', 'known')}
     """
     module = import_module(name)
     found = {name: names(module)}
