@@ -42,6 +42,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimate.combined import Combination, Measured, combined
 from cbdp.features import SINGLETON
@@ -49,9 +50,6 @@ from cbdp.features.elements import Elements
 from cbdp.features.grouping import Grouping
 from cbdp.features.showing import as_html, as_text, shown_rows
 from cbdp.progress import tell
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MOST_RUNS = 2000  # simulations that a confidence may ask for
 RUNS = 39  # two runs in each tail of 5 %, for a feature of one element

@@ -8,9 +8,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS
 from cbdp.estimate.intervals import Interval, intervals
@@ -29,8 +27,6 @@ from cbdp.privacy.unit import unit_of
 from cbdp.release import Release
 from cbdp.release.recipe import Recipe, TableNoise, given, plain
 from cbdp.trips import Clock, Counts, count
-
-Ints = NDArray[np.int64]
 
 HELD = ("prior", "running")  # settings that a release holds in files of their own
 STATED = ("features", "epsilon", "unit")  # what a manifest says elsewhere

@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.estimate.running import Steered, Weighed, weighed
 from cbdp.measuring.running import measure_sums
@@ -23,8 +23,6 @@ from cbdp.privacy.running import STRATEGIES, Strategy
 from cbdp.release import Release
 from cbdp.release.running import RunningPart, RunningTable
 from cbdp.trips import Counts
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

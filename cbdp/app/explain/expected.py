@@ -12,16 +12,14 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cbdp.app.explain.numbers import facts_of
 from cbdp.app.plan import Plan
+from cbdp.arrays import Floats
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.budget import DemandFacts
 from cbdp.privacy.budget.errors import Model, model
 from cbdp.report.uses import GOOD, Use, average_count, use_of
-
-Floats = NDArray[np.float64]
 
 UNKNOWN = 100.0  # the count of an example, where nobody says how many trips there are
 TRIES = 100  # of a search that ends after a few

@@ -8,17 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cbdp.app.config import Config
 from cbdp.app.plan.public_files import code_of, table_of
 from cbdp.app.plan.stops import stop_dimensions
+from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe, places
 from cbdp.measuring import DENSE
 from cbdp.parts import did_you_mean
-
-Floats = NDArray[np.float64]
 
 
 def weights_of(config: Config, universe: Universe, written: str) -> tuple[Floats, dict[str, str]]:
