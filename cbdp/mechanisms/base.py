@@ -52,6 +52,8 @@ class Mechanism(ABC):
     about: ClassVar[str] = ""
     asks_tables: ClassVar[bool] = True  # False: only trip types are measured, so that tables add nothing
 
+    models_errors: ClassVar[bool] = False  # True: a model tells the errors for any amount and any shares
+
     features: FeatureDag
     epsilon: Any = None
     unit: Any = "trip"
@@ -114,6 +116,10 @@ class Mechanism(ABC):
     def remarks(self) -> Sequence[str]:
         """What a reader of the expected errors should know."""
         return ()
+
+    def with_other_law(self) -> Mechanism | None:
+        """The same promise with the other law of noise; None where there is no choice."""
+        return None
 
     @property
     def recipe(self) -> Recipe:

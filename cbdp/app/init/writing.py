@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cbdp.app.config.choices import UNKNOWN, formats
-from cbdp.app.guessing import Guess, StopsGuess, check_header, count_like, guess
+from cbdp.app.guessing import Guess, StopsGuess, check_header, count_like
 from cbdp.app.guessing.stops import guess_stops
+from cbdp.app.init.guess import guess
 from cbdp.app.init.places import place_dimensions, place_roles, place_tables
 from cbdp.app.init.texts import (
     ABOUT,
