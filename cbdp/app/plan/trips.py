@@ -18,7 +18,7 @@ from cbdp.parts import did_you_mean
 from cbdp.privacy.unit import RELEASE, Person, Trip, Unit
 from cbdp.trips import Clock, Schema, kinds, planning
 from cbdp.trips import schema_of as opened
-from cbdp.trips.preparing import Linked, Prepared
+from cbdp.trips.preparing import Linked, Preparation, Prepared
 
 CURES = {  # where a role is stated and has no use
     "time": "state universe.time",
@@ -95,7 +95,7 @@ def _as_compared(word: str) -> str:
 
 
 def _prepared(config: Config, raw: Raw, found: Settled) -> tuple[Prepared, Schema]:
-    assert found.preparation is not None
+    assert isinstance(found.preparation, Preparation)
     if isinstance(raw, str) and "://" in raw and not raw.startswith("duckdb://"):
         raise config.source.error(
             ("data", "preset"),
