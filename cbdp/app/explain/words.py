@@ -21,6 +21,7 @@ from cbdp.app.explain.numbers import (
     trips_text,
     unmeasured,
 )
+from cbdp.app.explain.running import running_lines
 from cbdp.app.plan.account import missing
 from cbdp.app.plan.facts import PlannedRelease
 from cbdp.app.printing import aligned
@@ -66,7 +67,7 @@ def words(
     if laws is not None:
         compared = [*law_table(laws), "", *_wrapped(map(say, law_remarks(laws)))]
         yield from _section("What either law of noise would do", compared)
-    running = plan.running_lines()
+    running = running_lines(plan)
     if running:
         yield from _section(
             "What running totals would cost, and do", [p for n in running for p in _wrapped([n]) or [""]]

@@ -146,12 +146,6 @@ class Plan:
 
         return schema_warnings(self)
 
-    def running_lines(self) -> list[str]:
-        """What running totals would cost; nothing where none are kept."""
-        from cbdp.app.explain.running import running_lines
-
-        return running_lines(self)
-
     def variants(self) -> Iterator[Variant]:
         """This plan first, then every choice of periods and zones that the public inputs allow."""
         from cbdp.app.plan.variants import variants
