@@ -44,6 +44,12 @@ _HOME = {
     "epsilon_lower_bound": "cbdp.app.audit",
     "rho_lower_bound": "cbdp.app.audit",
 }
+# Tables of parts that stand on the wall or behind it: what stands right of it may ask for a part by name (`cbdp.parts.table_of`).
+PART_TABLES = {
+    "mechanisms": "cbdp.mechanisms:MECHANISMS",
+    "presets": "cbdp.app.presets:PRESETS",
+    "samplers": "cbdp.measuring.samplers:SAMPLERS",
+}
 _PACKAGES = (
     "app",
     "audit",

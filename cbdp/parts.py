@@ -238,6 +238,17 @@ class Setting:
     choices: Any = None
 
 
+def table_of(kind: str) -> Parts[Any]:
+    """A table of parts that the package lists by kind, wherever it stands: for whoever reads names of parts and must not import them.
+
+    >>> table_of("mechanisms").kind
+    'mechanism'
+    """
+    module, _, attribute = import_module("cbdp").PART_TABLES[kind].partition(":")
+    found: Parts[Any] = getattr(import_module(module), attribute)
+    return found
+
+
 def settings_of(part: type) -> dict[str, Setting]:
     """The fields of a part that a configuration may set."""
     return {f.name: f.metadata["setting"] for f in dataclasses.fields(part) if "setting" in f.metadata}

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from cbdp.arrays import Ints
 from cbdp.features.dag import SINGLETON, FeatureDag
-from cbdp.features.dimension import Attribute, Ints
+from cbdp.features.dimension import Attribute
 from cbdp.features.universe import Universe
 
 LISTED = 2**22  # combinations of values that are looked at

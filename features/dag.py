@@ -12,8 +12,8 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.features.dimension import Ints
 from cbdp.features.feature import Feature
 from cbdp.features.partition import Partition
 from cbdp.features.universe import Universe

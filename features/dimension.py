@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 
-Ints = NDArray[np.int64]
 Labels = Sequence[Any] | Mapping[Any, Hashable] | NDArray[Any] | Callable[..., Hashable]
 
 

@@ -6,13 +6,12 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features.dag import SINGLETON, FeatureDag
 from cbdp.parts import did_you_mean
 
-Ints = NDArray[np.int64]
 MOST = 2**24  # elements whose labels are listed
 
 

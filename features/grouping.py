@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.features.dimension import Ints
 from cbdp.features.partition import Partition
 from cbdp.features.universe import Universe
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from cbdp.arrays import Ints
 
 
 def among(index: Ints, ordered: Ints) -> NDArray[np.bool_]:

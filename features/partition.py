@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.features.dimension import Attribute, Ints
+from cbdp.features.dimension import Attribute
 
 if TYPE_CHECKING:
     from cbdp.features.universe import Universe

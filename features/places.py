@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features import Dimension
 from cbdp.untrusted import parse_json, zip_member
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Row = Mapping[str, Any]
 Columns = Mapping[str, str]
 

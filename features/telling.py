@@ -8,10 +8,10 @@ from itertools import zip_longest
 
 import numpy as np
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features.calendar import codes_by_period, dates_of, day_dimension
 from cbdp.features.dag import FeatureDag
-from cbdp.features.dimension import Ints
 from cbdp.features.universe import Universe
 
 MAX_PAIRS = (

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.features.dimension import Attribute, Dimension, Ints, Labels, label_table, make_attribute
+from cbdp.features.dimension import Attribute, Dimension, Labels, label_table, make_attribute
 from cbdp.features.partition import MAX_LISTED, Partition, connected
 
 MAX_SIZE = 2**63 - 1

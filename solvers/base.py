@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.errors import InputError, SolverError
 from cbdp.solvers.problem import LiftedQP, Problem
 from cbdp.solvers.solution import Solution, certify
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from cbdp.arrays import Floats
 from cbdp.solvers.problem import Problem, Term
-
-Floats = NDArray[np.float64]
 
 SMALL = 1e-4  # weight of a leaf relative to an element's below which that element's price may be large
 

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cbdp.arrays import Floats
 from cbdp.errors import SolverError
-from cbdp.solvers.base import Floats, LiftedSolver, positive
+from cbdp.solvers.base import LiftedSolver, positive
 from cbdp.solvers.problem import LiftedQP
 from cbdp.solvers.scaling import Scaled, scaled
 

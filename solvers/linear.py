@@ -13,9 +13,8 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from cbdp.arrays import Floats
 from cbdp.errors import SolverError
-
-Floats = NDArray[np.float64]
 
 SMALL = 100  # unknowns beside the largest feature's up to which the system is solved by compiled code alone,
 FREE = 300  # and unknowns of the largest feature

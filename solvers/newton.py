@@ -23,8 +23,9 @@ import scipy.sparse as sp
 from numba import njit
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.errors import SolverError
-from cbdp.solvers.base import Answer, Floats, Solver, positive
+from cbdp.solvers.base import Answer, Solver, positive
 from cbdp.solvers.basis import Basis, basis
 from cbdp.solvers.linear import LinearSolver, Sparse, linear_solver
 from cbdp.solvers.passes import above_shift, candidates, primal, slope_along

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from cbdp.solvers.base import Floats, LiftedSolver, positive
+from cbdp.arrays import Floats
+from cbdp.solvers.base import LiftedSolver, positive
 from cbdp.solvers.problem import LiftedQP
 from cbdp.solvers.scaling import scaled
 

@@ -15,7 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from cbdp.arrays import Floats
+
 T = TypeVar("T")
 
 BLOCK = 1024  # leaves after which a pass looks whether a branch would pay

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cbdp.solvers.base import Floats, LiftedSolver, positive
+from cbdp.arrays import Floats
+from cbdp.solvers.base import LiftedSolver, positive
 from cbdp.solvers.problem import LiftedQP
 from cbdp.solvers.scaling import scaled
 

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from cbdp.arrays import Floats
 
 
 def bincount(places: NDArray[Any], values: Floats, size: int) -> Floats:

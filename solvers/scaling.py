@@ -15,9 +15,8 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spl
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.solvers.problem import LiftedQP
-
-Floats = NDArray[np.float64]
 
 STEPS = 3  # of polish: enough to repair a few leaves, too few to stand in for the solver
 SPECK = (

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
+
 if TYPE_CHECKING:
     from cbdp.solvers.problem import Problem
 
-Floats = NDArray[np.float64]
 
 ROUNDING = 8 * float(np.finfo(float).eps)  # relative error that a sum of a few prices or counts may carry
 

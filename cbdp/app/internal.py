@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.estimate.intervals import Interval
 from cbdp.features import SINGLETON
@@ -19,8 +19,6 @@ from cbdp.report.markup import INTERNAL, Html, internal_banner, join, page, tabl
 from cbdp.report.pictures import scatter
 from cbdp.report.text import confident, percent, tables
 from cbdp.trips.count import Counts
-
-Ints = NDArray[np.int64]
 
 MISSES = 25  # listed
 

@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse.linalg import lsqr
 
+from cbdp.arrays import Floats, Ints
 from cbdp.audit.relations import System, assemble, components
 from cbdp.audit.tables import PublishedTables
 from cbdp.audit.unbiased import identifiable
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST = 150  # hidden cells for which programs are solved
 WORK = 50_000_000  # cells times unknowns times relations of all programs together

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.audit.finding import Finding
 from cbdp.audit.laws import SumLaw, sum_law
 from cbdp.audit.tables import CountTable, PublishedTables, Sum, joint_codes
 from cbdp.privacy.laws import Law
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CHECK = "consistency"
 RISK = 1e-6  # of calling sound tables inconsistent, over all comparisons together

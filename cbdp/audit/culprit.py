@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS, compiler
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.release.recipe import given
 from cbdp.release.release import Release
 from cbdp.solvers.problem import Problem, Term, bincount
-
-Floats = NDArray[np.float64]
 
 SAME = 0.2  # trips: by how much the changes that leaves of one element point at may differ
 WHOLE = 0.02  # trips: noisy counts are whole, so a change of one is

@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binom, gamma, norm
 
+from cbdp.arrays import Floats
 from cbdp.audit.finding import Finding
 from cbdp.audit.tables import CountTable, PublishedTables
 from cbdp.privacy.laws import Law
-
-Floats = NDArray[np.float64]
 
 CHECK = "detection"
 GROUPS = (1, 5, 12)

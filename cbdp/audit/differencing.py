@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.audit.bounds import Left, left_open
 from cbdp.audit.finding import Figure, Finding
 from cbdp.audit.laws import Term, sum_law, terms_of
@@ -30,9 +30,6 @@ from cbdp.audit.relations import EXACT, System, assemble, components
 from cbdp.audit.tables import CountTable, PublishedTables
 from cbdp.audit.unbiased import estimates
 from cbdp.audit.undeclared import taken
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CHECK = "differencing"
 CONFIDENCE = 0.95

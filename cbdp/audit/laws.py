@@ -21,10 +21,10 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.privacy.laws import Law
 
-Floats = NDArray[np.float64]
 Term = tuple[Law, float, int]  # noise, weight, how many such
 
 EXACT = (

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from cbdp.arrays import Floats, Ints
 from cbdp.audit.tables import CountTable, PublishedTables
 from cbdp.privacy.laws import Law, law_of
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 PACK = 400  # relations that small components are put together to
 EXACT = law_of("laplace", 0.0)  # of tables without a declared law: all their counts are hidden

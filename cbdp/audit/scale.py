@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import chi2, norm
 
+from cbdp.arrays import Floats, Ints
 from cbdp.audit.finding import Finding
 from cbdp.audit.laws import ALMOST_NORMAL, SumLaw, log_almost_normal
 from cbdp.audit.tables import CountTable, PublishedTables, Sum
 from cbdp.privacy.laws import Law, law_of
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CHECK = "scale"
 RISK = 1e-6  # of calling a true declaration false, over all groups together

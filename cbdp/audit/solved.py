@@ -14,8 +14,8 @@ import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.audit.culprit import culprit, signed, spread, type_words
 from cbdp.audit.finding import Finding, worst
 from cbdp.audit.tampering import tampered
@@ -27,8 +27,6 @@ from cbdp.release.release import Release
 from cbdp.release.saving import MANIFEST
 from cbdp.rounding import ROUNDINGS
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Remake = Callable[[], Release]  # makes the release again from what is published: its mechanism's `finish`
 
 CHECK = "estimate"

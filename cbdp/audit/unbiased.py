@@ -15,10 +15,8 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import splu
 
+from cbdp.arrays import Floats, Ints
 from cbdp.audit.relations import System
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 BATCH = 128  # groups that are estimated at once
 NUDGE = 1e-9  # makes factorisations definite; iterating removes its effect

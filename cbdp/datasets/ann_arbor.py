@@ -19,7 +19,8 @@ from typing import Literal
 
 import numpy as np
 
-from cbdp.datasets.dataset import Dataset, Floats, Ints, Statistic, gini
+from cbdp.arrays import Floats, Ints
+from cbdp.datasets.dataset import Dataset, Statistic, gini
 from cbdp.datasets.draws import apportion, exponential, generator, heavy_tailed, race, shuffled
 from cbdp.datasets.geography import HEIGHT, MODES, STOPS, WIDTH, ZONES, Geography, city
 from cbdp.errors import InputError

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.features import FeatureDag, Universe, odmts
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Columns = Mapping[str, NDArray[Any]]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.datasets.dataset import Floats, Ints
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 
 CUT = 1 / 200  # the part of a heavy tail that is cut off: buses hold only so many

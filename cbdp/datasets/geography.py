@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.datasets.dataset import Columns, Floats, Ints
+from cbdp.arrays import Floats, Ints
+from cbdp.datasets.dataset import Columns
 
 STOPS = 130
 WIDTH, HEIGHT = 16.0, 12.0  # km

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from cbdp.datasets.dataset import Columns, Ints
+from cbdp.arrays import Ints
+from cbdp.datasets.dataset import Columns
 from cbdp.datasets.draws import generator, shuffled
 from cbdp.datasets.opal_taps import LOCATIONS, TIMES, OpalTaps
 

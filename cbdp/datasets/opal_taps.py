@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cbdp.datasets.dataset import Columns, Floats, Ints, Statistic, gini, statistics_table
+from cbdp.arrays import Floats, Ints
+from cbdp.datasets.dataset import Columns, Statistic, gini, statistics_table
 from cbdp.datasets.draws import choose, exponential, generator, shuffled
 from cbdp.errors import InputError
 from cbdp.features import Dimension, FeatureDag, Universe, opal, periods

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from cbdp.datasets.dataset import Floats
+from cbdp.arrays import Floats
 from cbdp.datasets.geography import HEIGHT, LINE_OF_ZONE, WIDTH, ZONES, Geography, city
 from cbdp.transit.city import City, Driving, Line, make_city
 

@@ -7,18 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimate.compiler import Weights
 from cbdp.estimate.estimate import Estimate
 from cbdp.features import FeatureDag
 from cbdp.privacy.measurement import Measurement, Revealing
 from cbdp.solvers import Solver
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,15 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr
 
+from cbdp.arrays import Floats, Ints
 from cbdp.estimate.public import Public, exact_answers
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.features.grouping import MOST_ATOMS, Grouping
 from cbdp.features.partition import MAX_LISTED, Partition
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import bincount
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LAPLACE = 3.0  # excess kurtosis of Laplace noise
 NODES = np.geomspace(0.1, 1e4, 120)  # so many equal noises, for which quantiles are worked out

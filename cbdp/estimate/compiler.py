@@ -14,7 +14,6 @@ from cbdp.privacy.laws import law_of
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import Problem, Term
 
-Floats = NDArray[np.float64]
 Weights = str | Mapping[str, Any]
 Measurements = Mapping[str, Any] | Iterable[Measurement]
 

@@ -25,15 +25,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.estimate.posterior.estimate import expected_leaves
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import bincount
 
-Floats = NDArray[np.float64]
 Answers = Sequence[Measurement]
 
 LEAST = 1e-9  # of a trip: no type is impossible because it was never seen

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.estimate.base import Estimator, Program
 from cbdp.estimate.compiler import Measurements, Weights, read
@@ -16,8 +16,6 @@ from cbdp.features import SINGLETON, FeatureDag
 from cbdp.parts import Parts, instance_of
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, tables_and_leaves
 from cbdp.solvers import SOLVERS
-
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-6
 ESTIMATORS: Parts[Estimator] = Parts(

@@ -7,16 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import CertificateError, InputError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.solvers import Solver
 from cbdp.solvers.problem import Problem, bincount
 from cbdp.solvers.solution import Solution
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LISTED = 2**28  # trip types up to which counts of all of them may be asked for at once
 

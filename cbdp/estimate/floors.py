@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.estimate.compiler import merge
 from cbdp.features import FeatureDag
 from cbdp.privacy.measurement import Measurement, Revealing
 from cbdp.solvers.problem import bincount
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MARGIN = 1.0  # how far below the expected shifts the first floors are set, in lengths over which noise above them grows e-fold
 CLASS = 25_000  # leaves that take as long to draw as the tables for a further height of floors take to build

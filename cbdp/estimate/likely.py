@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from cbdp.arrays import Floats, Ints
 from cbdp.estimate.combined import Combination, combined
 from cbdp.estimate.estimate import Estimate
 from cbdp.estimate.intervals import ReleaseLike
@@ -37,9 +38,6 @@ from cbdp.features import SINGLETON
 from cbdp.features.grouping import Grouping
 from cbdp.progress import tell
 from cbdp.solvers.problem import bincount
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 RUNS = 12  # of small universes
 FEW = 6  # and of large ones

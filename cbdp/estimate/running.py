@@ -18,13 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.measurement import Measurement, NoisyAnswer
 from cbdp.privacy.running import Strategy
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 KEPT = 2048  # weights that are kept: a series asks for the same ones again and again
 

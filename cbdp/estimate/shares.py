@@ -7,12 +7,9 @@ times the whole is within its noise of zero (Fieller's construction): the noise 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.estimate.combined import Combination, reach
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def share_ends(part: Combination, whole: Combination, inside: Ints, risk: float) -> tuple[Floats, Floats]:

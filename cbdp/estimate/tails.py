@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from cbdp.arrays import Floats
 from cbdp.estimate.combined import Combination
 from cbdp.privacy.laws import Law
-
-Floats = NDArray[np.float64]
 
 FARTHEST = (
     40.0  # deviations: beyond, the chance is below 10⁻²⁴ under every law here and is not looked at further

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.features import FeatureDag
 from cbdp.solvers.problem import bincount
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,12 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.measuring.compiling import compiled
 from cbdp.measuring.thresholds import exp_neg
 from cbdp.privacy.entropy import Entropy
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MARGIN = 2.0**-20  # how far off a float may be
 

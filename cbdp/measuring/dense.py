@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.measuring.samplers import sampler_of
@@ -21,7 +21,6 @@ from cbdp.privacy.measurement import Measurement, NoisyAnswer
 from cbdp.privacy.numbers import Number
 from cbdp.trips import Counts, check_universe
 
-Ints = NDArray[np.int64]
 Backend = Literal["cbdp", "opendp"]
 
 DENSE = (

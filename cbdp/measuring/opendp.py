@@ -9,13 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.measuring.tables import CHUNK
 from cbdp.privacy.laws import Law
-
-Ints = NDArray[np.int64]
 
 
 def sample(law: Law, n: int) -> Ints:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.measuring.samplers import sampler_of
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.laws import Law
 from cbdp.privacy.running import Strategy
-
-Ints = NDArray[np.int64]
 
 LARGEST = 2**62  # sums stay far from the ends of 64 bits
 

@@ -14,8 +14,8 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.features.index import among
@@ -24,9 +24,6 @@ from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.laws import Law
 from cbdp.privacy.measurement import BOTTOM, Measurement
 from cbdp.trips.count import Counts
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 HIDDEN = (
     2**61

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.measuring.compiling import compiled
 from cbdp.measuring.thresholds import Cuts, Power, Thresholds
 from cbdp.privacy.entropy import Entropy
-
-Ints = NDArray[np.int64]
 
 LIMIT = 2**62  # the magnitude at which samples saturate
 RADIX = 4096  # the base of the digits unless told otherwise, and the most entries of a table

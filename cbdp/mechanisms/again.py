@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.estimate import ESTIMATORS, Estimate
 from cbdp.estimate.public import exact_answers
 from cbdp.release import Release
@@ -17,7 +17,6 @@ from cbdp.trips import Counts
 if TYPE_CHECKING:
     from cbdp.mechanisms.base import Mechanism
 
-Ints = NDArray[np.int64]
 
 KEPT = 2**25  # trip types, of all runs together, up to which runs are kept for the next question
 

@@ -8,9 +8,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.estimate.intervals import Interval, intervals
 from cbdp.features import FeatureDag
@@ -27,8 +25,6 @@ from cbdp.privacy.unit import unit_of
 from cbdp.release import Release
 from cbdp.release.recipe import Recipe, TableNoise, given, plain
 from cbdp.trips import Clock, Counts, count
-
-Ints = NDArray[np.int64]
 
 HELD = ("prior", "running")  # settings that a release holds in files of their own
 STATED = ("features", "epsilon", "unit")  # what a manifest says elsewhere
@@ -53,6 +49,8 @@ class Mechanism(ABC):
     name: ClassVar[str]
     about: ClassVar[str] = ""
     asks_tables: ClassVar[bool] = True  # False: only trip types are measured, so that tables add nothing
+
+    models_errors: ClassVar[bool] = False  # True: a model tells the errors for any amount and any shares
 
     features: FeatureDag
     epsilon: Any = None
@@ -116,6 +114,10 @@ class Mechanism(ABC):
     def remarks(self) -> Sequence[str]:
         """What a reader of the expected errors should know."""
         return ()
+
+    def with_other_law(self) -> Mechanism | None:
+        """The same promise with the other law of noise; None where there is no choice."""
+        return None
 
     @property
     def recipe(self) -> Recipe:

@@ -74,6 +74,8 @@ class ConstraintBased(EitherLaw):
         "noisy answers to every feature, made consistent and non-negative by a convex program"
     )
 
+    models_errors: ClassVar[bool] = True
+
     measured: Sequence[str] | None = setting("the features that are measured; all unless told", "names")
     budget: BudgetLike | None = None
     weights: Any = setting("how features weigh, with the estimator projection", "weights")
@@ -165,6 +167,11 @@ class ConstraintBased(EitherLaw):
         return self.features.universe.size > DENSE if self.sparse is None else self.sparse
 
     @property
+    def expects(self) -> bool:
+        """Whether the estimate is an expected value."""
+        return self._estimator.expects
+
+    @property
     def _estimator(self) -> Estimator:
         return ESTIMATORS.get(self.estimator)
 
@@ -183,7 +190,7 @@ class ConstraintBased(EitherLaw):
         return tuple((name, self.change(name)) for name in self.features.features)
 
     @property
-    def _asked(self) -> Sequence[str] | None:
+    def queried(self) -> Sequence[str] | None:
         """The features that are measured; None: all."""
         if self.measured is not None or not self.public:
             return self.measured
@@ -195,7 +202,7 @@ class ConstraintBased(EitherLaw):
 
     def _shared(self, budget: BudgetLike) -> dict[str, Fraction]:
         stated: Any = {"target": self.target, "facts": self.facts(), "enough": self._enough}
-        return shares(self.features, self.amount, budget, self._asked, **stated)
+        return shares(self.features, self.amount, budget, self.queried, **stated)
 
     @property
     def _enough(self) -> Fraction | None:
@@ -220,7 +227,7 @@ class ConstraintBased(EitherLaw):
 
     def _to_share(self, epsilon: Fraction) -> Asked:
         """What a budget is asked."""
-        levels = measured_levels(self.features, self._asked)
+        levels = measured_levels(self.features, self.queried)
         return Asked(self.features, levels, epsilon, self.target, self.facts(), self._enough)
 
     @property
@@ -282,7 +289,7 @@ class ConstraintBased(EitherLaw):
     def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
         tell("measuring")
         return measure(
-            counts, self.features, budget=self._shares, only=self._asked, entropy=entropy,
+            counts, self.features, budget=self._shares, only=self.queried, entropy=entropy,
             sparse=self._large, law=self.law, **self.paid(),
         )  # fmt: skip
 

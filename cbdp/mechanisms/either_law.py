@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -13,6 +14,8 @@ from cbdp.privacy.accounting import epsilon_of, rho_for
 from cbdp.privacy.composition import Cost, Part, RhoSpend, Spend, Stated
 from cbdp.privacy.laws import LAWS, Law
 from cbdp.privacy.laws.base import Currency
+from cbdp.privacy.laws.gaussian import Gaussian
+from cbdp.privacy.laws.geometric import Geometric
 from cbdp.privacy.numbers import positive, probability
 from cbdp.release.recipe import Recipe
 
@@ -80,6 +83,25 @@ class EitherLaw(Mechanism):
                 f"rho {self.rho} and epsilon {self.epsilon} are both given: leave one of them out"
             )
         return rho, delta
+
+    def with_other_law(self) -> EitherLaw:
+        """The same mechanism with the other law, for the same ε and δ; pure ε needs no δ."""
+        cost = self.claim().cost
+        if self.currency == "rho":
+            given: dict[str, Any] = {
+                "law": Geometric.name,
+                "epsilon": cost.epsilon,
+                "rho": None,
+                "delta": None,
+            }
+        else:
+            given = {"law": Gaussian.name, "epsilon": cost.epsilon, "rho": None, "delta": cost.delta or DELTA}
+        budget = getattr(self, "budget", None)
+        if isinstance(budget, Mapping):
+            plain = replace(self, budget="uniform", **given)  # type: ignore[call-arg]
+            parts = {name: Fraction(share) / self.amount * plain.amount for name, share in budget.items()}
+            given["budget"] = parts
+        return replace(self, **given)
 
     def paid(self) -> dict[str, Any]:
         """What is spent, under the name of its currency."""

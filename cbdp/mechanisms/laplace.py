@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.features.index import among
@@ -24,8 +24,6 @@ from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
 from cbdp.release import Release
 from cbdp.release.release import from_leaves, rounded
 from cbdp.trips import Counts
-
-Ints = NDArray[np.int64]
 
 DENSE = 2**24  # trip types up to which all are noised at once
 LAWS = ("rounded", "geometric", "gaussian")

@@ -8,9 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.estimate.running import deviation, published, total
 from cbdp.features import FeatureDag
@@ -23,9 +21,6 @@ from cbdp.privacy.numbers import positive
 from cbdp.privacy.running import STRATEGIES, Strategy
 from cbdp.privacy.unit import unit_of
 from cbdp.trips import Counts
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

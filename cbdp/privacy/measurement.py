@@ -10,10 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.privacy.laws import Law, law_of
-
-Floats = NDArray[np.float64]
 
 CERTAIN = 1e-4  # stands for no variance at all: a hundredth of a trip
 BOTTOM = -(2**61)  # the floor of a cell of which every noisy count is revealed

@@ -21,13 +21,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.privacy.sensitivity import Change
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 FINE = 64  # entries of the square-root factor are rounded to so many parts of 1
 LONGEST = 4096  # periods of a strategy

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS
 from cbdp.estimate.combined import Combination, combined
@@ -42,8 +42,6 @@ from cbdp.solvers.problem import bincount
 if TYPE_CHECKING:
     from cbdp.release.release import Release
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Columns = dict[str, list[Hashable] | Ints | Floats]
 
 NEARLY = 1e-6  # of a trip: what an estimate may be off

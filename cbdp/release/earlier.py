@@ -13,17 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.estimate.earlier import Learnt, learnt
 from cbdp.release.loading import load
 from cbdp.release.release import Release
 from cbdp.release.saving import MANIFEST
 from cbdp.release.universe_files import universe_hash
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

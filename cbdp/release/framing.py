@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from cbdp.arrays import Floats
 
 MOST = 0.8  # of the ends of trips: these are in the frame, however far apart
 GAP = 3.0  # where the next stop is so many times as far from the middle, all from there on may be left out

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.features.elements import Elements
 from cbdp.features.showing import as_html, as_text, shown_rows
 from cbdp.release.labels import column
-
-Ints = NDArray[np.int64]
 
 
 class LabelledCounts(np.ndarray[Any, np.dtype[np.int64]]):

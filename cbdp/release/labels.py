@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
-
-Ints = NDArray[np.int64]
 
 ENCODED = "encoded"  # labels of mixed kinds, or of kinds that no column holds: JSON text
 PLAIN: dict[type, tuple[str, Any]] = {

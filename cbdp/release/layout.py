@@ -14,13 +14,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, Attribute, FeatureDag
 from cbdp.features.index import merged
 from cbdp.features.places import Stops
 from cbdp.privacy.measurement import Measurement
 from cbdp.release import manifest
-from cbdp.release.labels import Ints, column, kind_of, picked
+from cbdp.release.labels import column, kind_of, picked
 from cbdp.release.release import Release
 from cbdp.release.running import AFTER, RunningPart
 from cbdp.release.stated import exact

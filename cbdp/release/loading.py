@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.estimate.estimate import LISTED, Estimate
 from cbdp.estimate.intervals import Interval
@@ -20,7 +21,7 @@ from cbdp.privacy.laws import LAWS
 from cbdp.privacy.measurement import Measurement
 from cbdp.release.about import about_from
 from cbdp.release.deployment import in_earlier_words
-from cbdp.release.labels import Ints, labels_of
+from cbdp.release.labels import labels_of
 from cbdp.release.layout import NUMBERS, TRIPS, manifest_of
 from cbdp.release.manifest import FORMAT, SKIPPED, VERSION
 from cbdp.release.recipe import Recipe, TableNoise, check_parts

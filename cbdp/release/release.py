@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimate.estimate import LISTED, Estimate
 from cbdp.estimate.intervals import Interval, intervals
@@ -31,9 +32,6 @@ if TYPE_CHECKING:  # loaded when it is asked for
     from cbdp.release.plots import Plots
     from cbdp.release.saving import Saved
     from cbdp.release.where import Where
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

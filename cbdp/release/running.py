@@ -16,14 +16,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.estimate.running import Steered
 from cbdp.privacy.laws import LAWS, Law
 from cbdp.privacy.running import STRATEGIES
 from cbdp.privacy.sensitivity import Change
 from cbdp.release.stated import exact, number
-
-Ints = NDArray[np.int64]
 
 REST, BEFORE, AFTER = "running rest", "published before", "running total"  # columns
 MEANING = (

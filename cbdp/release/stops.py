@@ -6,12 +6,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.release.published import Published
 from cbdp.release.roles import roles
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import Attribute, Dimension, Universe
-from cbdp.release.labels import Ints, codes_in, column, encoded, kind_of, labels_of, picked
+from cbdp.release.labels import codes_in, column, encoded, kind_of, labels_of, picked
 from cbdp.untrusted import read_parquet
 
 ROWS = 2**20  # of a row group, and of what is held in memory as a table at once

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.features import SINGLETON
 from cbdp.release.counted import counted
 from cbdp.release.framing import Frame, frame
@@ -22,7 +23,6 @@ from cbdp.report.support import supported
 from cbdp.report.text import named
 from cbdp.report.trust import judge
 
-Ints = NDArray[np.int64]
 Chart = dict[str, Any]
 
 LINES = 40  # rows and columns of a matrix

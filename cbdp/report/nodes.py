@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.features.dimension import Dimension
 from cbdp.features.places import Stops
 from cbdp.release.framing import Frame
 from cbdp.release.published import Published
 from cbdp.release.roles import Roles
-
-Ints = NDArray[np.int64]
 
 STOPS = 1_500  # drawn on the map
 NUMBERED = re.compile(r"Z\d+")  # zones that were made from coordinates

@@ -8,13 +8,11 @@ from fractions import Fraction
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.features import FeatureDag
 from cbdp.release.words import price
 from cbdp.report.markup import Html, tag
-
-Ints = NDArray[np.int64]
 
 LETTER, LINE, GAP, RISE, TOP, LANE = 7.1, 18, 26, 54, 26, 14
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.estimate import ESTIMATORS
 from cbdp.estimate.public import exact_answers
 from cbdp.features import SINGLETON, FeatureDag
@@ -22,8 +22,6 @@ from cbdp.release.published import LISTED, Published
 from cbdp.release.release import Release
 from cbdp.report.uses import GOOD
 from cbdp.solvers.problem import bincount
-
-Floats = NDArray[np.float64]
 
 BEYOND = 4.0  # standard deviations of the noise within which a supported count lies; rounding may add a trip
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from cbdp.arrays import Floats, Ints
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.rounding.bounds import Floats, Ints
 from cbdp.rounding.whole import Exactness, Rounded, exactness, round_trips, rounded_again
 
 BudgetName = str | Mapping[str, Any] | None  # how ε was split: by the name of a rule, by hand, or not known

@@ -13,8 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from cbdp.arrays import Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)

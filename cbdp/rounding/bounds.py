@@ -22,12 +22,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cbdp.arrays import Bools, Floats, Ints
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.rounding.best import Best, best_of
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 # How far from a whole number a value may be and count as it, relative to the value; tried in turn.
 TOLERANCES = (1e-6, 1e-9, 1e-12, 0.0)

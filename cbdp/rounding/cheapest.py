@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cbdp.rounding.bounds import Bools, Ints
+from cbdp.arrays import Bools, Ints
 
 
 def cheapest(group: Ints, cost: Ints, quota: Ints) -> Bools:

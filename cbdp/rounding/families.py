@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.rounding.bounds import Bools, Ints
+from cbdp.arrays import Bools, Ints
 from cbdp.rounding.problem import CellProblem
 
 SUBSETS = 12  # features up to which every choice of exact ones is compared

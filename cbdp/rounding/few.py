@@ -22,9 +22,9 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
+from cbdp.arrays import Floats, Ints
 from cbdp.features import FeatureDag
 from cbdp.rounding.base import BudgetName, Rounding
-from cbdp.rounding.bounds import Floats, Ints
 
 
 @dataclass(frozen=True)

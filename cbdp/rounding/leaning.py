@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from cbdp.arrays import Bools, Floats, Ints
 from cbdp.progress import tell
-from cbdp.rounding.bounds import Bools, Floats, Ints
 from cbdp.rounding.problem import CellProblem
 
 TEMPERATURES = (0.1, 0.03)  # prices of cells are within −1 … 1

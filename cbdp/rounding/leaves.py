@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from cbdp.arrays import Bools, Ints
 from cbdp.errors import SolverError
-from cbdp.rounding.bounds import Bools, Ints, Sets, sums_by
+from cbdp.rounding.bounds import Sets, sums_by
 
 
 def leaf_counts(sets: Sets, up: Bools) -> Ints:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from cbdp.arrays import Floats, Ints
 from cbdp.features import FeatureDag
 from cbdp.rounding.base import BudgetName, Rounding
-from cbdp.rounding.bounds import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cbdp.rounding.bounds import Bools, Ints
+from cbdp.arrays import Bools, Ints
 from cbdp.rounding.problem import CellProblem
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cbdp.rounding.bounds import Ints, Sets, sums_by
+from cbdp.arrays import Ints
+from cbdp.rounding.bounds import Sets, sums_by
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cbdp.rounding.bounds import Bools, Floats, Ints
+from cbdp.arrays import Bools, Floats, Ints
 from cbdp.rounding.families import second_family
 from cbdp.rounding.leaning import leaning_costs
 from cbdp.rounding.network import network_of

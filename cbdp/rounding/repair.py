@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cbdp.arrays import Bools, Ints
 from cbdp.progress import tell
-from cbdp.rounding.bounds import Bools, Ints
 from cbdp.rounding.network import Network
 from cbdp.rounding.problem import CellProblem
 from cbdp.rounding.simplex import Flow

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cbdp.arrays import Bools, Ints
 from cbdp.errors import SolverError
 from cbdp.progress import tell
-from cbdp.rounding.bounds import Bools, Ints
 from cbdp.rounding.network import Network
 
 PIVOTS = 500  # of a batch: below a second even if each of them looks at a million arcs

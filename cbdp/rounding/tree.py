@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cbdp.rounding.bounds import Bools, sums_by
+from cbdp.arrays import Bools
+from cbdp.rounding.bounds import sums_by
 from cbdp.rounding.cheapest import cheapest, next_cost
 from cbdp.rounding.problem import CellProblem
 

@@ -24,10 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from cbdp.arrays import Bools, Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.features.index import merged
-from cbdp.rounding.bounds import TOLERANCES, Bools, Floats, Ints, sets_of, sums_by
+from cbdp.rounding.bounds import TOLERANCES, sets_of, sums_by
 from cbdp.rounding.families import crossing_pairs, exact_features
 from cbdp.rounding.leaves import beyond_bounds, leaf_counts, violations
 from cbdp.rounding.problem import CellProblem, problem_of

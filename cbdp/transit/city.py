@@ -13,12 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Bools, Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features.calendar import DAY
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 EARTH_KM_PER_DEGREE = 111.2
 

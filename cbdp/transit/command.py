@@ -15,9 +15,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.transit.calling import PluginError
-from cbdp.transit.city import City, Ints, columns
+from cbdp.transit.city import City, columns
 from cbdp.transit.demand import Legs
 from cbdp.transit.design import Demand
 from cbdp.untrusted import read_json

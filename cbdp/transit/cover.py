@@ -15,8 +15,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.transit.city import City, Ints
+from cbdp.transit.city import City
 from cbdp.transit.demand import Legs
 from cbdp.transit.simulator import Operations
 

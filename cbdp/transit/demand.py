@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.estimate import ESTIMATORS
 from cbdp.features import Universe
 from cbdp.release.recipe import given
 from cbdp.rounding import ROUNDINGS
-from cbdp.transit.city import City, Ints
+from cbdp.transit.city import City
 from cbdp.transit.modes import Itineraries, codes_of, period_edges
 
 SPREADS = ("random", "even")

@@ -20,8 +20,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
-from cbdp.transit.city import City, Floats, Ints, Line
+from cbdp.transit.city import City, Line
 
 Arc = tuple[int, int]  # hubs, by their place in the list of hubs
 

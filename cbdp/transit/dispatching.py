@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cbdp.transit.city import City, Ints
+from cbdp.arrays import Ints
+from cbdp.transit.city import City
 from cbdp.transit.simulator import Operations
 
 Task = tuple[int, bool]  # a leg, and whether it is dropped off (or picked up)

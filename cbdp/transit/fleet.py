@@ -26,8 +26,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.transit.city import City, Ints
+from cbdp.transit.city import City
 from cbdp.transit.demand import Legs, arrivals
 from cbdp.transit.simulator import Fleet, Operations, Service, by_zone, restarted, run
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cbdp.transit.city import Ints
+from cbdp.arrays import Ints
 from cbdp.transit.dispatching import Decision, State, due_times, stop_of
 from cbdp.transit.kernel import cheapest
 

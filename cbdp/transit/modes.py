@@ -24,10 +24,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import Universe
 from cbdp.features.calendar import DAY
-from cbdp.transit.city import City, Ints, Line
+from cbdp.transit.city import City, Line
 
 MOST_RIDES = 3
 FAR = np.int64(2**40)

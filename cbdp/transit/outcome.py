@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cbdp.transit.city import Ints
+from cbdp.arrays import Ints
 from cbdp.transit.demand import Legs, arrivals
 from cbdp.transit.simulator import Fleet, Service
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features.calendar import clock_text
 from cbdp.report.markup import INTERNAL, Html, internal_banner, join, page, table, tag
-from cbdp.transit.city import City, Ints
+from cbdp.transit.city import City
 from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP, Operations, Service, figures
 
 MOST_HOPS = 120_000  # about 14 bytes each, so that the page stays below 3 MB

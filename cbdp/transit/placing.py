@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.features.places import Stops, zones_by_clustering
-from cbdp.transit.city import EARTH_KM_PER_DEGREE, City, Driving, Floats, Ints, Line, make_city, plane
+from cbdp.transit.city import EARTH_KM_PER_DEGREE, City, Driving, Line, make_city, plane
 from cbdp.transit.units import DEGREES, check_extent
 
 IN_TOWN = Driving(speed=30.0, detour=1.3)

@@ -44,9 +44,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.transit import kernel
-from cbdp.transit.city import City, Ints
+from cbdp.transit.city import City
 from cbdp.transit.demand import Legs
 
 RELEASED, ASSIGNED, REFUSED, DEPARTS, ARRIVES, PICKED_UP, DROPPED_OFF = range(7)

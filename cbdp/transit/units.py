@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cbdp.arrays import Floats
 from cbdp.errors import InputError
-from cbdp.transit.city import Floats
 
 KM, METRES, DEGREES = "km", "m", "degrees"
 UNITS = {KM: 1.0, METRES: 0.001}  # kilometres in one of each

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag, Universe
 from cbdp.privacy.entropy import Entropy, SystemEntropy
@@ -21,8 +22,6 @@ from cbdp.trips.planning import make_plan, wanted_columns
 from cbdp.trips.preparing import within_periods
 from cbdp.trips.ranking import ranked
 from cbdp.trips.tickets import draw_key
-
-Ints = NDArray[np.int64]
 
 LISTED = 2**30  # trip types of which a count each may be held in memory
 

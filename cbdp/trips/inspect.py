@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.features import Universe
 from cbdp.features.calendar import WEEK
 from cbdp.privacy.unit import RELEASE, unit_of
@@ -25,8 +25,6 @@ from cbdp.trips.planning import make_plan, wanted_columns
 from cbdp.trips.preparing import within_periods
 from cbdp.trips.ranking import ranked
 from cbdp.trips.zones import EPOCH
-
-Ints = NDArray[np.int64]
 
 EXAMPLES = 5
 BOUNDS = (1, 2, 3, 4, 5, 8, 10, 20)  # values of max_trips that are tried

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.features import Universe
 from cbdp.privacy.unit import RELEASE, Person, Trip, Unit
 from cbdp.trips.clock import Clock
@@ -20,8 +21,6 @@ from cbdp.trips.planning import dated_column, day_column, make_plan, person_colu
 from cbdp.trips.preparing import within_periods
 from cbdp.trips.ranking import rank
 from cbdp.trips.recount import Recount, can_recount, recount
-
-Ints = NDArray[np.int64]
 
 
 def schema_of(trips: Any, wanted: Sequence[str] | None = None) -> Schema:

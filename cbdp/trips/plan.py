@@ -26,11 +26,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.trips.kinds import Kind
 from cbdp.trips.written import Written
 from cbdp.trips.zones import Zone
-
-Ints = NDArray[np.int64]
 
 MOST_TRIPS = (
     2**40

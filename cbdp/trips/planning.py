@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe
 from cbdp.features.calendar import dates_of, day_dimension, period_of
@@ -32,8 +32,6 @@ from cbdp.trips.kinds import (
 from cbdp.trips.plan import Axis, Bound, CountingPlan, Field, Form, Moment, Way, Within, Zeros
 from cbdp.trips.ways import moment_forms, pinned_forms, refusal, time_way, value_ways
 from cbdp.trips.zones import EPOCH, FIRST_DAY, LAST_DAY, zone_of
-
-Ints = NDArray[np.int64]
 
 PERSON, COUNT, DAY = "person", "count", "day"  # what `columns` may name besides the dimensions
 

@@ -8,12 +8,11 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.features import Universe
 from cbdp.features.universe import Block
 from cbdp.trips.invariants import InvariantError
 from cbdp.trips.plan import CountingPlan, Zeros
-
-Ints = NDArray[np.int64]
 
 
 def ranked(batches: Iterable[tuple[Ints, Ints]], universe: Universe, plan: CountingPlan) -> tuple[Ints, Ints]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.features import Universe
 from cbdp.features.calendar import dates_of, day_dimension, period_of
 from cbdp.privacy.unit import RELEASE
@@ -33,8 +33,6 @@ from cbdp.trips.plain_values import (
     weight,
 )
 from cbdp.trips.planning import is_timed
-
-Ints = NDArray[np.int64]
 
 LONG_AGO = 10**6  # days
 

@@ -28,10 +28,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cbdp.arrays import Bytes, Ints
 from cbdp.errors import InputError
-
-Bytes = NDArray[np.uint8]
-Ints = NDArray[np.int64]
 
 CHUNK = 2**23
 LIMIT = 2**16

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import Dimension
 from cbdp.features.calendar import DAY, WEEK, as_date
@@ -21,8 +21,6 @@ from cbdp.trips.kinds import DATE, REAL, STAMP, TEXT, TIME, TRUTH, WHOLE, Kind
 from cbdp.trips.plan import By, Form, Way
 from cbdp.trips.written import EPOCHS, ISO, ISO_DATE, ISO_LOCAL, ISO_STAMP, ISO_TIME, Written, written
 from cbdp.trips.zones import EPOCH, FIRST, LAST, zone_of
-
-Ints = NDArray[np.int64]
 
 Maker = Callable[[int], list[Way]]  # of the place of a moment
 

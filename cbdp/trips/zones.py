@@ -12,13 +12,11 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features.calendar import DAY
 from cbdp.trips.clock import fixed_offset
-
-Ints = NDArray[np.int64]
 
 EPOCH = dt.date(1970, 1, 1)
 FIRST, LAST = (

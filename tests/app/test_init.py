@@ -14,7 +14,7 @@ from small_city import STOPS, trip_table
 from cbdp.app import config, explain
 from cbdp.app import init as starter
 from cbdp.app import plan as planning
-from cbdp.app.guessing import guess
+from cbdp.app.init.opening import guess
 from cbdp.app.inspecting import look, reading_of
 from cbdp.errors import InputError
 from cbdp.trips import count

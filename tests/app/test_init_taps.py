@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cbdp.app import config, init
-from cbdp.app.guessing import guess
+from cbdp.app.init.opening import guess
 from cbdp.app.inspecting import look, reading_of
 from cbdp.app.presets.taps import OFF, ON, spellings
 from cbdp.datasets import practice

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 # Modules that stand beside the folders: what everybody may import. The package itself and `python -m cbdp` come last.
-FOUNDATION = ("errors", "lazy", "machine", "parts", "progress", "scratch", "text", "untrusted")
+FOUNDATION = ("arrays", "errors", "lazy", "machine", "parts", "progress", "scratch", "text", "untrusted")
 
 PUBLIC = ("features", "solvers", "privacy")
 PRIVATE = ("trips", "measuring")

@@ -12,9 +12,10 @@ import pytest
 import cbdp
 from cbdp.errors import InputError
 from cbdp.estimate.running import weighed
-from cbdp.mechanisms.in_series import History, Span, paid_tables, price_of_row, release_in_series
+from cbdp.mechanisms.in_series import History, release_in_series
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.running import STRATEGIES, square_root
+from cbdp.privacy.running_price import Span, paid_tables, price_of_row
 from cbdp.release import Release
 from cbdp.trips import Counts
 

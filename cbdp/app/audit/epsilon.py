@@ -23,12 +23,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from cbdp.app.audit.epsilon_events import search
 from cbdp.app.audit.epsilon_views import ThroughFiles, TrialParts, as_columns, numbers
 from cbdp.app.audit.proven import as_finding, in_a_line
+from cbdp.arrays import Bools, Floats
 from cbdp.audit.finding import Finding
 from cbdp.errors import InputError
 from cbdp.mechanisms import Mechanism
@@ -37,8 +37,6 @@ from cbdp.trips.count import count
 
 __all__ = ["EpsilonBound", "ThroughFiles", "TrialParts", "epsilon_lower_bound", "odds_bound", "ratio_bound"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Columns = Mapping[str, Floats]
 Events = Mapping[str, Callable[[Columns], Any]]
 View = Callable[[Any], Any]

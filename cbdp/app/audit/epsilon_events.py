@@ -16,10 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Bytes = NDArray[np.uint8]
+from cbdp.arrays import Bools, Bytes, Floats, Ints
+
 Columns = Mapping[str, Floats]
 Formula = Callable[[Columns], Floats]
 # how often in trials of the one and of the other, and of how many each → the ε it would prove

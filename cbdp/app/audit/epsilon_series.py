@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from cbdp.mechanisms import ConstraintBased, Mechanism
-from cbdp.mechanisms.in_series import History, Span, paid_tables, release_in_series
+from cbdp.mechanisms.in_series import History, release_in_series
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.ledger import Amount, Charge, Covers
 from cbdp.privacy.ledger.prices import currency_of, price_of
 from cbdp.privacy.running import STRATEGIES
+from cbdp.privacy.running_price import Span, paid_tables
 from cbdp.privacy.spending import Statement, statement
 from cbdp.release.release import Release
 from cbdp.trips.clock import Clock

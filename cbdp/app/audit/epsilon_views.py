@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Bools, Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features import TOTAL, Feature, FeatureDag, Universe
 from cbdp.release.release import Release
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Rows = Mapping[str, Sequence[Hashable]]
 
 PART = "part"

@@ -29,15 +29,13 @@ from scipy.stats import beta
 from cbdp.app.audit.noised import Noised, noised
 from cbdp.app.audit.residuals import ALARM
 from cbdp.app.audit.truth import Truth
+from cbdp.arrays import Floats, Ints
 from cbdp.audit.finding import Finding, Verdict
 from cbdp.features.index import among
 from cbdp.privacy.claim import Claim
 from cbdp.privacy.composition import Cost, amount_of
 from cbdp.release.release import Release
 from cbdp.release.roles import listed
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LEAST = 200  # riders of whom no two share a count: tables with fewer are not used
 MOST = 5_000

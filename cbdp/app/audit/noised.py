@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.audit.released import declared_law
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.laws import Law
 from cbdp.release.manifest import spent_on
 from cbdp.release.release import Release
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,19 +21,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import binom
 
 from cbdp.app.audit.noised import Noised, noised
 from cbdp.app.audit.truth import Truth
+from cbdp.arrays import Floats, Ints
 from cbdp.audit.finding import Finding
 from cbdp.features.index import among
 from cbdp.privacy.laws import Law
 from cbdp.release.release import Release
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 ALARM = 1e-6  # the chance of any false alarm
 FACTORS = tuple(2.0 ** (k / 4) for k in range(-16, 17) if k)  # of the declared scale

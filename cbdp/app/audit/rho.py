@@ -14,14 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from cbdp.app.audit.epsilon import Events, ThroughFiles, TrialParts, View, best_proof, check_asked, run_trials
 from cbdp.app.audit.proven import as_finding, in_a_line
+from cbdp.arrays import Floats
 from cbdp.audit.finding import Finding
-
-Floats = NDArray[np.float64]
 
 ORDERS = np.concatenate([[1.0], 1 + np.geomspace(0.01, 30, 40)])  # α that are tried
 

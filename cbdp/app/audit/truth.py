@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import Universe
 from cbdp.features.calendar import day_dimension
@@ -20,8 +21,6 @@ from cbdp.privacy.unit import Person
 from cbdp.release.release import Release
 from cbdp.trips import Clock, Counts, count, second_count, trips_by_person
 from cbdp.trips.days import Days
-
-Ints = NDArray[np.int64]
 
 SEED = 20_161_116  # which riders are looked at; their noise is the release's own
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from cbdp.parts import Parts
+from cbdp.parts import Parts, table_of
 
 UNKNOWN = "?"  # what `cbdp init` writes where it cannot guess a column
 
 
 def mechanisms() -> Parts[Any]:
-    from cbdp.mechanisms import MECHANISMS
-
-    return MECHANISMS
+    return table_of("mechanisms")
 
 
 def budgets() -> Parts[Any]:
@@ -23,9 +21,7 @@ def budgets() -> Parts[Any]:
 
 def laws() -> Parts[Any]:
     """Those that noise can be drawn of."""
-    from cbdp.measuring.samplers import SAMPLERS
-
-    return SAMPLERS
+    return table_of("samplers")
 
 
 def formats() -> Parts[Any]:
@@ -35,9 +31,7 @@ def formats() -> Parts[Any]:
 
 
 def presets() -> Parts[Any]:
-    from cbdp.app.presets import PRESETS
-
-    return PRESETS
+    return table_of("presets")
 
 
 def weights() -> tuple[str, ...]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 from cbdp.app.explain.meaning import CAREFUL, TOO_MUCH, reason
 from cbdp.app.explain.numbers import epsilon_for, number, percent, sign_of, trips_text
-from cbdp.app.plan import Plan
-from cbdp.app.plan.variants import Variant, seconds, variants
+from cbdp.app.plan.facts import PlannedRelease, Variant, seconds
 from cbdp.errors import InputError
 from cbdp.privacy.accounting import epsilon_of
 from cbdp.privacy.numbers import positive
 
 
 def answer(
-    plan: Plan, feature: str, within: str, confidence: float | None = None, expected_trips: int | None = None
+    plan: PlannedRelease,
+    feature: str,
+    within: str,
+    confidence: float | None = None,
+    expected_trips: int | None = None,
 ) -> str:
     """Which ε brings a feature within so many per cent, as a sentence; or that none does with meaningful protection."""
     part = positive(within.replace("%", "").strip(), "within") / 100
@@ -37,7 +39,7 @@ def answer(
     )
 
 
-def answers(plan: Plan, wishes: Sequence[str]) -> list[str]:
+def answers(plan: PlannedRelease, wishes: Sequence[str]) -> list[str]:
     """The answers to wishes like "zone=5", all of them or, if one cannot be answered, none."""
     made = []
     for wish in wishes:
@@ -48,19 +50,19 @@ def answers(plan: Plan, wishes: Sequence[str]) -> list[str]:
     return made
 
 
-def promised(plan: Plan, amount: Fraction) -> float:
+def promised(plan: PlannedRelease, amount: Fraction) -> float:
     """The ε that an amount of ε or ρ gives."""
     if plan.mechanism.currency == "epsilon":
         return float(amount)
     return float(epsilon_of(amount, plan.mechanism.claim().cost.delta))
 
 
-def meaningful(plan: Plan, amount: Fraction, allowed: Fraction) -> bool:
+def meaningful(plan: PlannedRelease, amount: Fraction, allowed: Fraction) -> bool:
     """Whether an amount still protects: ε is not too much, and noise of at least one trip is allowed."""
     return promised(plan, amount) <= TOO_MUCH and allowed >= 1
 
 
-def _why(plan: Plan, amount: Fraction, allowed: Fraction) -> str:
+def _why(plan: PlannedRelease, amount: Fraction, allowed: Fraction) -> str:
     epsilon = promised(plan, amount)
     given = "" if plan.mechanism.currency == "epsilon" else f", which is ε = {epsilon:.3g}"
     said = f"{sign_of(plan)} would have to be {number(amount)}{given}"
@@ -73,7 +75,11 @@ def _why(plan: Plan, amount: Fraction, allowed: Fraction) -> str:
 
 
 def cure(
-    plan: Plan, feature: str, part: Fraction, confidence: float | None = None, trips: int | None = None
+    plan: PlannedRelease,
+    feature: str,
+    part: Fraction,
+    confidence: float | None = None,
+    trips: int | None = None,
 ) -> str:
     """The most detailed periods or zones with which a careful ε would do, else any that is not too much."""
     found = list(_coarser(plan, feature, part, confidence, trips))
@@ -85,13 +91,13 @@ def cure(
 
 
 def _coarser(
-    plan: Plan, feature: str, part: Fraction, confidence: float | None, trips: int | None
+    plan: PlannedRelease, feature: str, part: Fraction, confidence: float | None, trips: int | None
 ) -> Iterator[tuple[Variant, Fraction]]:
     """Variants that have fewer counts in a table, the most detailed first, with what they need."""
     size = plan.features.size(feature)
-    others = [v for v in variants(plan) if feature in v.features and v.features.size(feature) < size]
+    others = [v for v in plan.variants() if feature in v.features and v.features.size(feature) < size]
     for other in sorted(others, key=lambda v: -v.features.size(feature)):
-        changed = replace(plan, features=other.features, mechanism=other.mechanism)
+        changed = plan.varied(other)
         if part * (trips or plan.expected_trips or 0) < other.features.size(feature):  # less than one trip
             continue
         try:

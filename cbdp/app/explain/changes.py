@@ -11,7 +11,7 @@ from cbdp.privacy.sensitivity import change_over
 from cbdp.privacy.unit import RELEASE, Person
 
 if TYPE_CHECKING:
-    from cbdp.app.plan import Plan
+    from cbdp.app.plan.facts import PlannedRelease
 
 MANY = {"day": 7, "week": 4, "month": 12}  # periods that a person may ask about
 
@@ -21,7 +21,7 @@ def title(unit: Person) -> str:
     return f"{whose} can change"
 
 
-def change_table(plan: Plan, unit: Person) -> list[str]:
+def change_table(plan: PlannedRelease, unit: Person) -> list[str]:
     """Of each measured table: all counts together, their Euclidean length, how many counts, a single count; and the length over several periods."""
     measured, many = plan.mechanism.measured_features, MANY.get(unit.per)
     rows = [["table", "all counts by", "length", "counts", "one count by"]]

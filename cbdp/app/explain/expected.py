@@ -12,16 +12,13 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cbdp.app.explain.numbers import facts_of
-from cbdp.app.plan import Plan
-from cbdp.mechanisms import ConstraintBased
+from cbdp.app.plan.facts import ModelledMechanism, PlannedRelease, is_modelled
+from cbdp.arrays import Floats
 from cbdp.privacy.budget import DemandFacts
 from cbdp.privacy.budget.errors import Model, model
 from cbdp.report.uses import GOOD, Use, average_count, use_of
-
-Floats = NDArray[np.float64]
 
 UNKNOWN = 100.0  # the count of an example, where nobody says how many trips there are
 TRIES = 100  # of a search that ends after a few
@@ -51,16 +48,16 @@ class ExpectedTable:
         return self.half / self.count
 
 
-def expected(plan: Plan) -> tuple[ExpectedTable, ...]:
+def expected(plan: PlannedRelease) -> tuple[ExpectedTable, ...]:
     """Of each table, by the model of errors; nothing where the mechanism has none."""
     mechanism = plan.mechanism
-    if not isinstance(mechanism, ConstraintBased):
+    if not is_modelled(mechanism):
         return ()
     return expected_of(mechanism, facts_of(plan), plan.confidence)
 
 
 def expected_of(
-    mechanism: ConstraintBased, facts: DemandFacts, confidence: float
+    mechanism: ModelledMechanism, facts: DemandFacts, confidence: float
 ) -> tuple[ExpectedTable, ...]:
     """The same of a mechanism, from what is public about the trips."""
     of, precision = modelled(mechanism, facts)
@@ -76,7 +73,7 @@ def expected_of(
     return tuple(made)
 
 
-def modelled(mechanism: ConstraintBased, facts: DemandFacts) -> tuple[Model, Floats]:
+def modelled(mechanism: ModelledMechanism, facts: DemandFacts) -> tuple[Model, Floats]:
     """The model of a mechanism's errors, and the precision of what it measures."""
     given = {a.feature: a.share for a in mechanism.answers()}
     known = tuple(mechanism.public or ())

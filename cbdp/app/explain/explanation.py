@@ -18,7 +18,7 @@ from cbdp.app.explain.numbers import (
 from cbdp.app.explain.screen import screen
 from cbdp.app.explain.warned import warnings
 from cbdp.app.explain.words import files, tree, words
-from cbdp.app.plan import Plan
+from cbdp.app.plan.facts import PlannedRelease
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Explanation:
         return self.screen
 
 
-def explain(plan: Plan) -> Explanation:
+def explain(plan: PlannedRelease) -> Explanation:
     """Everything worth knowing before a release. Spends nothing, reads no row."""
     cost = plan.mechanism.claim().cost
     measured, told, laws = noise(plan), expected(plan), law_choice(plan)

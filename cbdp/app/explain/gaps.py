@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from cbdp.app.plan import Plan
+from cbdp.app.plan.facts import PlannedRelease
 from cbdp.features import SINGLETON
 from cbdp.features.coverage import partly_covered, uncovered
 
@@ -35,7 +35,7 @@ class Gap:
         return f"no table tells {self.name} apart: counts by {self.name} are {guess}; {add}"
 
 
-def gaps(plan: Plan) -> tuple[Gap, ...]:
+def gaps(plan: PlannedRelease) -> tuple[Gap, ...]:
     """What no measured or public table tells apart. A mechanism that measures only trip types has no use for tables."""
     if not plan.mechanism.asks_tables:
         return ()

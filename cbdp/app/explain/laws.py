@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from cbdp.app.explain.numbers import facts_of, number
-from cbdp.app.plan import Plan
+from cbdp.app.plan.facts import PlannedMechanism, PlannedRelease
 from cbdp.app.printing import aligned
 from cbdp.errors import CbdpError
-from cbdp.mechanisms.either_law import DELTA, EitherLaw
 from cbdp.privacy.accounting import in_words
 from cbdp.privacy.laws.gaussian import Gaussian
 from cbdp.privacy.laws.geometric import Geometric
@@ -44,36 +42,26 @@ class LawChoice:
         return own if self.ratio > 1 else other
 
 
-def law_choice(plan: Plan) -> LawChoice | None:
+def law_choice(plan: PlannedRelease) -> LawChoice | None:
     """Both laws compared; None where the mechanism has no choice."""
     mechanism = plan.mechanism
-    if not isinstance(mechanism, EitherLaw):
-        return None
     cost = mechanism.claim().cost
-    delta = cost.delta or DELTA
     try:
-        other = _other(mechanism, cost.epsilon, delta)
-        errors = {m.law: _errors(plan, m) for m in (mechanism, other)}
+        other = mechanism.with_other_law()
+        if other is None:
+            return None
+        errors = {_law_of(m): _errors(plan, m) for m in (mechanism, other)}
     except CbdpError:  # what cannot be had with the other law cannot be compared
         return None
-    return LawChoice(errors, cost.epsilon, delta)
+    return LawChoice(errors, cost.epsilon, cost.delta or other.claim().cost.delta)
 
 
-def _other(mechanism: EitherLaw, epsilon: Fraction, delta: Fraction) -> EitherLaw:
-    """The same mechanism with the other law, for the same ε and δ; pure ε needs no δ."""
-    if mechanism.currency == "rho":
-        given: dict[str, Any] = {"law": Geometric.name, "epsilon": epsilon, "rho": None, "delta": None}
-    else:
-        given = {"law": Gaussian.name, "epsilon": epsilon, "rho": None, "delta": delta}
-    budget = getattr(mechanism, "budget", None)
-    if isinstance(budget, Mapping):
-        plain = replace(mechanism, budget="uniform", **given)  # type: ignore[call-arg]
-        parts = {name: Fraction(share) / mechanism.amount * plain.amount for name, share in budget.items()}
-        given["budget"] = parts
-    return replace(mechanism, **given)
+def _law_of(mechanism: PlannedMechanism) -> str:
+    """The law that is paid for in the mechanism's currency."""
+    return Gaussian.name if mechanism.currency == Gaussian.currency else Geometric.name
 
 
-def _errors(plan: Plan, mechanism: EitherLaw) -> dict[str, float]:
+def _errors(plan: PlannedRelease, mechanism: PlannedMechanism) -> dict[str, float]:
     """By the model of errors where the mechanism has one, else those of the noise alone."""
     found = next(iter(mechanism.expected_errors(facts_of(plan)).values()), None)
     if found is not None:

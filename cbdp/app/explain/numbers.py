@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
-from cbdp.app.plan import Plan
+from cbdp.app.plan.facts import PlannedRelease
 from cbdp.errors import InputError
 from cbdp.parts import did_you_mean
 from cbdp.privacy.budget import DemandFacts
@@ -38,7 +38,7 @@ class ExpectedNoise:
         return None if self.expected is None else float(self.half_width / self.expected)
 
 
-def noise(plan: Plan) -> tuple[ExpectedNoise, ...]:
+def noise(plan: PlannedRelease) -> tuple[ExpectedNoise, ...]:
     """The noise on each measured table."""
     dag, trips = plan.mechanism.measured_features, plan.expected_trips
     found = []
@@ -50,22 +50,22 @@ def noise(plan: Plan) -> tuple[ExpectedNoise, ...]:
     return tuple(found)
 
 
-def choices(plan: Plan) -> dict[str, dict[str, float]]:
+def choices(plan: PlannedRelease) -> dict[str, dict[str, float]]:
     """What each way to share ε would do to each table: the expected error of a count in trips, the configured way first."""
     return {name: dict(errors) for name, errors in plan.mechanism.expected_errors(facts_of(plan)).items()}
 
 
-def facts_of(plan: Plan) -> DemandFacts:
+def facts_of(plan: PlannedRelease) -> DemandFacts:
     """What a plan says publicly about its trips."""
     return DemandFacts(plan.unit.sensitivity, plan.expected_trips, plan.config.data.expected_filled)
 
 
-def sign_of(plan: Plan) -> str:
+def sign_of(plan: PlannedRelease) -> str:
     """The letter of what the noise is paid for in."""
     return "ρ" if plan.mechanism.currency == "rho" else "ε"
 
 
-def told_by_others(plan: Plan, noise: ExpectedNoise, bound: float) -> bool:
+def told_by_others(plan: PlannedRelease, noise: ExpectedNoise, bound: float) -> bool:
     """Whether a table's noise is within a part of its counts once all tables agree: finer ones may tell it better than its own share."""
     if noise.expected is None:
         return False
@@ -74,14 +74,14 @@ def told_by_others(plan: Plan, noise: ExpectedNoise, bound: float) -> bool:
     return wide * error.get(noise.feature, math.inf) <= bound * noise.expected
 
 
-def unmeasured(plan: Plan) -> tuple[str, ...]:
+def unmeasured(plan: PlannedRelease) -> tuple[str, ...]:
     """Tables that are published without a measurement of their own, and were not public before."""
     known = {*(a.feature for a in plan.mechanism.answers()), *plan.public}
     return tuple(n for n in plan.features.features if n not in known)
 
 
 def epsilon_for(
-    plan: Plan,
+    plan: PlannedRelease,
     feature: str,
     relative: Number,
     confidence: float | None = None,

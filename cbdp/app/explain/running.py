@@ -7,31 +7,30 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from cbdp.app.plan import Plan
+from cbdp.app.plan.facts import PlannedRelease, is_modelled
 from cbdp.app.plan.periods import last_of, series_of
 from cbdp.app.printing import aligned
 from cbdp.app.series.spans import declared, periods_of, strategy_of
 from cbdp.estimate.running import weighed
-from cbdp.mechanisms import ConstraintBased
-from cbdp.mechanisms.in_series import paid_tables
 from cbdp.privacy.laws import Law
 from cbdp.privacy.ledger import Amount, Charge, Covers
 from cbdp.privacy.ledger.amounts import NANO, SYMBOLS
 from cbdp.privacy.ledger.windows import window_sums
 from cbdp.privacy.running import STRATEGIES, Strategy
+from cbdp.privacy.running_price import paid_tables
 from cbdp.release.counted import counted
 
 WINDOWS = (7, 30, 365)
 LENGTHS = {"daily": "day", "weekly": "week", "monthly": "month"}
 
 
-def running_lines(plan: Plan) -> list[str]:
+def running_lines(plan: PlannedRelease) -> list[str]:
     """Nothing where the configuration keeps no running totals."""
     given = None if plan.config.series is None else declared(plan)
     if given is None:
         return []
     mechanism = plan.mechanism
-    assert isinstance(mechanism, ConstraintBased)
+    assert is_modelled(mechanism)
     name, own = strategy_of(plan, given), {a.feature: a for a in mechanism.answers()}
     series = series_of(plan.config)
     periods = periods_of(series)
@@ -59,7 +58,7 @@ def running_lines(plan: Plan) -> list[str]:
     ]
 
 
-def _prices(plan: Plan, strategy: str, periods: int) -> Iterator[tuple[int, Fraction]]:
+def _prices(plan: PlannedRelease, strategy: str, periods: int) -> Iterator[tuple[int, Fraction]]:
     """For windows that the span has room for: how many times the price of one period of the unit they cost at most, as a ledger would say."""
     series, currency = series_of(plan.config), plan.mechanism.currency
     first = dt.date.fromisoformat(series.start)

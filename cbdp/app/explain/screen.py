@@ -11,7 +11,7 @@ from cbdp.app.explain.laws import LawChoice
 from cbdp.app.explain.meaning import believed, level_of
 from cbdp.app.explain.numbers import ExpectedNoise, number, percent, sign_of, unmeasured
 from cbdp.app.explain.words import retry_lines
-from cbdp.app.plan import Plan
+from cbdp.app.plan.facts import PlannedRelease
 from cbdp.app.printing import aligned
 from cbdp.features.calendar import day_dimension
 from cbdp.privacy.accounting import in_words
@@ -30,7 +30,7 @@ COMMUTER = {"trip": 40, "day": 20, "week": 4}  # of a commuter in a month
 
 
 def screen(
-    plan: Plan,
+    plan: PlannedRelease,
     measured: Sequence[ExpectedNoise],
     expected: Sequence[ExpectedTable],
     laws: LawChoice | None,
@@ -69,7 +69,7 @@ def wrapped(lines: Iterable[str], first: str = "", rest: str = "") -> Iterator[s
             yield made.replace(TIED, " %")
 
 
-def _what(plan: Plan) -> Iterator[str]:
+def _what(plan: PlannedRelease) -> Iterator[str]:
     universe, noun = plan.universe, counted(plan.universe)
     sizes = " × ".join(f"{len(d):,} {name}" for name, d in universe.dimensions.items())
     yield f"{plan.dataset}: {sizes} = {universe.size:,} combinations" + (
@@ -79,7 +79,7 @@ def _what(plan: Plan) -> Iterator[str]:
         yield noun.say("All days in the trips are added up; to tell days apart, state universe.days.")
 
 
-def _protection(plan: Plan) -> Iterator[str]:
+def _protection(plan: PlannedRelease) -> Iterator[str]:
     claim, unit, noun = plan.mechanism.claim(), plan.unit, counted(plan.universe)
     if not claim.holds:
         yield f"none: {claim}"
@@ -101,7 +101,7 @@ def _protection(plan: Plan) -> Iterator[str]:
         )
 
 
-def _question(plan: Plan) -> str:
+def _question(plan: PlannedRelease) -> str:
     unit = plan.unit
     if not isinstance(unit, Person):
         return f"a certain {counted(plan.universe).one} was made"
@@ -113,7 +113,7 @@ def _question(plan: Plan) -> str:
 
 
 def _tables(
-    plan: Plan, measured: Sequence[ExpectedNoise], expected: Sequence[ExpectedTable]
+    plan: PlannedRelease, measured: Sequence[ExpectedNoise], expected: Sequence[ExpectedTable]
 ) -> Iterator[str]:
     """By table: its share, its noise, and what would be published."""
     noise, told = {n.feature: n for n in measured}, {e.feature: e for e in expected}
@@ -146,7 +146,7 @@ def _expected(e: ExpectedTable, typical: bool) -> list[str]:
     return [f"{e.count:,.0f}", range_text(e), percent(e.relative), good, use]
 
 
-def _legend(plan: Plan, told: bool, typical: bool) -> Iterator[str]:
+def _legend(plan: PlannedRelease, told: bool, typical: bool) -> Iterator[str]:
     sure = percent(plan.confidence)
     if not told:
         yield f"In trips. Noise holds with {sure} confidence, before tables are made to agree."
@@ -163,7 +163,7 @@ def _legend(plan: Plan, told: bool, typical: bool) -> Iterator[str]:
         yield "State data.expected_trips, a round number, to see what each table is good for."
 
 
-def _noise(plan: Plan, either: LawChoice | None) -> Iterator[str]:
+def _noise(plan: PlannedRelease, either: LawChoice | None) -> Iterator[str]:
     law = getattr(plan.mechanism, "law", "geometric")
     budget = getattr(plan.mechanism, "budget", None)
     shared = f"; budget {budget if isinstance(budget, str) else 'as given'}" if budget is not None else ""
@@ -173,7 +173,7 @@ def _noise(plan: Plan, either: LawChoice | None) -> Iterator[str]:
     yield f"{plan.mechanism.name}, {law} noise{shared}{better}"
 
 
-def _account(plan: Plan) -> Iterator[str]:
+def _account(plan: PlannedRelease) -> Iterator[str]:
     account = plan.account
     cost = account.left - account.after
     left = "" if account.cap.is_unlimited else f", left after it {account.after}"
@@ -186,7 +186,7 @@ def _account(plan: Plan) -> Iterator[str]:
         yield f"An identical request was released to {account.finished.path}: it is returned, nothing is spent."
 
 
-def _more(plan: Plan, modelled: bool) -> str:
+def _more(plan: PlannedRelease, modelled: bool) -> str:
     said = f"Nothing was spent, and no row of the {counted(plan.universe).many} was read. More: --all, --picture, --json"
     if not modelled:  # there is no page without a model of errors
         return f"{said}."

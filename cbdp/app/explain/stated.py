@@ -7,10 +7,10 @@ from typing import Any
 
 from cbdp.app.explain.examples import example
 from cbdp.app.explain.explanation import Explanation
-from cbdp.app.plan import Plan
+from cbdp.app.plan.facts import PlannedRelease
 
 
-def stated(plan: Plan, told: Explanation, answers: Sequence[str]) -> dict[str, Any]:
+def stated(plan: PlannedRelease, told: Explanation, answers: Sequence[str]) -> dict[str, Any]:
     """ε, δ and shares as numbers, and as exact fractions where they are no decimals."""
     cost = plan.mechanism.claim().cost
     return {
@@ -41,7 +41,7 @@ def stated(plan: Plan, told: Explanation, answers: Sequence[str]) -> dict[str, A
     }
 
 
-def _tables(plan: Plan, told: Explanation) -> list[dict[str, Any]]:
+def _tables(plan: PlannedRelease, told: Explanation) -> list[dict[str, Any]]:
     """By table what is measured and what is to be expected; None where that is not known."""
     noise, expected = {n.feature: n for n in told.noise}, {e.feature: e for e in told.expected}
     features = plan.mechanism.measured_features

@@ -18,11 +18,7 @@ from cbdp.app.explain.numbers import (
     told_by_others,
     trips_text,
 )
-from cbdp.app.inspecting.plausibility import universal_column
-from cbdp.app.inspecting.reading import reading_of_plan
-from cbdp.app.inspecting.tables import read_as_trips, unused_counts
-from cbdp.app.plan import Plan
-from cbdp.app.plan.bought import GUESS, unbought
+from cbdp.app.plan.facts import PlannedRelease
 from cbdp.errors import InputError
 from cbdp.privacy.accounting import in_words
 from cbdp.privacy.unit import Person
@@ -30,7 +26,7 @@ from cbdp.release.counted import counted
 
 
 def warnings(
-    plan: Plan, measured: Sequence[ExpectedNoise], expected: Sequence[ExpectedTable]
+    plan: PlannedRelease, measured: Sequence[ExpectedNoise], expected: Sequence[ExpectedTable]
 ) -> Iterator[str]:
     """One line each, the gravest first."""
     yield from _protection(plan)
@@ -39,7 +35,7 @@ def warnings(
     yield from _account(plan)
 
 
-def _protection(plan: Plan) -> Iterator[str]:
+def _protection(plan: PlannedRelease) -> Iterator[str]:
     """What is promised, and what that is worth."""
     claim = plan.mechanism.claim()
     if not claim.holds:
@@ -52,7 +48,9 @@ def _protection(plan: Plan) -> Iterator[str]:
         )
 
 
-def _noise(plan: Plan, measured: Sequence[ExpectedNoise], expected: Sequence[ExpectedTable]) -> Iterator[str]:
+def _noise(
+    plan: PlannedRelease, measured: Sequence[ExpectedNoise], expected: Sequence[ExpectedTable]
+) -> Iterator[str]:
     """Tables whose average count may be off by more than is wanted: as the screen says, or by the noise alone where nothing else is known."""
     bound, told = plan.config.output.noise_bound, {e.feature: e.relative for e in expected}
     for n in measured:
@@ -66,30 +64,23 @@ def _noise(plan: Plan, measured: Sequence[ExpectedNoise], expected: Sequence[Exp
             )
 
 
-def _tables(plan: Plan) -> Iterator[str]:
+def _tables(plan: PlannedRelease) -> Iterator[str]:
     """What is counted, and what is not."""
     if len(plan.features.features) == 2 and plan.mechanism.asks_tables:
         yield "there is no table between the total and single trip types: add a [[feature]] or a preset"
     for gap in told.missing(told.gaps(plan)):
         yield counted(plan.universe).say(str(gap))
-    if unbought(plan.config, plan.universe, plan.columns, plan.clock, plan.unit):
-        yield f"max_trips is bought by `cbdp choose`, which was not done yet: what is shown goes by {GUESS}"
+    if plan.unbought and isinstance(plan.unit, Person):
+        yield f"max_trips is bought by `cbdp choose`, which was not done yet: what is shown goes by {plan.unit.max_trips}"
     if plan.public and isinstance(plan.unit, Person):
         yield (
             f"privacy.public states {', '.join(plan.public)}, and at most {plan.unit.max_trips} trips of each person{plan.unit.period} are counted: if "
             "the public counts are of all trips, the release is scaled up to them"
         )
-    counts = None if plan.schema is None else unused_counts(plan.schema, plan.columns, plan.unit)
-    if counts is not None:
-        cause = read_as_trips(counts)
-        yield f"{cause.what}: {cause.cure}; `cbdp release` stops otherwise"
-    times = plan.columns.get("time")
-    zoned = None if times is None or plan.schema is None else universal_column(reading_of_plan(plan), times)
-    if zoned is not None:
-        yield f"{zoned.what}: {zoned.cure}; `cbdp release` stops otherwise"
+    yield from plan.schema_warnings()
 
 
-def _account(plan: Plan) -> Iterator[str]:
+def _account(plan: PlannedRelease) -> Iterator[str]:
     if not plan.account.exists and plan.config.privacy.cap is None:
         yield (
             f"privacy.cap is not stated: the ledger will be created with a cap of {plan.account.cap}, so that no "
@@ -106,13 +97,13 @@ def _account(plan: Plan) -> Iterator[str]:
         yield "an identical request was charged and never released: unless its folder is whole, it is charged again"
 
 
-def _retry_fits(plan: Plan) -> bool:
+def _retry_fits(plan: PlannedRelease) -> bool:
     """Whether the cap has room for the release twice."""
     charge = plan.account.charge
     return (charge + charge).within(plan.account.left)
 
 
-def _cure(plan: Plan, feature: str, bound: float) -> str:
+def _cure(plan: PlannedRelease, feature: str, bound: float) -> str:
     try:
         needed = epsilon_for(plan, feature, repr(bound))
     except InputError:

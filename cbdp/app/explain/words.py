@@ -22,8 +22,8 @@ from cbdp.app.explain.numbers import (
     unmeasured,
 )
 from cbdp.app.explain.running import running_lines
-from cbdp.app.plan import Plan
 from cbdp.app.plan.account import missing
+from cbdp.app.plan.facts import PlannedRelease
 from cbdp.app.printing import aligned
 from cbdp.estimate.public import MEANING
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
@@ -36,7 +36,7 @@ WIDTH = 110
 
 
 def words(
-    plan: Plan,
+    plan: PlannedRelease,
     measured: Sequence[ExpectedNoise],
     expected: Sequence[ExpectedTable],
     laws: LawChoice | None,
@@ -98,7 +98,7 @@ def _wrapped(lines: Iterable[str]) -> list[str]:
     ]
 
 
-def _what(plan: Plan) -> list[str]:
+def _what(plan: PlannedRelease) -> list[str]:
     universe, noun = plan.universe, counted(plan.universe)
     sizes = " × ".join(f"{len(d):,} {name}" for name, d in universe.dimensions.items())
     zeros = f", less {', '.join(' = '.join(of) for of, _ in universe.zeros)}" if universe.zeros else ""
@@ -120,7 +120,7 @@ def _what(plan: Plan) -> list[str]:
     return lines
 
 
-def _protection(plan: Plan) -> list[str]:
+def _protection(plan: PlannedRelease) -> list[str]:
     claim, unit, noun = plan.mechanism.claim(), plan.unit, counted(plan.universe)
     if not claim.holds:
         return [f"Mechanism {plan.mechanism.name}: {claim}."]
@@ -178,7 +178,7 @@ def _bounding(unit: Person) -> list[str]:
     return lines
 
 
-def _noise_table(plan: Plan, measured: Sequence[ExpectedNoise]) -> list[str]:
+def _noise_table(plan: PlannedRelease, measured: Sequence[ExpectedNoise]) -> list[str]:
     told = plan.expected_trips is not None
     rows = [
         (
@@ -202,7 +202,7 @@ def _noise_table(plan: Plan, measured: Sequence[ExpectedNoise]) -> list[str]:
     return aligned(rows, right=range(1, len(rows[0])))
 
 
-def _told(plan: Plan, expected: Sequence[ExpectedTable]) -> Iterator[str]:
+def _told(plan: PlannedRelease, expected: Sequence[ExpectedTable]) -> Iterator[str]:
     """An example of each table, and what it is good for."""
     noun = counted(plan.universe)
     for e in expected:
@@ -217,7 +217,7 @@ def _told(plan: Plan, expected: Sequence[ExpectedTable]) -> Iterator[str]:
         yield f"{e.feature}: {noun.say(example(plan.features.features[e.feature].by, e))}{use}{least}"
 
 
-def _choice_table(plan: Plan) -> list[str]:
+def _choice_table(plan: PlannedRelease) -> list[str]:
     made = choices(plan)
     rows = [("budget", *plan.features.features)]
     for n, (name, errors) in enumerate(made.items()):
@@ -226,7 +226,7 @@ def _choice_table(plan: Plan) -> list[str]:
     return aligned(rows, right=range(1, len(rows[0])))
 
 
-def _choice_remarks(plan: Plan) -> Iterator[str]:
+def _choice_remarks(plan: PlannedRelease) -> Iterator[str]:
     yield (
         "How far published counts are off on average (the root of the mean square: large errors weigh more). A model of the noise and of what is done afterwards says so, from public facts "
         'only; "uniform" is the paper\'s.'
@@ -236,7 +236,7 @@ def _choice_remarks(plan: Plan) -> Iterator[str]:
     yield from plan.mechanism.remarks()
 
 
-def _noise_remarks(plan: Plan) -> Iterator[str]:
+def _noise_remarks(plan: PlannedRelease) -> Iterator[str]:
     noun = counted(plan.universe)
     yield f"Margins are in {noun.many}: how far the noise alone moves a count, before post-processing makes the tables agree."
     if plan.expected_trips is not None:
@@ -250,7 +250,7 @@ def _noise_remarks(plan: Plan) -> Iterator[str]:
         yield f"Published but not measured on their own: {', '.join(left)}. They add up from the others."
 
 
-def retry_lines(plan: Plan) -> Iterator[str]:
+def retry_lines(plan: PlannedRelease) -> Iterator[str]:
     """What a run that dies after the charge costs, where the cap has room to repeat it."""
     account = plan.account
     repeatable = plan.config.series is None and account.finished is None and not account.cap.is_unlimited
@@ -262,7 +262,7 @@ def retry_lines(plan: Plan) -> Iterator[str]:
         )
 
 
-def _account(plan: Plan) -> list[str]:
+def _account(plan: PlannedRelease) -> list[str]:
     account = plan.account
     state = "" if account.exists else " (does not exist yet)"
     cost = account.left - account.after
@@ -288,7 +288,7 @@ def _account(plan: Plan) -> list[str]:
     return lines
 
 
-def files(plan: Plan) -> tuple[str, ...]:
+def files(plan: PlannedRelease) -> tuple[str, ...]:
     """What a release would write, inside its folder, and what is exported from it."""
     tables = [f"features/{name}.parquet" for name in plan.features.features]
     exports = [f"and beside it {formats().get(name).beside(plan.output.name)}" for name in plan.exports]

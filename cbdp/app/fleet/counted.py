@@ -11,6 +11,7 @@ import numpy as np
 from cbdp.app.config import read as read_config
 from cbdp.app.fleet.rules import FleetRules
 from cbdp.app.plan import plan
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import Universe
 from cbdp.features.calendar import clock_text, dates_of, seconds_of
@@ -18,7 +19,6 @@ from cbdp.features.places import Stops
 from cbdp.mechanisms import load
 from cbdp.release import Release
 from cbdp.release.when import of_one_day, period_of
-from cbdp.transit.city import Ints
 from cbdp.transit.demand import fleet_counts
 from cbdp.transit.modes import period_edges
 from cbdp.trips import count

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cbdp.app.guessing import vocabulary
 from cbdp.app.guessing.header import check_header
-from cbdp.app.guessing.names import count_like
+from cbdp.app.guessing.names import Columns, count_like, is_text
 from cbdp.app.guessing.stops import StopsGuess, guess_stops
 from cbdp.app.guessing.taps import ACTION, STOP, tap_columns
 from cbdp.app.guessing.vocabulary import may_name_person, names_person, points, score, words_of
-from cbdp.app.plan.trips import is_text
-from cbdp.trips import Schema, schema_of
 
 # points of words; a column's score for a role is the sum over its words
 SIDES = {
@@ -82,9 +80,8 @@ class Guess:
         return STOP in self.columns and not self.linked
 
 
-def guess(trips: Sequence[str], stops: str | Path | None = None) -> Guess:
+def guess_of(source: Columns, stops: str | Path | None = None) -> Guess:
     """What the columns of the trips (by their names and types) and of the stops (by their values too) seem to be."""
-    source = schema_of(trips[0] if len(trips) == 1 else list(trips))
     public = StopsGuess() if stops is None else guess_stops(Path(stops))
     check_header(source, public.known)
     columns = guess_columns(source)
@@ -99,7 +96,7 @@ def guess(trips: Sequence[str], stops: str | Path | None = None) -> Guess:
     )
 
 
-def guess_columns(source: Schema) -> dict[str, str]:
+def guess_columns(source: Columns) -> dict[str, str]:
     """Role → column, by names and types."""
     columns: dict[str, str] = {}
     leaving = _leaving(source)
@@ -121,20 +118,20 @@ def guess_columns(source: Schema) -> dict[str, str]:
     return columns | tap_columns(source, columns)
 
 
-def _take(columns: dict[str, str], role: str, source: Schema, fits: Callable[[str, Any], int]) -> None:
+def _take(columns: dict[str, str], role: str, source: Columns, fits: Callable[[str, Any], int]) -> None:
     """Give a role the column that fits it best, if one does and it has no other."""
     best = max(source.kinds, key=lambda name: fits(name, source.kinds[name]), default=None)
     if best is not None and fits(best, source.kinds[best]) > 0 and best not in columns.values():
         columns[role] = best
 
 
-def _leaving(source: Schema) -> str:
+def _leaving(source: Columns) -> str:
     """The end of a trip that words like "salida" mean: its start, but its end where other columns speak of entering."""
     every = {word for name in source.kinds for word in words_of(name)}
     return "destination" if every & vocabulary.ENTERING else "origin"
 
 
-def _others(source: Schema, columns: Mapping[str, str]) -> tuple[str, ...]:
+def _others(source: Columns, columns: Mapping[str, str]) -> tuple[str, ...]:
     """Names of other columns. A CSV file in which no trip was recognised may have a private row in its first line."""
     if not source.typed and not ({"origin", "destination"} <= set(columns) or STOP in columns):
         return ()
@@ -171,7 +168,7 @@ def _sided(role: str, words: set[str], leaving: str) -> Mapping[str, int]:
     return {**plain, **also, **(points(vocabulary.LEAVING, 4) if role == leaving else {})}
 
 
-def _count(source: Schema, columns: Mapping[str, str]) -> dict[str, str]:
+def _count(source: Columns, columns: Mapping[str, str]) -> dict[str, str]:
     """A column of counts: by its name, and where there is a column of hours, by names that elsewhere mean something else."""
     hours = bool(score(columns.get("time", ""), HOUR))
     fits = [
@@ -185,7 +182,7 @@ def _count(source: Schema, columns: Mapping[str, str]) -> dict[str, str]:
 # Times: one column with date and time, or one each
 
 
-def _times(source: Schema, taken: Mapping[str, str]) -> dict[str, str]:
+def _times(source: Columns, taken: Mapping[str, str]) -> dict[str, str]:
     stamps = _ranked(source, _stamp)
     hours = _ranked(source, lambda name, _: score(name, HOUR, NEVER) if not score(name, DATE) else 0)
     dates = _ranked(source, _date)
@@ -214,7 +211,7 @@ def _trip_begins(name: str, kind: Any) -> int:
     return 4 if begins and not other and is_text(kind) else 0
 
 
-def _ranked(source: Schema, fits: Callable[[str, Any], int]) -> list[str]:
+def _ranked(source: Columns, fits: Callable[[str, Any], int]) -> list[str]:
     """The columns that fit, the best first; of those that begin or end a trip, the ones that begin it."""
     leaving = _leaving(source)
 
@@ -257,7 +254,7 @@ def _is_time_of_day(name: str, kind: Any) -> bool:
     return pa.types.is_time(kind) or (is_text(kind) and alone)
 
 
-def _formats(source: Schema, columns: Mapping[str, str]) -> tuple[str, ...]:
+def _formats(source: Columns, columns: Mapping[str, str]) -> tuple[str, ...]:
     """What names and types tell about how times are written: seconds since 1970, dates as numbers."""
     import pyarrow as pa
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from cbdp.app.guessing.names import Columns
 from cbdp.errors import InputError
-from cbdp.trips import Schema
 
 _VALUES = [
     re.compile(pattern, re.IGNORECASE)
@@ -36,7 +36,7 @@ def looks_like_a_value(cell: str) -> bool:
     return bool(text) and (digits > max(letters, 3) or any(p.fullmatch(text) for p in _VALUES))
 
 
-def check_header(source: Schema, public: Iterable[str] = ()) -> None:
+def check_header(source: Columns, public: Iterable[str] = ()) -> None:
     """Refuse a CSV file whose first line may be a private row: nothing of it may be repeated, not even here.
 
     It may be one if any cell looks like a value, or is the id or the name of a stop.

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cbdp.app.guessing import vocabulary
+from cbdp.app.guessing.names import Columns
 from cbdp.app.guessing.vocabulary import points, score, words_of
-from cbdp.trips import Schema
 
 STOP, ACTION = "stop", "action"
 PLACE = (
@@ -33,7 +33,7 @@ NO_DEED = points(
 )
 
 
-def tap_columns(source: Schema, taken: Mapping[str, str]) -> dict[str, str]:
+def tap_columns(source: Columns, taken: Mapping[str, str]) -> dict[str, str]:
     """The column of the one place, and of what was done there if there is one; nothing where no place is named.
 
     `taken` are the roles that are found already. Without a time or a date among them, the first line of a file may as well be a private row.
@@ -47,7 +47,7 @@ def tap_columns(source: Schema, taken: Mapping[str, str]) -> dict[str, str]:
     return {STOP: place} if action is None else {STOP: place, ACTION: action}
 
 
-def _best(source: Schema, taken: Mapping[str, str], fits: Any) -> str | None:
+def _best(source: Columns, taken: Mapping[str, str], fits: Any) -> str | None:
     free = [name for name in source.kinds if name not in taken.values()]
     best = max(free, key=lambda name: fits(name, source.kinds[name]), default=None)
     return best if best is not None and fits(best, source.kinds[best]) > 0 else None

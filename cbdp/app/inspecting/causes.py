@@ -12,7 +12,7 @@ from cbdp.app.inspecting.roles import role_causes
 from cbdp.app.inspecting.tables import table_causes
 from cbdp.app.inspecting.taps import linked_taps, tap_causes
 from cbdp.app.inspecting.times import time_causes
-from cbdp.app.plan.trips import PLACES
+from cbdp.app.plan.public_files import PLACES
 from cbdp.trips import Inspection
 from cbdp.trips.engines.base import MISSING
 from cbdp.trips.inspect import MALFORMED, NOBODY, REASONS, ZERO, Dropped

@@ -13,8 +13,10 @@ from functools import cached_property
 
 from cbdp.app.guessing.stops import guess_stops
 from cbdp.app.inspecting.cause import Cause, counted, toml
-from cbdp.app.inspecting.reading import TripReading
+from cbdp.app.inspecting.reading import TripReading, reading_of_plan
+from cbdp.app.inspecting.tables import read_as_trips, unused_counts
 from cbdp.app.inspecting.taps import linked_taps
+from cbdp.app.plan import Plan
 from cbdp.errors import InputError
 from cbdp.features.calendar import dates_of, day_dimension
 from cbdp.release.counted import counted as noun
@@ -108,6 +110,20 @@ def _universal_times(looked: Plausibility) -> Iterator[Cause]:
         cause = _in_utc(reading, what)
     if cause is not None:
         yield cause
+
+
+def schema_warnings(plan: Plan) -> Iterator[str]:
+    """What a plan's columns alone tell that `cbdp release` will stop for. Public: no row is looked at."""
+    if plan.schema is None:
+        return
+    counts = unused_counts(plan.schema, plan.columns, plan.unit)
+    if counts is not None:
+        cause = read_as_trips(counts)
+        yield f"{cause.what}: {cause.cure}; `cbdp release` stops otherwise"
+    times = plan.columns.get("time")
+    zoned = None if times is None else universal_column(reading_of_plan(plan), times)
+    if zoned is not None:
+        yield f"{zoned.what}: {zoned.cure}; `cbdp release` stops otherwise"
 
 
 def universal_column(reading: TripReading, column: str) -> Cause | None:

@@ -10,9 +10,9 @@ from typing import Any
 from cbdp.app.config import Config
 from cbdp.app.config.choices import formats
 from cbdp.app.plan.chosen import check_chosen
+from cbdp.app.plan.facts import PlannedMechanism
 from cbdp.app.plan.siblings import forgotten
 from cbdp.errors import InputError
-from cbdp.mechanisms import Mechanism
 from cbdp.privacy.composition import Cost
 from cbdp.privacy.ledger import Amount, BudgetError, Caps, Charge, Covers, Finished, Ledger, Owner
 from cbdp.privacy.ledger.amounts import Currency
@@ -54,7 +54,7 @@ class Account:
 
 def account_of(
     config: Config,
-    mechanism: Mechanism,
+    mechanism: PlannedMechanism,
     request: str,
     covers: Covers | None = None,
     *,

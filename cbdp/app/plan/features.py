@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from cbdp.app.config import Config, FeatureSection
-from cbdp.app.plan.trips import PLACES
+from cbdp.app.plan.public_files import PLACES
 from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag, Universe
 from cbdp.features.presets import EXTRA, extra_features, opal_features, told_apart
 from cbdp.parts import did_you_mean

@@ -13,6 +13,7 @@ from cbdp.app.plan.features import check_features
 from cbdp.app.plan.prior import weights_of
 from cbdp.app.plan.public_counts import public_counts
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
+from cbdp.measuring import DENSE
 from cbdp.mechanisms import Mechanism
 from cbdp.mechanisms.either_law import EitherLaw
 from cbdp.parts import Parts, Setting, settings_of
@@ -71,7 +72,7 @@ def _made(config: Config, features: FeatureDag, name: str, declared: Setting, va
         check_chosen(declared.choices, value)
     if declared.kind != "file":
         return {name: value}
-    weights, source = weights_of(config, features.universe, value)
+    weights, source = weights_of(config, features.universe, value, DENSE)
     return {name: weights, f"{name}_source": source}
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.app.config import Config, ModesSection
-from cbdp.app.plan.public_files import code_of, rows_with
-from cbdp.app.plan.trips import PLACES
+from cbdp.app.plan.public_files import PLACES, code_of, rows_with
 from cbdp.errors import InputError
 from cbdp.features import Attribute, Universe, places
 from cbdp.features.places import Stops

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -10,7 +10,8 @@ from typing import Protocol
 from cbdp.app.config import Config
 from cbdp.app.plan.about import about_of
 from cbdp.app.plan.account import Account, account_of, output_of
-from cbdp.app.plan.bought import after_purchase
+from cbdp.app.plan.bought import after_purchase, unbought
+from cbdp.app.plan.facts import Variant
 from cbdp.app.plan.features import features_of
 from cbdp.app.plan.mechanism import mechanism_of
 from cbdp.app.plan.periods import Slot, check_series, first_slot, series_of
@@ -123,6 +124,38 @@ class Plan:
     def public(self) -> Mapping[str, Sequence[int]]:
         """Counts that are public already, by feature."""
         return getattr(self.mechanism, "public", None) or {}
+
+    # What a forecast asks and only the plan can answer: its schema, or another mechanism, is needed for it. No row is read.
+
+    @property
+    def person_column(self) -> str | None:
+        """The column that may tell persons apart, as it is stated or by its name."""
+        from cbdp.app.guessing.columns import guess_columns
+
+        guessed = guess_columns(self.schema) if self.schema else {}
+        return self.config.data.columns.get("person") or guessed.get("person")
+
+    @property
+    def unbought(self) -> bool:
+        """Whether the unit's max_trips is a guess, because nothing was bought yet."""
+        return unbought(self.config, self.universe, self.columns, self.clock, self.unit)
+
+    def schema_warnings(self) -> Iterator[str]:
+        """What of the trips' columns deserves a warning, by their names and types."""
+        from cbdp.app.inspecting.plausibility import schema_warnings
+
+        return schema_warnings(self)
+
+    def variants(self) -> Iterator[Variant]:
+        """This plan first, then every choice of periods and zones that the public inputs allow."""
+        from cbdp.app.plan.variants import variants
+
+        return variants(self)
+
+    def varied(self, variant: Variant) -> Plan:
+        """The plan with the periods and zones of a variant."""
+        assert isinstance(variant.mechanism, Mechanism)
+        return replace(self, features=variant.features, mechanism=variant.mechanism)
 
 
 def plan(config: Config, slot: Slot | None = None, *, must_fit: bool = True) -> Plan:

@@ -8,24 +8,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cbdp.app.config import Config
 from cbdp.app.plan.public_files import code_of, table_of
 from cbdp.app.plan.stops import stop_dimensions
+from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe, places
-from cbdp.measuring import DENSE
 from cbdp.parts import did_you_mean
 
-Floats = NDArray[np.float64]
 
-
-def weights_of(config: Config, universe: Universe, written: str) -> tuple[Floats, dict[str, str]]:
-    """A weight for each trip type, and which file it is from."""
-    if universe.size > DENSE:
+def weights_of(
+    config: Config, universe: Universe, written: str, listed: int
+) -> tuple[Floats, dict[str, str]]:
+    """A weight for each trip type, and which file it is from; of at most so many types, as trip types are listed."""
+    if universe.size > listed:
         raise InputError(
-            f"weights are listed for at most {DENSE:,} trip types; this universe has {universe.size:,}: leave them out"
+            f"weights are listed for at most {listed:,} trip types; this universe has {universe.size:,}: leave them out"
         )
     path = config.path(written)
     rows = _rows(path)

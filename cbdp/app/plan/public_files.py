@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
+from cbdp.app.config import Config
 from cbdp.errors import InputError
 from cbdp.features import places
 from cbdp.parts import did_you_mean
+
+PLACES = ("origin", "destination")
+
+
+class ColumnTypes(Protocol):
+    """What the public inputs ask of the trips: the types of columns, and no row."""
+
+    def numbers(self, dimensions: Sequence[str]) -> bool: ...
+
+
+def holidays(config: Config) -> dict[dt.date, str]:
+    return {dt.date.fromisoformat(day): label for day, label in config.data.holidays.items()}
+
 
 LISTED = 50  # known values up to which one is suggested for an unknown one
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from cbdp.app.config import Config, DaySpan
+from cbdp.app.plan.facts import PlannedMechanism
 from cbdp.app.plan.periods import Slot, check_series, series_of
 from cbdp.features import FeatureDag, Universe
 from cbdp.features.calendar import dates_of, day_dimension
 from cbdp.features.telling import telling
-from cbdp.mechanisms import Mechanism
 from cbdp.privacy.accounting import rho_for
 from cbdp.privacy.ledger import Covers, Part
 from cbdp.privacy.unit import RELEASE, Person, Unit
@@ -121,7 +121,7 @@ def shape_of(features: FeatureDag) -> str:
 
 
 def covers_of(
-    unit: Unit, universe: Universe, slot: Slot | None, mechanism: Mechanism | None = None
+    unit: Unit, universe: Universe, slot: Slot | None, mechanism: PlannedMechanism | None = None
 ) -> Covers:
     """The days that a release looks at: of its period, or those that the universe lists; and whether all that is measured tells them apart."""
     if slot is not None:
@@ -134,7 +134,7 @@ def covers_of(
     return Covers.of(unit, min(dates), max(dates), apart=apart)
 
 
-def tells_periods_apart(mechanism: Mechanism) -> bool:
+def tells_periods_apart(mechanism: PlannedMechanism) -> bool:
     """Whether no count that is measured holds trips of two periods of the unit; where that is a trip, of two days."""
     unit = mechanism.unit
     per = unit.per if isinstance(unit, Person) else "day"

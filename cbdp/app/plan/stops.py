@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cbdp.app.config import Config
-from cbdp.app.plan.trips import PLACES, TripSchema
+from cbdp.app.plan.public_files import PLACES, ColumnTypes
 from cbdp.errors import InputError
 from cbdp.features import places
 from cbdp.features.places import Stops
@@ -15,7 +15,7 @@ def stop_dimensions(config: Config) -> tuple[str, ...]:
     return named or (PLACES if config.data.stops else ())
 
 
-def stops_of(config: Config, trips: TripSchema) -> Stops | None:
+def stops_of(config: Config, trips: ColumnTypes) -> Stops | None:
     data, zones = config.data, config.universe.zones
     if data.stops is None:
         _check_not_needed(config)

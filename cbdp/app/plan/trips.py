@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from cbdp.app.config import Config, UnitSection
 from cbdp.app.config.choices import UNKNOWN
 from cbdp.app.plan.bought import GUESS, bought_of, settled
+from cbdp.app.plan.public_files import PLACES, holidays
 from cbdp.app.presets import PRESETS, Settled
 from cbdp.app.presets import settled as settled_by_preset
 from cbdp.features import Universe
@@ -18,9 +18,8 @@ from cbdp.parts import did_you_mean
 from cbdp.privacy.unit import RELEASE, Person, Trip, Unit
 from cbdp.trips import Clock, Schema, kinds, planning
 from cbdp.trips import schema_of as opened
-from cbdp.trips.preparing import Linked, Prepared
+from cbdp.trips.preparing import Linked, Preparation, Prepared
 
-PLACES = ("origin", "destination")
 CURES = {  # where a role is stated and has no use
     "time": "state universe.time",
     "action": 'to link tap-ons with tap-offs, write preset = "taps" in [data], with columns for person, time, stop and action',
@@ -96,7 +95,7 @@ def _as_compared(word: str) -> str:
 
 
 def _prepared(config: Config, raw: Raw, found: Settled) -> tuple[Prepared, Schema]:
-    assert found.preparation is not None
+    assert isinstance(found.preparation, Preparation)
     if isinstance(raw, str) and "://" in raw and not raw.startswith("duckdb://"):
         raise config.source.error(
             ("data", "preset"),
@@ -138,10 +137,6 @@ def _located(config: Config, written: str) -> str:
     file, _, table = place.rpartition("::")
     inside = config.path(file.lstrip("/"))
     return f"duckdb://{inside}::{table}" if file and not Path(file).is_file() else written
-
-
-def holidays(config: Config) -> dict[dt.date, str]:
-    return {dt.date.fromisoformat(day): label for day, label in config.data.holidays.items()}
 
 
 def _clock(config: Config, formats: Sequence[str]) -> Clock:

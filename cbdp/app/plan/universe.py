@@ -7,9 +7,8 @@ from collections.abc import Hashable
 
 from cbdp.app.config import Config, DaySpan, ListingFile, NamedPeriod, TimeGrid
 from cbdp.app.plan.modes import with_modes
-from cbdp.app.plan.public_files import rows_with
+from cbdp.app.plan.public_files import PLACES, ColumnTypes, holidays, rows_with
 from cbdp.app.plan.stops import stop_dimensions
-from cbdp.app.plan.trips import PLACES, TripSchema, holidays
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe, calendar, periods
 from cbdp.features.calendar import seconds_of
@@ -17,7 +16,7 @@ from cbdp.features.places import Stops
 from cbdp.parts import did_you_mean
 
 
-def universe_of(config: Config, stops: Stops | None, trips: TripSchema) -> Universe:
+def universe_of(config: Config, stops: Stops | None, trips: ColumnTypes) -> Universe:
     dimensions = _dimensions(config, stops)
     for name, given in config.universe.dimensions.items():
         if given != "stops":
@@ -116,7 +115,7 @@ def _days(config: Config, given: DaySpan | tuple[str, ...]) -> Dimension:
 
 
 def _further(
-    config: Config, name: str, given: ListingFile | tuple[Hashable, ...], trips: TripSchema
+    config: Config, name: str, given: ListingFile | tuple[Hashable, ...], trips: ColumnTypes
 ) -> Dimension:
     if not isinstance(given, ListingFile):
         return Dimension(given)

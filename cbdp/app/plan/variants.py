@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cbdp.app.config import Config, TimeGrid
 from cbdp.app.config.settings import ZonesSection
+from cbdp.app.plan.facts import Variant, seconds, zoning
 from cbdp.app.plan.features import features_of
 from cbdp.app.plan.mechanism import mechanism_of
 from cbdp.app.plan.planned import Plan
@@ -15,25 +15,12 @@ from cbdp.app.plan.stops import stops_of
 from cbdp.app.plan.trips import TripSchema, schema_of
 from cbdp.app.plan.universe import universe_of
 from cbdp.errors import CbdpError
-from cbdp.features import FeatureDag
 from cbdp.features.calendar import seconds_of
-from cbdp.mechanisms import Mechanism
 
 LENGTHS = (5, 10, 15, 30, 60, 120, 180, 240, 360, 720)  # minutes of a period that people use
 FINER, COARSER = 1, 3  # periods to choose from, beside the configured ones
 PARTS = (0.75, 0.5, 0.25)  # of the zones
 FEWEST = 2
-SECONDS = {"s": 1, "min": 60, "h": 3600}
-
-
-@dataclass(frozen=True, eq=False)
-class Variant:
-    """A plan's features and mechanism with other periods or zones; None: as configured."""
-
-    every: str | None
-    clusters: int | None
-    features: FeatureDag
-    mechanism: Mechanism
 
 
 def variants(plan: Plan) -> Iterator[Variant]:
@@ -75,11 +62,6 @@ def changed(config: Config, every: str | None, clusters: int | None) -> Config:
     return replace(config, universe=universe)
 
 
-def zoning(config: Config) -> str:
-    """The key by which fewer zones are asked for: that of the configuration, where it draws zones itself."""
-    return "balanced" if config.universe.zones and config.universe.zones.balanced else "clusters"
-
-
 def lengths(plan: Plan) -> list[str]:
     """Other lengths of a period that fill the hours evenly: one finer, some coarser. Named periods have none."""
     grid = plan.config.universe.time
@@ -101,17 +83,6 @@ def zones(plan: Plan) -> list[int]:
     many = len(set(stops.zone))
     found = dict.fromkeys(round(part * many) for part in PARTS)
     return [n for n in found if FEWEST <= n < many]
-
-
-def seconds(every: str) -> int:
-    """How long a period is.
-
-    >>> seconds("30min"), seconds("1h")
-    (1800, 3600)
-    """
-    found = re.fullmatch(r"(\d+)(s|min|h)", every)
-    assert found is not None
-    return int(found[1]) * SECONDS[found[2]]
 
 
 def _written(length: int) -> str:

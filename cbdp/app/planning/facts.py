@@ -13,14 +13,11 @@ from cbdp.app.explain.examples import what_of
 from cbdp.app.explain.expected import UNKNOWN, reach
 from cbdp.app.explain.meaning import LEVELS
 from cbdp.app.explain.numbers import number
-from cbdp.app.guessing.columns import guess_columns
-from cbdp.app.plan import Plan
-from cbdp.app.plan.variants import Variant, seconds, variants, zoning
+from cbdp.app.plan.facts import ModelledMechanism, PlannedRelease, Variant, is_modelled, seconds, zoning
 from cbdp.app.planning.template import template
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.features.telling import telling
-from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.budget import errors as model
 from cbdp.privacy.budget import shares
 from cbdp.privacy.budget.served import ENOUGH, LeavesBudget
@@ -38,10 +35,10 @@ WORKDAYS, TRIPS_A_DAY = 20, 2  # of a commuter in a month
 PIECES = {"daily": WORKDAYS, "weekly": 4, "monthly": 1}  # releases that a commuter's month is spread over
 
 
-def facts(plan: Plan) -> dict[str, Any]:
+def facts(plan: PlannedRelease) -> dict[str, Any]:
     """All that the page needs, as JSON."""
     mechanism = _modelled(plan)
-    every = list(variants(plan))
+    every = list(plan.variants())
     currency = _currency(plan)
     return {
         "name": plan.dataset if plan.about is None else plan.about.title or plan.dataset,
@@ -61,7 +58,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         "unit": _unit(plan),
         "ks": sorted({*TRIPS_OF_ONE, getattr(plan.unit, "max_trips", 1)}),
         "budget": _budget_name(mechanism),
-        "enough": float(ENOUGH) if mechanism._estimator.expects else None,
+        "enough": float(ENOUGH) if mechanism.expects else None,
         "spared": float(LeavesBudget.spared),
         "public": list(plan.public),
         "tables": {name: what_of(_telling(plan, f.by)) for name, f in plan.features.features.items()},
@@ -76,14 +73,14 @@ def facts(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _telling(plan: Plan, by: Iterable[str]) -> list[str]:
+def _telling(plan: PlannedRelease, by: Iterable[str]) -> list[str]:
     """The attributes that tell counts apart: not a dimension with one value, such as tap-ons alone."""
     return [name for name in by if len(plan.universe.attribute(name).labels) > 1]
 
 
-def _modelled(plan: Plan) -> ConstraintBased:
+def _modelled(plan: PlannedRelease) -> ModelledMechanism:
     """The mechanism, if its errors can be told beforehand for any settings."""
-    if not isinstance(plan.mechanism, ConstraintBased):
+    if not is_modelled(plan.mechanism):
         raise InputError(
             f"a page to plan with needs the mechanism 'constraint-based', whose errors can be told for any ε; for "
             f"{plan.mechanism.name!r} use `cbdp check`"
@@ -95,12 +92,12 @@ def _modelled(plan: Plan) -> ConstraintBased:
     return plan.mechanism
 
 
-def _currency(plan: Plan) -> str:
+def _currency(plan: PlannedRelease) -> str:
     """What the configuration states: ρ, or ε (which Gaussian noise turns into ρ)."""
     return "epsilon" if plan.config.privacy.rho is None else "rho"
 
 
-def _amounts(plan: Plan, currency: str) -> list[str]:
+def _amounts(plan: PlannedRelease, currency: str) -> list[str]:
     """What may be chosen, in order, as a configuration writes it; the configured one is among them."""
     own = getattr(plan.config.privacy, currency)
     found = {Fraction(f"{step}e{power}") for power in POWERS[currency] for step in STEPS}
@@ -108,22 +105,22 @@ def _amounts(plan: Plan, currency: str) -> list[str]:
     return [number(v) for v in kept]
 
 
-def _unit(plan: Plan) -> dict[str, Any]:
-    unit, columns = plan.unit, plan.config.data.columns
+def _unit(plan: PlannedRelease) -> dict[str, Any]:
+    unit = plan.unit
     if isinstance(unit, Person):
         return {"kind": "person", "column": unit.column, "k": unit.max_trips, "per": unit.per, "apart": unit.apart, "known": True}  # fmt: skip
-    known = columns.get("person") or (guess_columns(plan.schema).get("person") if plan.schema else None)
+    known = plan.person_column
     return {
         "kind": "trip", "neighbours": unit.neighbours, "column": known or "card_id", "k": 4, "per": "release", "apart": None,
         "known": known is not None,
     }  # fmt: skip
 
 
-def _budget_name(mechanism: ConstraintBased) -> str:
+def _budget_name(mechanism: ModelledMechanism) -> str:
     return mechanism.budget if isinstance(mechanism.budget, str) else "as given"
 
 
-def _grid(plan: Plan, every: Iterable[Variant]) -> dict[str, Any]:
+def _grid(plan: PlannedRelease, every: Iterable[Variant]) -> dict[str, Any]:
     """Periods and zones that can be chosen, each with the variants that exist."""
     made = {(v.every, v.clusters): v for v in every}
     own = getattr(plan.config.universe.time, "every", None)
@@ -144,7 +141,7 @@ def _variant(given: Variant | None) -> dict[str, Any] | None:
     """What the model of errors knows of the features, and how budgets share among them."""
     if given is None:
         return None
-    assert isinstance(given.mechanism, ConstraintBased)
+    assert is_modelled(given.mechanism)
     strata, mechanism = strata_of(given.features), given.mechanism
     answers = {a.feature: a.share / mechanism.amount for a in mechanism.answers()}
     return {
@@ -162,8 +159,8 @@ def _variant(given: Variant | None) -> dict[str, Any] | None:
     }
 
 
-def _parts(mechanism: ConstraintBased, budget: str) -> Mapping[str, Fraction]:
-    made = shares(mechanism.features, mechanism.amount, budget, mechanism._asked, facts=mechanism.facts())
+def _parts(mechanism: ModelledMechanism, budget: str) -> Mapping[str, Fraction]:
+    made = shares(mechanism.features, mechanism.amount, budget, mechanism.queried, facts=mechanism.facts())
     return {name: share / mechanism.amount for name, share in made.items()}
 
 
@@ -185,7 +182,7 @@ def _model() -> dict[str, float]:
     }  # fmt: skip
 
 
-def _account(plan: Plan) -> dict[str, Any]:
+def _account(plan: PlannedRelease) -> dict[str, Any]:
     """What the ledger says; amounts of ε or ρ are public, as every manifest states them."""
     account = plan.account
     limited = not account.cap.is_unlimited
@@ -200,11 +197,11 @@ def _account(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _pieces(plan: Plan) -> int:
+def _pieces(plan: PlannedRelease) -> int:
     """How many releases a commuter's month is spread over: one, unless there is a series."""
     return 1 if plan.config.series is None else PIECES[plan.config.series.calendar]
 
 
-def _time(plan: Plan) -> dict[str, str] | None:
+def _time(plan: PlannedRelease) -> dict[str, str] | None:
     grid = plan.config.universe.time
     return {"start": grid.start, "end": grid.end} if isinstance(grid, TimeGrid) else None

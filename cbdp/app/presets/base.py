@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cbdp.errors import InputError
-from cbdp.trips.preparing import Preparation
 
 Columns = Mapping[str, str]
 
@@ -28,7 +27,7 @@ class Preset:
     columns: Mapping[str, tuple[str, ...]]
     optional: frozenset[str] = frozenset()
     time_format: tuple[str, ...] = ()
-    prepare: Callable[[Columns, tuple[str, ...]], Preparation | None] | None = None
+    prepare: Callable[[Columns, tuple[str, ...]], object | None] | None = None
     yields: Mapping[str, str | None] = field(default_factory=dict)
     local: bool = True  # times are the clock's on the wall; False: instants, which a time zone must place
     persons: bool = False  # a starting configuration protects persons
@@ -45,7 +44,7 @@ class Settled:
 
     columns: Columns  # role → column of what is counted
     formats: tuple[str, ...] = ()
-    preparation: Preparation | None = None
+    preparation: object | None = None  # of `cbdp.trips`: it reads rows, and only its name is known here
     raw: Columns = field(default_factory=dict)  # role → column of the file
 
 

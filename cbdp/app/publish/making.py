@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError, SolverError
 from cbdp.features import FeatureDag, Universe
 from cbdp.features.calendar import dates_of
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from cbdp.mechanisms import Mechanism
     from cbdp.release.release import Release
 
-
-Ints = NDArray[np.int64]
 
 INVENTED = 1000  # trips of a rehearsal
 INVENTED_TYPES = 20  # and the trip types that they are of

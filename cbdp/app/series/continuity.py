@@ -13,11 +13,11 @@ from cbdp.app.plan.periods import due_slots, series_of
 from cbdp.app.plan.service_days import WRITTEN, DayReading, alike, read_as, service_days
 from cbdp.app.plan.slots import applied, shape_of
 from cbdp.app.plan.trips import schema_of
+from cbdp.app.series.pending import charges_of
 from cbdp.app.series.renaming import check_names, names_since
 from cbdp.errors import CbdpError
 from cbdp.privacy.ledger import Charge, Ledger
 from cbdp.release.loading import load, read_manifest
-from cbdp.release.series import RUNNING
 from cbdp.trips.kinds import NOTHING
 
 if TYPE_CHECKING:
@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from cbdp.features import FeatureDag
 
 SHOWN = 3  # values of a dimension that an error names
-
-
-def charges_of(ledger: Ledger, name: str, dataset: str) -> list[Charge]:
-    """The charges of one series for its releases; those for running totals pay no single one."""
-    return [
-        c
-        for c in ledger.charges()
-        if c.part is not None and c.part.series == name and c.part.stage != RUNNING and c.dataset == dataset
-    ]
 
 
 def check_continuity(plan: Plan) -> None:

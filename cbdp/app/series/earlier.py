@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cbdp.app.plan.periods import series_of
 from cbdp.app.plan.slots import shape_of
-from cbdp.app.series.continuity import charges_of
+from cbdp.app.series.pending import charges_of
 from cbdp.errors import InputError
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.ledger import Ledger

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from cbdp.app.plan.periods import Slot
 from cbdp.app.plan.slots import request_of_slot
-from cbdp.privacy.ledger import Ledger
-from cbdp.release.series import FINAL
+from cbdp.privacy.ledger import Charge, Ledger
+from cbdp.release.series import FINAL, RUNNING
 
 if TYPE_CHECKING:
     from cbdp.app.config import Config
@@ -30,3 +30,12 @@ def pending(config: Config, slots: Sequence[Slot]) -> list[Slot]:
             for slot, request in found
             if ledger.finished(request) is None and (slot not in late or request in open_requests)
         ]
+
+
+def charges_of(ledger: Ledger, name: str, dataset: str) -> list[Charge]:
+    """The charges of one series for its releases; those for running totals pay no single one."""
+    return [
+        c
+        for c in ledger.charges()
+        if c.part is not None and c.part.series == name and c.part.stage != RUNNING and c.dataset == dataset
+    ]

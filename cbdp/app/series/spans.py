@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cbdp.app.config.series import RunningSection, SeriesSection
+from cbdp.app.plan.facts import PlannedRelease, is_modelled
 from cbdp.app.plan.periods import Slot, due_slots, series_of
 from cbdp.app.plan.slots import shape_of
-from cbdp.app.series.continuity import charges_of
+from cbdp.app.series.pending import charges_of
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
-from cbdp.mechanisms import ConstraintBased
-from cbdp.mechanisms.in_series import PaidTable, Span, paid_tables, price_of_row
 from cbdp.parts import did_you_mean
 from cbdp.privacy.laws import LAWS
 from cbdp.privacy.ledger import Amount, Charge, Covers, Finished, Ledger, Part
@@ -31,6 +30,7 @@ from cbdp.privacy.ledger.amounts import Currency
 from cbdp.privacy.ledger.caps import check_together
 from cbdp.privacy.ledger.sums import release_of
 from cbdp.privacy.running import LONGEST, STRATEGIES
+from cbdp.privacy.running_price import PaidTable, Span, paid_tables, price_of_row
 from cbdp.release.loading import read_manifest
 from cbdp.release.saving import MANIFEST
 from cbdp.release.series import RUNNING
@@ -38,7 +38,6 @@ from cbdp.release.stated import number
 
 if TYPE_CHECKING:
     from cbdp.app.config import Config
-    from cbdp.app.plan import Plan
 
 FARTHEST = 100  # years in which the days of a span are looked for
 AGAIN = "running totals, drawn again"
@@ -59,7 +58,7 @@ class Place:
         return len(self.earlier) + 1
 
 
-def declared(plan: Plan) -> RunningSection | None:
+def declared(plan: PlannedRelease) -> RunningSection | None:
     """What the configuration says of running totals, checked."""
     series = series_of(plan.config)
     given, mechanism = series.running, plan.mechanism
@@ -74,7 +73,7 @@ def declared(plan: Plan) -> RunningSection | None:
         )
     if periods_of(series) > LONGEST:
         raise wrong(("series", "running", "periods"), f"periods is {periods_of(series)}: at most {LONGEST:,}")
-    if not isinstance(mechanism, ConstraintBased):
+    if not is_modelled(mechanism):
         raise wrong(("series", "running"), f"{mechanism.name} has no use for running totals: leave them out")
     measured = [a.feature for a in mechanism.answers() if a.feature != SINGLETON]
     for n, name in enumerate(given.tables):
@@ -92,7 +91,7 @@ def periods_of(series: SeriesSection) -> int:
     return series.running.periods or A_YEAR[series.calendar]
 
 
-def place_of(config: Config, plan: Plan, given: RunningSection) -> Place:
+def place_of(config: Config, plan: PlannedRelease, given: RunningSection) -> Place:
     """The span that is open, or a new one that begins with this release. `config` is that of the whole series."""
     assert plan.slot is not None
     slots = _Slots(config, periods_of(series_of(config)))
@@ -111,7 +110,7 @@ def place_of(config: Config, plan: Plan, given: RunningSection) -> Place:
         return found or _new(plan, given, slots)
 
 
-def _made(plan: Plan, ledger: Ledger) -> Iterator[tuple[Finished, Mapping[str, Any] | None]]:
+def _made(plan: PlannedRelease, ledger: Ledger) -> Iterator[tuple[Finished, Mapping[str, Any] | None]]:
     """The releases of this version of the series, in the order of their days, with what they hold of running totals."""
     series = series_of(plan.config)
     charged = charges_of(ledger, series.name, plan.dataset)
@@ -121,7 +120,9 @@ def _made(plan: Plan, ledger: Ledger) -> Iterator[tuple[Finished, Mapping[str, A
         yield done, running_of(Path(done.path), done.sha256)
 
 
-def _drawn(plan: Plan, ledger: Ledger, held: list[tuple[Finished, Mapping[str, Any]]]) -> Iterator[dt.date]:
+def _drawn(
+    plan: PlannedRelease, ledger: Ledger, held: list[tuple[Finished, Mapping[str, Any]]]
+) -> Iterator[dt.date]:
     """The first days of releases whose sums are published, or may have been drawn by a run that died: they have the place in the span
     that the next release would take.
     """
@@ -157,7 +158,7 @@ def running_of(folder: Path, sha256: str) -> Mapping[str, Any] | None:
 
 
 def _open(
-    plan: Plan,
+    plan: PlannedRelease,
     given: RunningSection,
     ledger: Ledger,
     held: list[tuple[Finished, Mapping[str, Any]]],
@@ -183,7 +184,7 @@ def _open(
     return Place(span, charge.covers.last, earlier)
 
 
-def _check_same(plan: Plan, given: RunningSection, last: Mapping[str, Any]) -> None:
+def _check_same(plan: PlannedRelease, given: RunningSection, last: Mapping[str, Any]) -> None:
     """Within a span its tables and sums stay as they are charged; other amounts, and other lengths, begin with the next."""
     before = sorted(t["feature"] for t in last["tables"]), last["strategy"]
     now = sorted(given.tables), strategy_of(plan, given)
@@ -195,7 +196,7 @@ def _check_same(plan: Plan, given: RunningSection, last: Mapping[str, Any]) -> N
         )
 
 
-def _check_gaps(plan: Plan, charged: Covers, made: int) -> None:
+def _check_gaps(plan: PlannedRelease, charged: Covers, made: int) -> None:
     """What weeks and months of a person cost was worked out for the calendar as it was: later gaps would put them beside others."""
     assert plan.slot is not None
     assert charged.first is not None
@@ -217,10 +218,10 @@ def _check_gaps(plan: Plan, charged: Covers, made: int) -> None:
         )
 
 
-def _check_unit(plan: Plan, span: Span, charged: Covers) -> None:
+def _check_unit(plan: PlannedRelease, span: Span, charged: Covers) -> None:
     """The noise of a span is for what one unit could change when it was charged, and for that kind of unit."""
     mechanism, now = plan.mechanism, _covers(plan, span.first, plan.slot.last if plan.slot else span.first)
-    assert isinstance(mechanism, ConstraintBased)
+    assert is_modelled(mechanism)
     kinds = [(c.unit, c.per, c.calendar) for c in (now, charged)]
     alike = kinds[0] == kinds[1] and now.max_trips <= charged.max_trips
     if not alike or not span.covers(mechanism) or mechanism.currency != span.currency:
@@ -231,9 +232,9 @@ def _check_unit(plan: Plan, span: Span, charged: Covers) -> None:
         )
 
 
-def _new(plan: Plan, given: RunningSection, slots: _Slots) -> Place:
+def _new(plan: PlannedRelease, given: RunningSection, slots: _Slots) -> Place:
     assert plan.slot is not None
-    assert isinstance(plan.mechanism, ConstraintBased)
+    assert is_modelled(plan.mechanism)
     days, strategy = slots.since(plan.slot.first), strategy_of(plan, given)
     periods = len(days)
     own = {a.feature: a.share for a in plan.mechanism.answers()}
@@ -243,7 +244,7 @@ def _new(plan: Plan, given: RunningSection, slots: _Slots) -> Place:
     return Place(Span(plan.slot.first, periods, strategy, request, tables), days[-1].last, ())
 
 
-def strategy_of(plan: Plan, given: RunningSection) -> str:
+def strategy_of(plan: PlannedRelease, given: RunningSection) -> str:
     """The sums that are asked for, or the better ones for the law of the noise."""
     return given.strategy or ("square root" if plan.mechanism.currency == "rho" else "binary tree")
 
@@ -269,7 +270,9 @@ class _Slots:
             until += step
 
 
-def _request(plan: Plan, last: dt.date, periods: int, strategy: str, tables: Mapping[str, PaidTable]) -> str:
+def _request(
+    plan: PlannedRelease, last: dt.date, periods: int, strategy: str, tables: Mapping[str, PaidTable]
+) -> str:
     """What the ledger knows a span by: all that is public and decides what is measured."""
     assert plan.slot is not None
     series, data = series_of(plan.config), plan.config.data
@@ -282,14 +285,14 @@ def _request(plan: Plan, last: dt.date, periods: int, strategy: str, tables: Map
     return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
 
 
-def charges_for(plan: Plan, place: Place, ledger: Ledger) -> list[dict[str, Any]]:
+def charges_for(plan: PlannedRelease, place: Place, ledger: Ledger) -> list[dict[str, Any]]:
     """What has to be reserved before a release of the span is: the whole span the first time, and sums that are drawn again."""
     if all(c.request != place.span.request for c in ledger.charges()):
         return [_whole(plan, place, ledger.currency)]
     return [_again(plan, place)] if _attempts(plan, place, ledger) else []
 
 
-def _whole(plan: Plan, place: Place, currency: Currency) -> dict[str, Any]:
+def _whole(plan: PlannedRelease, place: Place, currency: Currency) -> dict[str, Any]:
     """The charge of a span. Where the ledger counts ρ and the noise costs ε, what a person does is a group like any other."""
     span, paid_in = place.span, place.span.currency
     covers = _covers(plan, span.first, place.last)
@@ -304,7 +307,7 @@ def _whole(plan: Plan, place: Place, currency: Currency) -> dict[str, Any]:
     }
 
 
-def _again(plan: Plan, place: Place) -> dict[str, Any]:
+def _again(plan: PlannedRelease, place: Place) -> dict[str, Any]:
     """One more draw of the sums that end with this release; in whichever release of the span a person is, it costs no more than this."""
     assert plan.slot is not None
     amount = price_of_row(place.span, place.number)
@@ -317,7 +320,7 @@ def _again(plan: Plan, place: Place) -> dict[str, Any]:
     }
 
 
-def _attempts(plan: Plan, place: Place, ledger: Ledger) -> bool:
+def _attempts(plan: PlannedRelease, place: Place, ledger: Ledger) -> bool:
     """Whether a run that died may have drawn the same sums: it had charged a release since the last one of the span was made."""
     series = series_of(plan.config)
     since = {done.charge.id for done in place.earlier}
@@ -329,16 +332,16 @@ def _attempts(plan: Plan, place: Place, ledger: Ledger) -> bool:
     return any(charge.id in lost for charge in inside)
 
 
-def _covers(plan: Plan, first: dt.date, last: dt.date) -> Covers:
+def _covers(plan: PlannedRelease, first: dt.date, last: dt.date) -> Covers:
     return Covers.of_releases(plan.unit, first, last, series_of(plan.config).calendar)
 
 
-def _part(plan: Plan, period: str) -> Part:
+def _part(plan: PlannedRelease, period: str) -> Part:
     series = series_of(plan.config)
     return Part(series.name, series.version, period, RUNNING, shape_of(plan.features))
 
 
-def check_fits_caps(plan: Plan, place: Place) -> None:
+def check_fits_caps(plan: PlannedRelease, place: Place) -> None:
     """Refuse a span that does not fit together with its first release, before either is charged."""
     account = plan.account
     if Ledger.started(account.path):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.estimate.base import Estimator, Program
 from cbdp.estimate.compiler import compile as compiled
 from cbdp.estimate.compiler import merge
@@ -24,9 +24,6 @@ from cbdp.estimate.posterior.settings import TUNING
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement, Revealing
 from cbdp.progress import tell
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

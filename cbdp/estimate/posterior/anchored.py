@@ -17,15 +17,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.estimate.posterior.margins import groupings
 from cbdp.estimate.posterior.rates import total_of
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import Problem, Term, bincount
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

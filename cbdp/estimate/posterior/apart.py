@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimate.posterior import factors, rates
 from cbdp.estimate.posterior.censored import Groups, Known, regrouped
@@ -22,9 +22,6 @@ from cbdp.estimate.posterior.pairs import told_pairs
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.features import Attribute, FeatureDag, Partition, Universe
 from cbdp.solvers.problem import bincount
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def told_apart(

@@ -30,13 +30,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.estimate.posterior.leaves import ExpectedLeaves
 from cbdp.estimate.posterior.margins import Margin
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.shared import bent
 from cbdp.estimate.posterior.threads import in_parts
-
-Floats = NDArray[np.float64]
 
 # The share of a sum's miss that is an effect, τ²L²/(R − V + τ²L²), in the middle element of a group: the grid on which the posterior of
 # τ² is worked out. Close together near 0, where groups of many elements tell shares apart.

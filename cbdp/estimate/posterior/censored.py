@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimate.posterior.lattice import TINY, Lattice, lattice, row_of_means
 from cbdp.estimate.posterior.leaves import LEVER
@@ -18,9 +18,6 @@ from cbdp.estimate.posterior.shapes import believed, cost, seen
 from cbdp.features import FeatureDag, Partition
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import bincount
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SHAPES = np.array([(1 - active, spread) for active in TUNING.active for spread in TUNING.spread])
 

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Singles
 from cbdp.estimate.posterior import passes
 from cbdp.estimate.posterior.lattice import TINY
 from cbdp.estimate.posterior.margins import Margin
@@ -19,8 +20,6 @@ from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.threads import each
 from cbdp.privacy.laws import Law
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 Seen = tuple[Floats, Floats, Floats]  # by element: the factor seen, its precision, and the expected count
 
 TRIED = np.array([(s, b) for s in TUNING.signal for b in TUNING.bunched])

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.estimate.posterior.censored import Expected
 from cbdp.estimate.posterior.lattice import TINY
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.features.index import among
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import bincount
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def dealt(found: Expected, mass: Floats, seed: int) -> tuple[Ints, Floats]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimate.compiler import merge
 from cbdp.estimate.posterior.benchmarking import benchmarked
@@ -21,9 +21,6 @@ from cbdp.estimate.posterior.shared import measured_sums, moved_tables, moves_of
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.progress import tell
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def expected_leaves(

@@ -17,12 +17,10 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr, pdtrc
 
+from cbdp.arrays import Floats, Ints
 from cbdp.estimate.posterior import mixing
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.privacy.laws import Law
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SHAPES = np.array([(empty, spread) for empty in TUNING.empty for spread in TUNING.spread])
 TINY = 1e-300

@@ -11,13 +11,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.estimate.posterior.lattice import SHAPES, TINY, Lattice
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.shapes import believed, counted, evidence, strata, sums_by
 from cbdp.estimate.posterior.threads import each, in_parts
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LEVER = 1.1  # by which rates are multiplied to see how expected counts follow them
 

@@ -12,14 +12,12 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from cbdp.arrays import Floats, Ints
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.threads import each
 from cbdp.features import SINGLETON, FeatureDag, Partition, Universe
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import bincount
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LAPLACE = 3.0  # the excess kurtosis of Laplace noise
 

@@ -9,13 +9,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Singles
 from cbdp.estimate.posterior import passes
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.threads import each
 from cbdp.features import Universe
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 Made = TypeVar("Made")
 
 

@@ -11,17 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimate.posterior import factors, rates
 from cbdp.estimate.posterior.censored import Known
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.features import FeatureDag, Partition
 from cbdp.solvers.problem import bincount
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,9 @@ import math
 import numpy as np
 from numba import njit
 from numpy.polynomial import Chebyshev, Polynomial
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Singles
 from cbdp.estimate.posterior.factors import LOG2, WIDE, exponential
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 
 FAINTEST = np.float32(1e-30)  # the least rate: single precision ends not far below
 BLOCK = 1024  # leaves whose logarithms are made at a time

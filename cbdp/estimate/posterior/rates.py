@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
+from cbdp.arrays import Floats, Singles
 from cbdp.estimate.posterior import factors, mixing, passes
 from cbdp.estimate.posterior.corrections import bunched_by, corrected
 from cbdp.estimate.posterior.lattice import TINY, Lattice
@@ -32,9 +33,6 @@ from cbdp.estimate.posterior.models import Models
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.shapes import best_shape
 from cbdp.privacy.measurement import Measurement
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 
 KNOTS = np.arange(TUNING.lowest_log, TUNING.highest_log + TUNING.knot_step / 2, TUNING.knot_step)
 STRIDE = int(TUNING.knot_step / TUNING.cell)  # cells between two knots

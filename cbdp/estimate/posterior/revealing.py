@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.estimate.floors import SPARE, densities, first_floors, merged_floors
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.features import FeatureDag
 from cbdp.privacy.laws import Law
 from cbdp.privacy.measurement import BOTTOM, Measurement, Revealing
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def sharp_floors(features: FeatureDag, tables: Sequence[Measurement], leaves: Revealing, most: int) -> Ints:

@@ -8,15 +8,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints, Singles
 from cbdp.estimate.posterior import mixing
 from cbdp.estimate.posterior.lattice import SHAPES, TINY, Lattice
 from cbdp.estimate.posterior.passes import FAINTEST
 from cbdp.estimate.posterior.settings import TUNING
 from cbdp.estimate.posterior.threads import each
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Singles = NDArray[np.float32]
 
 LEADING = 15  # binary places of a number of single precision that are left out: 8 are left
 

@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
+from cbdp.arrays import Floats, Ints
 from cbdp.estimate.posterior.lattice import TINY
 from cbdp.estimate.posterior.leaves import ExpectedLeaves
 from cbdp.estimate.posterior.margins import LAPLACE
@@ -38,9 +38,6 @@ from cbdp.estimate.posterior.threads import in_parts
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import bincount
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _EXCESS = np.concatenate([[0.0], np.logspace(*TUNING.shared_range, TUNING.shared_steps)])
 _BELIEF = np.concatenate([[1.0], _EXCESS[1:] ** -1 / np.sum(_EXCESS[1:] ** -1)]) / 2

@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimate.posterior.apart import told_apart
 from cbdp.estimate.posterior.censored import Expected, Known, Told, cells_of, known_above, regrouped
@@ -29,9 +29,6 @@ from cbdp.estimate.posterior.shared import Sums, measured_sums, moved_tables, wi
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.solvers.problem import bincount
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SPREADS = np.array(TUNING.spreads)
 EVERY = np.linspace(TUNING.lowest_factor, TUNING.highest_factor, TUNING.every_factor)  # logarithms of factors

@@ -10,15 +10,13 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.measuring.compiling import compiled
 from cbdp.measuring.tables import CHUNK, Digits, walk
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.laws import Law
-
-Ints = NDArray[np.int64]
 
 _MAX_BOUND = 2**61  # so that a bound plus a saturated magnitude is an int64
 

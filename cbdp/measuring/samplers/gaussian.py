@@ -29,9 +29,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.measuring.bell import Pieces, tail, whole
 from cbdp.measuring.coins import heads
-from cbdp.measuring.samplers.base import Ints, Sampler, as_band, as_bound, as_size, positions
+from cbdp.measuring.samplers.base import Sampler, as_band, as_bound, as_size, positions
 from cbdp.measuring.samplers.geometric import CERTIFIED, GAP_RADIX, check_settings
 from cbdp.measuring.tables import CHUNK, Digits, Table
 from cbdp.measuring.thresholds import Enclosure, exp_neg, exp_power, real_power

@@ -29,8 +29,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.measuring.samplers.base import Ints, Sampler, as_band, as_bound, as_size, positions
+from cbdp.measuring.samplers.base import Sampler, as_band, as_bound, as_size, positions
 from cbdp.measuring.tables import Digits, Table
 from cbdp.measuring.thresholds import Enclosure, Power, Thresholds, exp_power, real_power
 from cbdp.privacy.entropy import Entropy, SystemEntropy

@@ -14,8 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.measuring.samplers.base import Ints, Sampler, as_bound, as_size, positions
+from cbdp.measuring.samplers.base import Sampler, as_bound, as_size, positions
 from cbdp.measuring.samplers.geometric import GAP_RADIX, GeometricSampler, checked_scale
 from cbdp.measuring.tables import Digits
 from cbdp.measuring.thresholds import Enclosure, exp_power, real_power

@@ -26,15 +26,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.budget.base import DemandFacts
 from cbdp.privacy.budget.strata import TINY, Strata, strata_of
 from cbdp.privacy.laws import LAWS, Law
 from cbdp.privacy.sensitivity import Change
-
-Floats = NDArray[np.float64]
 
 SPREAD = 2.25  # variance of the logarithm of what trip types hold beyond one trip
 GATHERED = 0.8

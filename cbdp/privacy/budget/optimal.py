@@ -18,8 +18,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.features.presets import EXTRA
@@ -28,8 +28,6 @@ from cbdp.privacy.budget.errors import Model, model
 from cbdp.privacy.budget.search import least_worst
 from cbdp.privacy.numbers import positive
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Target = Mapping[str, Any]
 
 UNITS = 1000  # parts that ε is dealt out in

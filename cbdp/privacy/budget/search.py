@@ -12,10 +12,9 @@ from functools import lru_cache
 from itertools import combinations, permutations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from cbdp.arrays import Floats, Ints
+
 Judged = Callable[
     [Ints], Floats
 ]  # splits (rows of whole parts) → the logarithms of what is to be small, one column each

@@ -19,11 +19,10 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.features import FeatureDag
 
-Floats = NDArray[np.float64]
 Grouping = frozenset[str]  # all attributes that its elements tell
 
 TINY = 1e-100  # precision of what nothing measured tells

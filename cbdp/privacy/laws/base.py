@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.privacy.sensitivity import Change
 
-Floats = NDArray[np.float64]
 Currency = Literal["epsilon", "rho"]
 LEAST_SCALE = 1e-300
 AT_ONCE = 512  # columns of a lattice that are blurred at a time

@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from cbdp.privacy.laws.base import LEAST_VARIANCE, Currency, Floats, Law
+from cbdp.arrays import Floats
+from cbdp.privacy.laws.base import LEAST_VARIANCE, Currency, Law
 from cbdp.privacy.sensitivity import Change
 
 SMALL = 1.0  # scales up to which sums are added up term by term, beyond by Poisson's formula

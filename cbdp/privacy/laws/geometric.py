@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cbdp.privacy.laws.base import LEAST_VARIANCE, Floats, Law
+from cbdp.arrays import Floats
+from cbdp.privacy.laws.base import LEAST_VARIANCE, Law
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cbdp.privacy.laws.base import Floats, Law
+from cbdp.arrays import Floats
+from cbdp.privacy.laws.base import Law
 
 
 @dataclass(frozen=True)

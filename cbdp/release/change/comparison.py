@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimate.intervals import checked_risk
 from cbdp.release.ask import names_of
@@ -24,8 +25,6 @@ from cbdp.release.counted import TRIPS, Noun, counted
 from cbdp.release.release import Release
 from cbdp.release.where import Where, conditions
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Columns = dict[str, list[Hashable] | Ints | Floats | list[str]]
 
 CHANGED, NOISE = "more than noise can explain", "within noise"

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from cbdp.arrays import Floats
 from cbdp.estimate.tails import Error, together
-
-Floats = NDArray[np.float64]
 
 NEARLY = 1e-6  # of a trip
 

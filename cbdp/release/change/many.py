@@ -8,9 +8,8 @@ most the risk.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from cbdp.arrays import Floats
 
 METHOD = "Benjamini–Hochberg"
 

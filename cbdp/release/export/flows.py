@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe
 from cbdp.features.calendar import WEEK, day_dimension
@@ -18,9 +18,6 @@ from cbdp.features.places import Stops
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
 from cbdp.release.when import days_in
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 DAY = 86_400
 DAYS = (

@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from cbdp.arrays import Floats
 from cbdp.features.places import Stops
 from cbdp.release.export.base import Format
 from cbdp.release.export.beside import texts
-from cbdp.release.export.flows import Floats, Flows
+from cbdp.release.export.flows import Flows
 from cbdp.release.export.intervals import drawn_flows
 from cbdp.release.export.table import lines, plain_table, tables_of
 from cbdp.release.labels import text_of

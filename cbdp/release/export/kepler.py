@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cbdp.arrays import Floats
 from cbdp.features.places import Stops
 from cbdp.release.export.base import Format
 from cbdp.release.export.beside import texts
-from cbdp.release.export.flows import Floats, Flows
+from cbdp.release.export.flows import Flows
 from cbdp.release.export.intervals import drawn_flows
 from cbdp.release.export.moments import begins, first_day, has_times
 from cbdp.release.export.table import other_dimensions

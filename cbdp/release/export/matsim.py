@@ -9,19 +9,17 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features.places import Stops
 from cbdp.release.export.base import Format
 from cbdp.release.export.beside import texts
-from cbdp.release.export.flows import Floats, Flows, Period, coordinates, flows, labels_at
+from cbdp.release.export.flows import Flows, Period, coordinates, flows, labels_at
 from cbdp.release.export.writing import needs, text
 from cbdp.release.export.xml import comment, inside, quoted
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
-
-Ints = NDArray[np.int64]
 
 HEAD = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE population SYSTEM "http://www.matsim.org/files/dtd/population_v6.dtd">

@@ -9,13 +9,10 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.release.export.writing import needs
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 NO_PROJECTION = "!"
 SAME_STREET = 25.0  # metres: streets that are hardly farther than the nearest one, say its other direction

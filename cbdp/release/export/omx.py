@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.release.export.base import Format
 from cbdp.release.export.beside import texts
-from cbdp.release.export.flows import Flows, Ints, Period, flows
+from cbdp.release.export.flows import Flows, Period, flows
 from cbdp.release.export.intervals import with_intervals
 from cbdp.release.export.writing import needs
 from cbdp.release.export.zones import padded

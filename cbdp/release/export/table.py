@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.errors import InputError
-from cbdp.release.export.flows import Floats, Flows
+from cbdp.release.export.flows import Flows
 from cbdp.release.labels import column
 
 BLOCK = 2**18  # rows at once

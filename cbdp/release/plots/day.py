@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.features.dimension import Dimension
 from cbdp.parts import did_you_mean
@@ -16,7 +16,6 @@ from cbdp.release.published import Grouped, Published
 from cbdp.release.roles import clock, roles
 from cbdp.release.when import calendar_order
 
-Floats = NDArray[np.float64]
 HOUR = 3600
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.parts import did_you_mean
@@ -17,7 +16,6 @@ from cbdp.release.published import Published
 from cbdp.release.roles import roles
 from cbdp.release.stops import Placed, placed
 
-Floats = NDArray[np.float64]
 KM = 111.195  # of a degree of latitude
 MARGIN = 0.06  # of the frame
 THICK = 9.0  # points of the widest arrow

@@ -40,10 +40,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.trips.kinds import Schema
 from cbdp.trips.plan import CountingPlan, Field
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

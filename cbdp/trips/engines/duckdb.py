@@ -18,6 +18,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.machine import engine_memory_mb
 from cbdp.trips.engines import duckdb_open, sql, sql_bounding, sql_inspect
 from cbdp.trips.engines.base import Engine, Facts, Source, Statuses, begins, statuses_of
@@ -28,7 +29,6 @@ from cbdp.trips.plan import Bound, CountingPlan, Field
 from cbdp.trips.preparing import Prepared
 from cbdp.trips.spill import spill_folder
 
-Ints = NDArray[np.int64]
 T = TypeVar("T")
 
 IN_MEMORY = ("pandas", "polars", "pyarrow", "duckdb", "_duckdb")  # libraries whose tables are read as Arrow

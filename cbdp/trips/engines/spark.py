@@ -15,11 +15,12 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.trips.engines import spark_open
 from cbdp.trips.engines.base import Engine
 from cbdp.trips.engines.spark_open import OpenedFrame
-from cbdp.trips.engines.sql_source import Ints, SqlSource, unique
+from cbdp.trips.engines.sql_source import SqlSource, unique
 from cbdp.trips.engines.words import SPARK
 from cbdp.trips.plan import CountingPlan
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.trips.engines import sql, sql_bounding, sql_inspect
 from cbdp.trips.engines.base import Facts, Source, Statuses, begins, statuses_of
@@ -25,7 +26,6 @@ from cbdp.trips.engines.words import Words
 from cbdp.trips.kinds import Schema
 from cbdp.trips.plan import Bound, CountingPlan, Field
 
-Ints = NDArray[np.int64]
 Changed = Callable[[], tuple[str, ...]]  # files that are not what they were when they were opened
 
 

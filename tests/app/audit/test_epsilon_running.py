@@ -16,7 +16,7 @@ from cbdp.app.audit.epsilon_series import AsSeries, daily, running_span
 from cbdp.app.audit.epsilon_views import TrialParts, numbers
 from cbdp.app.audit.rho import RhoBound, rho_lower_bound
 from cbdp.mechanisms import ConstraintBased
-from cbdp.mechanisms.in_series import PaidTable, Span
+from cbdp.privacy.running_price import PaidTable, Span
 from cbdp.privacy.unit import Person
 from cbdp.release.release import Release
 

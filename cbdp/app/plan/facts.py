@@ -1,0 +1,159 @@
+"""What a forecast is made of: public facts of a planned release, and of its mechanism. Nothing here can count or measure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+
+from cbdp.features import FeatureDag, Universe
+from cbdp.features.places import Stops
+from cbdp.privacy.budget import DemandFacts
+from cbdp.privacy.claim import Claim
+from cbdp.privacy.laws import Law
+from cbdp.privacy.laws.base import Currency
+from cbdp.privacy.ledger import Covers
+from cbdp.privacy.measurement import PlannedAnswer
+from cbdp.privacy.sensitivity import Change
+from cbdp.privacy.unit import Unit
+from cbdp.release import About
+
+if TYPE_CHECKING:
+    from cbdp.app.config import Config
+    from cbdp.app.plan.account import Account
+    from cbdp.app.plan.periods import Slot
+
+SECONDS = {"s": 1, "min": 60, "h": 3600}
+
+
+class PlannedMechanism(Protocol):
+    """What a mechanism promises and plans, before any data is seen."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def asks_tables(self) -> bool: ...
+    @property
+    def models_errors(self) -> bool: ...
+    @property
+    def features(self) -> FeatureDag: ...
+    @property
+    def measured_features(self) -> FeatureDag: ...
+    @property
+    def unit(self) -> Any: ...
+    @property
+    def currency(self) -> Currency: ...
+    @property
+    def amount(self) -> Fraction: ...
+    def claim(self) -> Claim: ...
+    def answers(self) -> tuple[PlannedAnswer, ...]: ...
+    def change(self, feature: str) -> Change: ...
+    def share_of(self, feature: str) -> Callable[[Fraction], Fraction]: ...
+    def expected_errors(self, facts: DemandFacts) -> Mapping[str, Mapping[str, float]]: ...
+    def remarks(self) -> Sequence[str]: ...
+    def with_other_law(self) -> PlannedMechanism | None: ...
+
+
+class ModelledMechanism(PlannedMechanism, Protocol):
+    """A mechanism whose errors a model tells for any amount and any shares."""
+
+    @property
+    def law(self) -> str: ...
+    @property
+    def law_kind(self) -> type[Law]: ...
+    @property
+    def delta(self) -> Any: ...
+    @property
+    def budget(self) -> Any: ...
+    @property
+    def public(self) -> Any: ...
+    @property
+    def queried(self) -> Sequence[str] | None: ...
+    @property
+    def expects(self) -> bool: ...
+    def facts(self) -> DemandFacts: ...
+    def changes(self) -> tuple[tuple[str, Change], ...]: ...
+
+
+def is_modelled(mechanism: PlannedMechanism) -> TypeGuard[ModelledMechanism]:
+    """Whether a model tells the mechanism's errors."""
+    return mechanism.models_errors
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """A plan's features and mechanism with other periods or zones; None: as configured."""
+
+    every: str | None
+    clusters: int | None
+    features: FeatureDag
+    mechanism: PlannedMechanism
+
+
+class PlannedRelease(Protocol):
+    """A plan as forecasts see it. What asks the trips' schema, or builds another mechanism, is the plan's own to answer."""
+
+    @property
+    def config(self) -> Config: ...
+    @property
+    def mechanism(self) -> PlannedMechanism: ...
+    @property
+    def account(self) -> Account: ...
+    @property
+    def output(self) -> Path: ...
+    @property
+    def features(self) -> FeatureDag: ...
+    @property
+    def stops(self) -> Stops | None: ...
+    @property
+    def columns(self) -> Mapping[str, str]: ...
+    @property
+    def about(self) -> About | None: ...
+    @property
+    def slot(self) -> Slot | None: ...
+    @property
+    def covers(self) -> Covers | None: ...
+    @property
+    def universe(self) -> Universe: ...
+    @property
+    def unit(self) -> Unit: ...
+    @property
+    def dataset(self) -> str: ...
+    @property
+    def request(self) -> str: ...
+    @property
+    def asked(self) -> str: ...
+    @property
+    def confidence(self) -> float: ...
+    @property
+    def exports(self) -> tuple[str, ...]: ...
+    @property
+    def expected_trips(self) -> int | None: ...
+    @property
+    def public(self) -> Mapping[str, Sequence[int]]: ...
+    @property
+    def person_column(self) -> str | None: ...
+    @property
+    def unbought(self) -> bool: ...
+    def schema_warnings(self) -> Iterator[str]: ...
+    def variants(self) -> Iterator[Variant]: ...
+    def varied(self, variant: Variant) -> PlannedRelease: ...
+
+
+def zoning(config: Config) -> str:
+    """The key by which fewer zones are asked for: that of the configuration, where it draws zones itself."""
+    return "balanced" if config.universe.zones and config.universe.zones.balanced else "clusters"
+
+
+def seconds(every: str) -> int:
+    """How long a period is.
+
+    >>> seconds("30min"), seconds("1h")
+    (1800, 3600)
+    """
+    found = re.fullmatch(r"(\d+)(s|min|h)", every)
+    assert found is not None
+    return int(found[1]) * SECONDS[found[2]]
