@@ -27,6 +27,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimate.combined import Combination, HasRecipe, Measured, combined
 from cbdp.estimate.public import Public
@@ -36,9 +37,6 @@ from cbdp.features.grouping import Grouping
 from cbdp.features.showing import as_html, as_text, shown_rows
 from cbdp.privacy.laws import Law
 from cbdp.privacy.measurement import Measurement
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 NEGATIVE = 0.25  # of the reach of noise: the least upper end. Noise far below zero does not make it sure that there was no trip
 NEARLY = 1e-6  # of a trip: what sums of measurements may be off

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.estimate.intervals import measured_interval
 from cbdp.features import SINGLETON, Feature, FeatureDag
 from cbdp.features.grouping import Grouping
@@ -20,7 +21,6 @@ from cbdp.release.release import Release
 if TYPE_CHECKING:  # intervals are handed in
     from cbdp.estimate.intervals import Interval
 
-Ints = NDArray[np.int64]
 
 CONFIDENCE = 0.9
 LISTED = 4_000_000  # elements up to which a table is grouped again

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.estimate.combined import combined
 from cbdp.estimate.public import exact_answers
@@ -18,8 +18,6 @@ from cbdp.release.change.differences import Answers
 from cbdp.release.release import Release
 from cbdp.release.universe_files import universe_hash
 from cbdp.release.where import Where
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

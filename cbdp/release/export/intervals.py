@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features.places import Stops
 from cbdp.release.ask import why_none
-from cbdp.release.export.flows import Floats, Flows, Ints, coordinates, flows
+from cbdp.release.export.flows import Flows, coordinates, flows
 from cbdp.release.release import Release
 
 
