@@ -22,6 +22,7 @@ from cbdp.audit.tampering import tampered
 from cbdp.errors import CbdpError
 from cbdp.estimate import Estimate
 from cbdp.features.index import merged
+from cbdp.release.manifest import software
 from cbdp.release.recipe import given
 from cbdp.release.release import Release
 from cbdp.release.saving import MANIFEST
@@ -30,6 +31,7 @@ from cbdp.rounding import ROUNDINGS
 Remake = Callable[[], Release]  # makes the release again from what is published: its mechanism's `finish`
 
 CHECK = "estimate"
+PACKAGE, FINGERPRINT = "cbdp", "code"  # in the manifest's list of versions
 MOVED = "One trip moved, added or taken away would have been found for certain."
 CLOSE = 1e-6  # of the largest count: by how much estimates of one program may differ
 
@@ -50,6 +52,24 @@ def attack(release: Release, remake: Remake) -> list[Finding]:
         return [tampered(CHECK, f"{MANIFEST}: recipe is not the one that made the estimates", text)]
     found = [*_estimates(release, release.estimate, again.estimate)]
     return found if worst(found) == "contradicts" else [*found, *_trips(release, release.estimate)]
+
+
+def rounded(release: Release) -> list[Finding]:
+    """The published trips against the published estimates, where an estimator of another version made those."""
+    return [] if release.estimate is None else [*_trips(release, release.estimate)]
+
+
+def of_another_estimator(release: Release) -> str | None:
+    """The version whose posterior means are not this one's; None where the estimates are the solution of one program for every version.
+
+    Posterior means follow from the code of their version. Up to 0.2 the manifest had no fingerprint of the code: that tells a folder
+    of 0.2 from one that was written since, before the number changed.
+    """
+    if release.stored is None or release.recipe.estimator != "posterior":
+        return None
+    written_by = release.stored.software
+    version = written_by.get(PACKAGE, "of an unknown version")
+    return version if FINGERPRINT not in written_by or version != software()[PACKAGE] else None
 
 
 def _tables(release: Release, again: Release) -> Iterator[Finding]:

@@ -121,23 +121,23 @@ TRIP = _said(
 
 PERSON = _said(
     en="person user rider card customer member passenger account traveller traveler token media medium smartcard cardholder subscriber client "
-    "pan patron farecard travelcard participant respondent cyclist",
-    es="persona usuario usuaria pasajero pasajera viajero viajera tarjeta cliente abonado abonada socio ciclista",
-    pt="pessoa usuario utilizador utente passageiro cartao cliente assinante",
-    fr="personne usager utilisateur voyageur carte abonne client porteur adherent titulaire",
-    de="person nutzer benutzer kunde kunden fahrgast karte karten chipkarte abonnent mitglied teilnehmer",
-    it="persona utente passeggero viaggiatore tessera carta cliente abbonato",
-    id="pengguna penumpang kartu pelanggan anggota orang",
+    "pan patron farecard travelcard participant respondent cyclist commuter badgeholder passholder",
+    es="persona usuario usuaria pasajero pasajera viajero viajera tarjeta cliente abonado abonada socio ciclista titular tarjetahabiente beneficiario beneficiaria",
+    pt="pessoa usuario utilizador utente passageiro cartao cliente assinante titular portador beneficiario",
+    fr="personne usager utilisateur voyageur carte abonne client porteur adherent titulaire passager",
+    de="person nutzer benutzer kunde kunden fahrgast karte karten chipkarte abonnent mitglied teilnehmer passagier inhaber reisender reisende",
+    it="persona utente passeggero viaggiatore tessera carta cliente abbonato titolare",
+    id="pengguna penumpang kartu pelanggan anggota orang pemakai pemegang pemilik",
 )
 # what may tell people apart, and may be a thing: said loudly, taken for a person by nobody but the curator
 MAYBE_PERSON = _said(
-    en="device phone mobile cell imei imsi msisdn mac email ticket pass permit badge household profile wallet medium ssn",
-    es="dispositivo telefono celular boleto billete abono pase dni rut curp cedula cuenta correo",
-    pt="dispositivo telefone celular bilhete passe cpf conta",
-    fr="appareil telephone billet titre support abonnement compte",
-    de="gerat handy telefon ticket fahrschein abo ausweis konto",
-    it="dispositivo telefono biglietto titolo abbonamento conto",
-    id="perangkat telepon ponsel tiket nik akun",
+    en="device phone mobile cell imei imsi msisdn mac email ticket pass permit badge household profile wallet medium ssn loyalty student scholar pupil employee",
+    es="dispositivo telefono celular boleto billete abono pase dni rut curp cedula cuenta correo estudiante empleado",
+    pt="dispositivo telefone celular bilhete passe cpf conta estudante aluno",
+    fr="appareil telephone billet titre support abonnement compte etudiant eleve",
+    de="gerat handy telefon ticket fahrschein abo ausweis konto schuler student",
+    it="dispositivo telefono biglietto titolo abbonamento conto studente matricola",
+    id="perangkat telepon ponsel tiket nik akun siswa pelajar",
 )
 BRANDS = frozenset(
     "opal oyster myki clipper sube navigo presto orca ventra charlie bip octopus suica ezlink troika viva mobib tullave compass hop".split()  # noqa: SIM905
@@ -145,11 +145,11 @@ BRANDS = frozenset(
 ID = BRANDS | _said(
     en="id ids hash hashed key number num nr no n uuid guid serial code ref identifier pseudonym anonymous anonymised anonymized anon masked encrypted "
     "fare transit travel payment pay app emv smart chip card rfid uid",
-    es="numero nro num clave codigo identificador folio serie",
-    pt="numero codigo identificador chave",
-    fr="numero num identifiant cle code puce",
+    es="numero nro num clave codigo cod identificador folio serie anonimo anonima",
+    pt="numero codigo cod identificador chave anonimo anonima",
+    fr="numero num identifiant cle code puce anonymise anonyme",
     de="nummer kennung schlussel chip",
-    it="numero codice identificativo",
+    it="numero codice cod identificativo seriale anonimo",
     id="nomor kode",
 )
 # beside a word for a person, these make it a kind of person, a thing about persons, a thing that serves them, or a number of them

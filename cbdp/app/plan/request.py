@@ -80,12 +80,16 @@ def _clock(clock: Clock) -> dict[str, str]:
 
 
 def _reading(data: DataSection, columns: Mapping[str, str]) -> dict[str, Any]:
-    """How rows are read. The column of persons counts where persons are protected, and then the unit names it."""
+    """How rows are read. The column of persons counts where persons are protected, and then the unit names it.
+
+    Settings that are not made are left out, so that one that an older version had not leaves its requests as they were.
+    """
     others = {role: column for role, column in data.columns.items() if role not in ("person", "day")}
     further = {
         f.name: repr(getattr(data, f.name)) for f in fields(data) if f.name not in ELSEWHERE + NO_COUNT
     }
     unset = {f.name: repr(f.default) for f in fields(data) if f.default is not MISSING}
+    unset |= {f.name: repr(f.default_factory()) for f in fields(data) if f.default_factory is not MISSING}
     stated = {name: value for name, value in further.items() if value != unset.get(name)}
     return {"columns": others | dict(columns), **stated}
 

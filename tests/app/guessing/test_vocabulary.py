@@ -167,3 +167,22 @@ def test_how_a_name_is_written_makes_no_difference(name: str, draw) -> None:
     written = draw.choice(styles).replace("u", draw.choice(["u", "ú"]))
     assert words_of(written) == words
     assert names_person(written) > 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "commuter_id", "badgeholder", "passholder_id", "CodCliente", "titular_id", "tarjetahabiente", "pasajero_anonimo", "id_portador", "cod_usuario_anonimo",
+        "id_passager", "id_client_anonymise", "Passagier_ID", "Inhaber_ID", "Reisender_ID", "titolare_id", "seriale_tessera", "id_pemakai", "pemilik_kartu",
+    ],
+)  # fmt: skip
+def test_people_by_other_words(name: str) -> None:
+    assert names_person(name)
+    assert may_name_person(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["loyalty_no", "student_id", "estudante_id", "num_etudiant", "matricola_utente"]
+)
+def test_what_belongs_to_one_person_is_said(name: str) -> None:
+    assert may_name_person(name)
