@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from benchmarks.opal import MECHANISMS, UNIT, tables_of
 from benchmarks.tables import markdown
-from cbdp.audit import consistency, detection, differencing, scale
-from cbdp.audit.released import from_release
-from cbdp.audit.tables import CountTable, PublishedTables, knowing
+from cbdp.audit import consistency, detection, differencing, scale_recovery
+from cbdp.audit.tables import CountTable, PublishedTables, from_release, with_public_support
 from cbdp.datasets import OpalTaps, opal_taps
 from cbdp.datasets.opal_taps import CREMORNE, MANLY, QUAY_3, TIMES
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.mechanisms import Mechanism, ThresholdLaplace
-from cbdp.privacy.laws import law_of
+from cbdp.privacy.noise import noise_distribution
 
 Ints = NDArray[np.int64]
 
@@ -43,7 +42,7 @@ SAID = {
 
 def assessed_rows() -> PublishedTables:
     """The rows of the assessment's Table 2, with the wharf that is missing there."""
-    noise = law_of("laplace", P)
+    noise = noise_distribution("laplace", P)
     keys = {"time": np.full(3, "00:00"), "loc": np.array(list(ROWS))}
     both = CountTable("time-loc", keys, np.array(list(ROWS.values())), noise, THRESHOLD, shows_zeros=False)
     time = CountTable(
@@ -62,10 +61,10 @@ def attacked(mechanism: Mechanism, truth: Ints, timetable: NDArray[np.bool_], se
     """What the attacks find in one release of the tap-offs of a day, by someone who knows the timetable."""
     published = from_release(mechanism.simulate(truth, seed))
     known = timetable | (published[SINGLETON].counts > 0)
-    published = knowing(published, SINGLETON, known)
+    published = with_public_support(published, SINGLETON, known)
     own = truth[known]
     seen: Counter[str] = Counter(hidden=int((~published[SINGLETON].shown).sum()))
-    found = [p for p in differencing.pinned(published) if p.table == SINGLETON]
+    found = [p for p in differencing.identified_counts(published) if p.table == SINGLETON]
     for p in found:
         seen["found"] += 1
         seen["holds"] += bool(p.low - 1e-9 <= own[list(p.rows)].sum() <= p.high + 1e-9)
@@ -75,12 +74,16 @@ def attacked(mechanism: Mechanism, truth: Ints, timetable: NDArray[np.bool_], se
     if not published[SINGLETON].shown[late]:
         seen["secret"] += 1
         seen["secret told"] += any(p.telling and p.rows == (late,) for p in found)
-    findings = [*scale.attack(published), *detection.attack(published), *consistency.attack(published)]
+    findings = [
+        *scale_recovery.attack(published),
+        *detection.attack(published),
+        *consistency.attack(published),
+    ]
     seen["not clear"] = sum(f.verdict != "clear" for f in [*findings, *differencing.attack(published)])
     return seen
 
 
-def manly(taps: OpalTaps, days: tuple[str, ...], p: Fraction) -> scale.Fit:
+def manly(taps: OpalTaps, days: tuple[str, ...], p: Fraction) -> scale_recovery.ScaleFit:
     """The scale of the Second Algorithm as the Manly ferry's two ends betray it."""
     dag = taps.features("ferry")
     labels = np.array([str(v) for v in TIMES.values])
@@ -92,12 +95,14 @@ def manly(taps: OpalTaps, days: tuple[str, ...], p: Fraction) -> scale.Fit:
             on = table.find({"tap": np.full(94, "on"), "time": labels[:-2], "location": np.full(94, start)})
             off = table.find({"tap": np.full(94, "off"), "time": labels[2:], "location": np.full(94, end)})
             one, other = table.counts[on], table.counts[off]
-            far = (one + other) / 2 >= THRESHOLD + scale.FAR * float(p)
+            far = (one + other) / 2 >= THRESHOLD + scale_recovery.MIN_SCALES_ABOVE_THRESHOLD * float(p)
             differences.append((one - other)[far & (one > 0) & (other > 0)])
     value = np.concatenate(differences)
-    noise = law_of("geometric", float(p))
-    group = scale.Residuals("the Manly ferry", value, noise, noise, np.ones(len(value), np.int64), True)
-    return scale.fit(group, 0.95)
+    noise = noise_distribution("geometric", float(p))
+    group = scale_recovery.Residuals(
+        "the Manly ferry", value, noise, noise, np.ones(len(value), np.int64), True
+    )
+    return scale_recovery.fit_scale(group, 0.95)
 
 
 def main(argv: list[str]) -> int:
@@ -133,14 +138,21 @@ def main(argv: list[str]) -> int:
 
 def print_assessed() -> None:
     rows = []
-    for group in detection.GROUPS:
-        chances = [detection.detected(law_of(law, P), THRESHOLD, group) for law in ("laplace", "rounded")]
+    for group in detection.GROUP_SIZES:
+        chances = [
+            detection.detection_probability(noise_distribution(law, P), THRESHOLD, group)
+            for law in ("laplace", "rounded")
+        ]
         rows.append(
-            [str(group), f"{detection.assessed(P, THRESHOLD, group):.2g}", *(f"{c:.2g}" for c in chances)]
+            [
+                str(group),
+                f"{detection.assessed_delta(P, THRESHOLD, group):.2g}",
+                *(f"{c:.2g}" for c in chances),
+            ]
         )
     print(markdown(["people", "assessment: density", "chance", "chance, rounded"], rows))
     for confidence in (0.95, 0.99):
-        [found] = differencing.pinned(assessed_rows(), confidence)
+        [found] = differencing.identified_counts(assessed_rows(), confidence)
         half = found.estimate - found.low
         print(
             f"\nS − X − Y = {found.estimate:.0f}, standard deviation {found.deviation:.2f}; "

@@ -19,9 +19,8 @@ from scipy import stats
 
 import cbdp
 from benchmarks.tables import markdown
-from cbdp.app.audit.epsilon import EpsilonBound
-from cbdp.app.audit.rho import RhoBound
-from cbdp.audit import promises
+from cbdp.app.audit.lower_bound import EpsilonBound, RhoBound
+from cbdp.audit import guarantee_check
 from tests.misstated import DAG, MISSTATED, TRUTH
 from tests.zoo import HONEST, NARROW, ZOO, Case
 from tests.zoo_rho import FORGOTTEN, HONEST_RHO, ZOO_RHO, RhoCase
@@ -98,7 +97,7 @@ def misstated_rows() -> list[list[str]]:
 
 def _named(manifest: dict[str, object], says: str) -> tuple[str, str]:
     """What is found, and whether that is right: the words that name the change, or nothing where nothing was changed."""
-    wrong = [f.title for f in promises.attack(manifest, DAG) if f.verdict == "contradicts"]
+    wrong = [f.title for f in guarantee_check.attack(manifest, DAG) if f.verdict == "contradicts"]
     named = next((title for title in wrong if says in title), wrong[0] if wrong else "–")
     right = any(says in title for title in wrong) if says else not wrong
     return named.removeprefix("manifest.json: "), "yes" if right else "NO"

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.data import BUSIEST, POOLED, bikes, city, dense_city
 from benchmarks.tables import figure, markdown
+from cbdp.counting.counts import count
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
 from cbdp.mechanisms import ConstraintBased
-from cbdp.privacy.budget import BUDGETS, Asked, DemandFacts, measured_levels, shares
-from cbdp.privacy.budget.errors import expected_errors
-from cbdp.privacy.budget.served import ENOUGH
-from cbdp.trips.count import count
+from cbdp.privacy.budget import BUDGETS, AllocationProblem, DemandFacts, allocate, measured_features
+from cbdp.privacy.budget.allocation import MAX_TABLE_EPSILON
+from cbdp.privacy.budget.expected_error import expected_errors
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,10 +49,12 @@ def case(name: str, folder: str | None) -> tuple[FeatureDag, Ints]:
 def standings(features: FeatureDag) -> Iterator[list[str]]:
     """How each budget stands: its shares, the worst ratio and the bound."""
     for name in SERVED:
-        asked = Asked(features, measured_levels(features), Fraction(1), enough=ENOUGH)
+        asked = AllocationProblem(
+            features, measured_features(features), Fraction(1), enough=MAX_TABLE_EPSILON
+        )
         found = BUDGETS.get(name).standing(asked)
         assert found is not None
-        given = shares(features, 1, name, enough=ENOUGH)
+        given = allocate(features, 1, name, enough=MAX_TABLE_EPSILON)
         listed = ", ".join(f"{n} {float(e):.3g}" for n, e in given.items())
         yield [
             f"{name}: {listed}",

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.tables import markdown
-from cbdp.estimate.posterior import Posterior
-from cbdp.estimate.posterior.settings import TUNING
+from cbdp.estimation.posterior import Posterior
+from cbdp.estimation.posterior.settings import TUNING
 from cbdp.features import SINGLETON, Dimension, Feature, FeatureDag, Universe
 from cbdp.mechanisms import ConstraintBased
 

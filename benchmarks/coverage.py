@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.tables import figure, markdown
+from cbdp.counting.counts import count
 from cbdp.datasets import ann_arbor
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.mechanisms import ConstraintBased, Mechanism
-from cbdp.trips.count import count
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from benchmarks.elsewhere import NOWHERE, elsewhere
 from benchmarks.harness.data import dense_city
 from benchmarks.tables import markdown
+from cbdp.counting.counts import Counts, count
 from cbdp.features import Dimension, Feature, FeatureDag, Universe
 from cbdp.mechanisms import ConstraintBased
 from cbdp.release.ask import grouping_of
 from cbdp.release.release import Release
-from cbdp.trips.count import Counts, count
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.estimate import compiler
+from cbdp.estimation import compiler
 from cbdp.features import SINGLETON, Dimension, FeatureDag, Universe, odmts, periods
 from cbdp.solvers.problem import Problem
 

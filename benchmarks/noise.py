@@ -12,9 +12,9 @@ from functools import partial
 from itertools import product
 from typing import Literal
 
-from cbdp.measuring import opendp
+from cbdp.measuring import dense
 from cbdp.measuring.samplers import sampler_of
-from cbdp.privacy.laws import law_of
+from cbdp.privacy.noise import noise_distribution
 
 LAWS = ("geometric", "gaussian")
 SCALES = (1, 10, 1000, 10**6)
@@ -22,8 +22,8 @@ LEAST_RATIO = 50
 
 
 def millions_per_second(law: str, scale: int, n: int, backend: Literal["cbdp", "opendp"]) -> float:
-    noise = law_of(law, Fraction(scale))
-    draw = sampler_of(noise).sample if backend == "cbdp" else partial(opendp.sample, noise)
+    noise = noise_distribution(law, Fraction(scale))
+    draw = sampler_of(noise).sample if backend == "cbdp" else partial(dense.sample_opendp, noise)
     draw(1000)  # compiles, and builds the tables
     start = time.process_time()
     draw(n)

@@ -21,8 +21,8 @@ from cbdp import Feature, FeatureDag, Trip, Universe
 from cbdp.datasets import OpalTaps, opal_taps
 from cbdp.features import SINGLETON, TOTAL
 from cbdp.mechanisms import ConstraintBased, Mechanism, StabilityHistogram, ThresholdLaplace
-from cbdp.mechanisms.stability_histogram import opal_budget
-from cbdp.privacy.composition import Parallel, Sequential, part_of
+from cbdp.mechanisms.threshold import opal_budget
+from cbdp.privacy.accounting import Parallel, Sequential, composable
 from cbdp.release.release import Release
 
 Ints = NDArray[np.int64]
@@ -121,7 +121,7 @@ def by_mode(seen: Mapping[tuple[str, str], Counter[str]], modes: tuple[str, ...]
 
 def composition(mechanism: Mechanism, disjoint: int) -> str:
     """What the whole release costs: tables of one kind of tap, both kinds about the same trips, disjoint parts."""
-    kinds = Sequential((part_of(mechanism.claim().cost),) * len(TAPS), "kinds of tap")
+    kinds = Sequential((composable(mechanism.claim().cost),) * len(TAPS), "kinds of tap")
     return str(Parallel((kinds,) * disjoint, "day × mode parts"))
 
 

@@ -29,17 +29,16 @@ import cbdp
 from benchmarks.opal import EACH, TAPS, parts
 from benchmarks.tables import markdown
 from cbdp.app import cli
-from cbdp.app.config import read
 from cbdp.app.series import status_of
+from cbdp.config import read
+from cbdp.counting.plan import ServiceDays
 from cbdp.datasets import OpalTaps, opal_taps
-from cbdp.datasets.opal_cards import tap_rows
-from cbdp.datasets.opal_taps import DAYS, LOCATIONS
+from cbdp.datasets.opal_taps import DAYS, LOCATIONS, tap_rows
 from cbdp.features import SINGLETON
+from cbdp.ledger.windows import PrivacyStatement
 from cbdp.mechanisms import StabilityHistogram
-from cbdp.mechanisms.stability_histogram import opal_budget
+from cbdp.mechanisms.threshold import opal_budget
 from cbdp.privacy.accounting import rho_for
-from cbdp.privacy.spending import Statement
-from cbdp.trips.days import Days
 
 Ints = NDArray[np.int64]
 Tables = dict[str, Ints]
@@ -139,7 +138,7 @@ class Found:
 
     daily: Mapping[str, tuple[float, ...]]
     whole: Mapping[str, float]
-    person: Statement | None = field(default=None, repr=False)
+    person: PrivacyStatement | None = field(default=None, repr=False)
 
 
 def features(places: Sequence[tuple[str, str]]) -> cbdp.FeatureDag:
@@ -161,7 +160,7 @@ def truth(taps: OpalTaps, days: Sequence[dt.date], modes: Sequence[str] = tuple(
     rows = rows.filter(pc.is_in(rows["location"], pa.array([place for place, _ in places])))
     tables = {}
     for day in days:
-        counts = cbdp.count(rows, dag.universe, columns={"day": "day"}, days=Days(day, day))
+        counts = cbdp.count(rows, dag.universe, columns={"day": "day"}, days=ServiceDays(day, day))
         tables[day] = {name: counts.of(dag, name) for name in TABLES}
     return Truth(rows, tuple(days), tables, places)
 
@@ -185,7 +184,7 @@ def published(true: Truth, way: Way, folder: Path) -> Found:
     )
 
 
-def errors(found: Sequence[Tables], true: Sequence[Tables], person: Statement | None = None) -> Found:
+def errors(found: Sequence[Tables], true: Sequence[Tables], person: PrivacyStatement | None = None) -> Found:
     """Of each day, and of the tables added up over days."""
     daily = {name: tuple(_off(f[name], t[name]) for f, t in zip(found, true, strict=True)) for name in TABLES}
     whole = {

@@ -16,12 +16,12 @@ import numpy as np
 
 from benchmarks.budgets import GENERATED, case
 from benchmarks.tables import markdown
-from cbdp.app.explain.expected import expected_of, margins, modelled
+from cbdp.counting import Counts
+from cbdp.counting.counts import count
 from cbdp.features import SINGLETON, FeatureDag
+from cbdp.forecast.errors import expected_of, margins, model_of_mechanism
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.budget import DemandFacts
-from cbdp.trips import Counts
-from cbdp.trips.count import count
 
 CONFIDENCE = 0.9
 
@@ -40,7 +40,7 @@ def compared(features: FeatureDag, truth: Counts, epsilon: str, runs: int) -> It
     """By table."""
     mechanism = ConstraintBased(features, epsilon)
     facts = DemandFacts(1, _round(float(truth.value.sum())))
-    of, precision = modelled(mechanism, facts)
+    of, precision = model_of_mechanism(mechanism, facts)
     noise = of.reconciled(precision)
     releases = [mechanism.simulate(truth, seed) for seed in range(runs)]
     for n, told in enumerate(expected_of(mechanism, facts, CONFIDENCE)):

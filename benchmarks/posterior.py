@@ -22,12 +22,12 @@ from benchmarks.instances import City
 from benchmarks.measure import peak, reset_peak
 from benchmarks.tables import markdown
 from cbdp import solvers
-from cbdp.estimate import compiler
-from cbdp.estimate.posterior import expected_leaves
+from cbdp.counting.counts import count
+from cbdp.estimation import compiler
+from cbdp.estimation.posterior import expected_leaves
 from cbdp.features import SINGLETON
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.rounding.whole import round_trips
-from cbdp.trips.count import count
+from cbdp.rounding.controlled import round_trips
 
 PERIODS, LIMIT, MILLION = 28, 1.0, 10**6
 

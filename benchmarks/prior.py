@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from benchmarks.tables import figure, markdown
 from cbdp import ConstraintBased, Dimension, Feature, FeatureDag, Universe, count, periods
-from cbdp.estimate.earlier import learnt
+from cbdp.estimation.prior import prior_of_earlier_days
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.measurement import Measurement
 
@@ -133,7 +133,9 @@ def compared(held: Days, days: Sequence[int], epsilon: str, first: int = 0) -> l
     made = []
     for day in (d - 1 for d in days):
         alike, others = held.alike(day)
-        found = learnt(held.features, [answers[d] for d in alike], [answers[d] for d in others])
+        found = prior_of_earlier_days(
+            held.features, [answers[d] for d in alike], [answers[d] for d in others]
+        )
         made.append([errors(held, day, answers, epsilon, prior) for prior in (None, found.weights)])
     return made
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from benchmarks.tables import figure, markdown
 from cbdp import Feature, FeatureDag, Universe
-from cbdp.estimate.running import total, weights
-from cbdp.measuring.running import measure_sums
-from cbdp.mechanisms.running_totals import RunningTotals
+from cbdp.estimation.continual import least_squares_weights, running_total
+from cbdp.measuring.dense import measure_sums
+from cbdp.mechanisms.continual import RunningTotals
+from cbdp.privacy.continual import STRATEGIES, Strategy, identity
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.running import STRATEGIES, Strategy, each_alone
 
 UNIVERSE = Universe(zone=[f"z{n}" for n in range(20)])
 DAG = FeatureDag(UNIVERSE, [Feature("zone", by="zone")])
@@ -34,11 +34,11 @@ def running(strategy: str, law: str, periods: int) -> RunningTotals:
 
 def span_deviation(strategy: Strategy, last: int, span: int) -> float:
     """Of the trips in the last `span` periods before the end of period `last`: the difference of two totals."""
-    late = weights(strategy, last)
+    late = least_squares_weights(strategy, last)
     if span >= last:
         return float(np.linalg.norm(late))
     early = np.zeros(len(late))
-    before = weights(strategy, last - span)
+    before = least_squares_weights(strategy, last - span)
     early[: len(before)] = before
     return float(np.linalg.norm(late - early))
 
@@ -51,14 +51,14 @@ def seen(made: RunningTotals, periods: int, runs: int) -> float:
     for seed in range(runs):
         entropy = InsecureSeededEntropy(seed)
         answers = [measure_sums(made.sums, tables[: day + 1], made.noise, entropy) for day in range(periods)]
-        off.append(total(made.sums, answers) - truth)
+        off.append(running_total(made.sums, answers) - truth)
     return float(np.sqrt(np.mean(np.square(off))))
 
 
 def row(strategy: str, law: str, periods: int, runs: int) -> list[str]:
     made = running(strategy, law, periods)
     day = (
-        RunningTotals(DAG, "zone", AMOUNTS[law], 1, law=law, strategy=each_alone(1).name).noise.variance()
+        RunningTotals(DAG, "zone", AMOUNTS[law], 1, law=law, strategy=identity(1).name).noise.variance()
         ** 0.5
     )
     scale = made.noise.variance() ** 0.5 / day

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.instances import City
 from benchmarks.measure import measure
 from cbdp import solvers
-from cbdp.estimate import compiler
+from cbdp.estimation import compiler
 
 PERIODS = 28
 DRAWS = 4  # of the noise: how many passes a single one needs is luck, and the mean is told

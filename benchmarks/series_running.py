@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.tables import figure, markdown
 from cbdp import load
-from cbdp.app.config import read
 from cbdp.app.series import run_series, status_of
+from cbdp.config import read
 
 FIRST = dt.date(2026, 1, 1)
 TABLES = ("total", "zone")

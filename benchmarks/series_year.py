@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cbdp.app.config import read
 from cbdp.app.series import run_series, status_of
+from cbdp.config import read
 from cbdp.datasets import Dataset, ann_arbor
 
 FIRST = dt.date(2026, 1, 1)

@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from benchmarks.tables import markdown
-from cbdp.audit.laws import sum_law
-from cbdp.privacy.laws import law_of
+from cbdp.audit.noise_sums import sum_distribution
+from cbdp.privacy.noise import noise_distribution
 
 LEVELS = (0.5, 0.1, 0.05, 0.01)
 PUBLISHED = (91, 41, 150)  # X, Y and S of the assessment's Table 2: the hidden count is about S − X − Y
@@ -38,7 +38,7 @@ def printed(scale: float, alpha: float) -> float:
 
 def exact(scale: float, alpha: float) -> float:
     """The half width by the exact law of the sum of three noises."""
-    return sum_law([(law_of("laplace", scale), 1.0, 3)]).half_width(alpha)
+    return sum_distribution([(noise_distribution("laplace", scale), 1.0, 3)]).half_width(alpha)
 
 
 def coverage(scale: float, width: float) -> float:

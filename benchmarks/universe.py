@@ -26,11 +26,11 @@ import cbdp
 from benchmarks.instances import City
 from benchmarks.measure import Measured, measure
 from benchmarks.tables import markdown
-from cbdp.estimate import post_process
+from cbdp.counting.counts import Counts, count
+from cbdp.estimation import post_process
 from cbdp.measuring import measure as noisy_answers
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.rounding.whole import round_trips
-from cbdp.trips.count import Counts, count
+from cbdp.rounding.controlled import round_trips
 
 PERIODS, ZONES, KINDS = 20, 10, 3
 SIZES = (10**6, 10**8, 10**10, 10**12)

@@ -20,24 +20,24 @@ _HOME = {
     "CbdpError": "cbdp.errors",
     "InputError": "cbdp.errors",
     "SolverError": "cbdp.errors",
-    "Estimate": "cbdp.estimate",
-    "post_process": "cbdp.estimate",
+    "Estimate": "cbdp.estimation",
+    "post_process": "cbdp.estimation",
     "Measurement": "cbdp.privacy.measurement",
-    "Ledger": "cbdp.privacy.ledger",
+    "Ledger": "cbdp.ledger",
     "Person": "cbdp.privacy.unit",
     "Trip": "cbdp.privacy.unit",
-    "Clock": "cbdp.trips",
-    "Counts": "cbdp.trips",
-    "count": "cbdp.trips",
+    "Clock": "cbdp.counting",
+    "Counts": "cbdp.counting",
+    "count": "cbdp.counting",
     "measure": "cbdp.measuring",
     "ConstraintBased": "cbdp.mechanisms",
     "Hierarchical": "cbdp.mechanisms",
     "Laplace": "cbdp.mechanisms",
-    "RunningTotals": "cbdp.mechanisms.running_totals",
+    "RunningTotals": "cbdp.mechanisms.continual",
     "StabilityHistogram": "cbdp.mechanisms",
     "ThresholdLaplace": "cbdp.mechanisms",
     "Release": "cbdp.release",
-    "compare": "cbdp.release.change",
+    "compare": "cbdp.release.comparison",
     "load": "cbdp.mechanisms",
     "export": "cbdp.release.export",
     "audit_release": "cbdp.app.audit",
@@ -53,10 +53,14 @@ PART_TABLES = {
 _PACKAGES = (
     "app",
     "audit",
+    "config",
+    "counting",
     "datasets",
     "errors",
-    "estimate",
+    "estimation",
     "features",
+    "forecast",
+    "ledger",
     "measuring",
     "mechanisms",
     "privacy",
@@ -65,14 +69,15 @@ _PACKAGES = (
     "rounding",
     "solvers",
     "transit",
-    "trips",
 )
 
 if TYPE_CHECKING:
     from cbdp.app.audit import audit_release, epsilon_lower_bound, rho_lower_bound
+    from cbdp.counting import Clock, Counts, count
     from cbdp.errors import BudgetError, CbdpError, InputError, SolverError
-    from cbdp.estimate import Estimate, post_process
+    from cbdp.estimation import Estimate, post_process
     from cbdp.features import Attribute, Dimension, Feature, FeatureDag, Universe, days, periods
+    from cbdp.ledger import Ledger
     from cbdp.measuring import measure
     from cbdp.mechanisms import (
         ConstraintBased,
@@ -82,14 +87,12 @@ if TYPE_CHECKING:
         ThresholdLaplace,
         load,
     )
-    from cbdp.mechanisms.running_totals import RunningTotals
-    from cbdp.privacy.ledger import Ledger
+    from cbdp.mechanisms.continual import RunningTotals
     from cbdp.privacy.measurement import Measurement
     from cbdp.privacy.unit import Person, Trip
     from cbdp.release import Release
-    from cbdp.release.change import compare
+    from cbdp.release.comparison import compare
     from cbdp.release.export import export
-    from cbdp.trips import Clock, Counts, count
 
 
 def __getattr__(name: str) -> Any:

@@ -4,14 +4,14 @@ Stops, columns, files and tables are named by others. A name may hold what a ter
 reading around (bidirectional controls), what looks like further lines, what is markup, or what a spreadsheet computes. `printable` shows
 such characters as what they are, `html_text` and `markdown_text` show markup as text, `spreadsheet_cell` guards cells, and `masked` hides
 what looks like a password. All errors of this package (`cbdp.errors.CbdpError`), everything that the commands print (`cbdp.app.cli`), pages,
-README files and CSV files pass through here; `cbdp.release.export.xml` is for XML, and refuses what XML cannot hold.
+README files and CSV files pass through here; `cbdp.release.export.base` is for XML, and refuses what XML cannot hold.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 from urllib.parse import unquote
@@ -301,3 +301,25 @@ def from_spreadsheet_cell(cell: str) -> str:
     ['=1+1', '-5', "'=1", "'quoted'"]
     """
     return cell[1:] if cell.startswith("'") and COMPUTED.match(cell) else cell
+
+
+# Tables as text, for terminals.
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """The lines of a table: every column as wide as its widest cell, those in `right` set to the right. Cells are shown as data.
+
+    >>> for line in aligned([["zone", "trips"], ["north", "7"]], right=[1]):
+    ...     print(line)
+    zone   trips
+    north      7
+    """
+    rows = [[printable(cell) for cell in row] for row in rows]
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(w) if column in right else cell.ljust(w)
+            for column, (cell, w) in enumerate(zip(row, wide, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -25,8 +25,7 @@ from typing import Any, ClassVar
 import vroom
 
 from cbdp.transit import CheapestInsertion, PluginError
-from cbdp.transit.checking import check_decision
-from cbdp.transit.dispatching import Decision, ShuttleState, State, Task, due_times, stop_of
+from cbdp.transit.dispatching import Decision, ShuttleState, State, Task, check_decision, due_times, stop_of
 
 PINNED = 100  # VROOM's highest priority: riders who have a shuttle keep it
 

@@ -6,12 +6,12 @@ import datetime as dt
 from collections.abc import Hashable, Mapping, Sequence
 
 from cbdp.errors import InputError
-from cbdp.features.dimension import Dimension
+from cbdp.features.universe import Dimension
 
-DAY = 24 * 3600
+SECONDS_PER_DAY = 24 * 3600
 DAY_TYPES = ("weekday", "saturday", "sunday")
-WEEK = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-EPOCH = dt.date(1970, 1, 1)
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+UNIX_EPOCH = dt.date(1970, 1, 1)
 
 
 def periods(start: str, end: str, every: str) -> Dimension:
@@ -20,7 +20,7 @@ def periods(start: str, end: str, every: str) -> Dimension:
     >>> periods("08:00", "10:00", "30min").values
     ('08:00', '08:30', '09:00', '09:30')
     """
-    begin, finish, step = seconds_of(start), seconds_of(end), _duration(every)
+    begin, finish, step = seconds_of_day(start), seconds_of_day(end), _parsed_duration(every)
     if finish <= begin:
         raise InputError(f"periods end at {end!r}, which is not after their start {start!r}")
     if (finish - begin) % step:
@@ -29,7 +29,7 @@ def periods(start: str, end: str, every: str) -> Dimension:
         )
     edges = range(begin, finish + 1, step)
     seconds = step % 60 != 0 or begin % 60 != 0
-    return Dimension([clock_text(e, seconds=seconds) for e in edges[:-1]], edges=tuple(edges))
+    return Dimension([clock_time(e, seconds=seconds) for e in edges[:-1]], edges=tuple(edges))
 
 
 def days(
@@ -40,14 +40,14 @@ def days(
     >>> days("2026-03-06", "2026-03-08").attributes["type"]
     ('weekday', 'saturday', 'sunday')
     """
-    begin, end = _day(first), _day(last)
+    begin, end = _parsed_day(first), _parsed_day(last)
     if end < begin:
         raise InputError(f"days end on {end}, which is before their start {begin}")
     listed = [begin + dt.timedelta(days=n) for n in range((end - begin).days + 1)]
     return Dimension([d.isoformat() for d in listed], type=[day_type(d, holidays or {}) for d in listed])
 
 
-def _day(given: dt.date | str) -> dt.date:
+def _parsed_day(given: dt.date | str) -> dt.date:
     try:
         return dt.date.fromisoformat(given) if isinstance(given, str) else given
     except ValueError:
@@ -59,7 +59,7 @@ def day_type(day: dt.date, holidays: Mapping[dt.date, str]) -> str:
     return holidays.get(day, DAY_TYPES[max(0, day.isoweekday() - 5)])
 
 
-def as_date(value: Hashable) -> dt.date | None:
+def date_or_none(value: Hashable) -> dt.date | None:
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         return value
     try:
@@ -68,11 +68,11 @@ def as_date(value: Hashable) -> dt.date | None:
         return None
 
 
-def dates_of(dimension: Dimension) -> list[dt.date] | None:
+def dates_or_none(dimension: Dimension) -> list[dt.date] | None:
     """The dates that a dimension lists; None where one of its values is no date."""
     dates = []
     for value in dimension.values:
-        date = as_date(value)
+        date = date_or_none(value)
         if date is None:
             return None
         dates.append(date)
@@ -83,9 +83,9 @@ def day_dimension(dimensions: Mapping[str, Dimension]) -> str | None:
     """The dimension that tells days apart: the one called "day", else the first that lists dates, or days of the week."""
     if "day" in dimensions:
         return "day"
-    kinds = {*WEEK, "weekday", "weekend"}
+    kinds = {*WEEKDAYS, "weekday", "weekend"}
     for name, dimension in dimensions.items():
-        if dates_of(dimension) is not None or set(dimension.values) <= kinds:
+        if dates_or_none(dimension) is not None or set(dimension.values) <= kinds:
             return name
     return None
 
@@ -96,7 +96,7 @@ def period_of(day: dt.date, per: str) -> int:
     >>> [period_of(dt.date(2026, 3, day), "week") for day in (1, 2, 8, 9)]
     [2930, 2931, 2931, 2932]
     """
-    number = (day - EPOCH).days
+    number = (day - UNIX_EPOCH).days
     return {"day": number, "week": (number + 3) // 7, "month": day.year * 12 + day.month - 1, "release": 0}[
         per
     ]
@@ -108,7 +108,7 @@ def codes_by_period(dimension: Dimension, per: str) -> list[Sequence[int]]:
     Values that are no dates stand for many days: every one of them may occur in a week, a month or a release, and one of them on a day.
     """
     every = range(len(dimension))
-    dates = dates_of(dimension)
+    dates = dates_or_none(dimension)
     if per == "release" or (dates is None and per != "day"):
         return [every]
     found: dict[int, list[int]] = {}
@@ -117,7 +117,7 @@ def codes_by_period(dimension: Dimension, per: str) -> list[Sequence[int]]:
     return list(found.values())
 
 
-def seconds_of(text: str) -> int:
+def seconds_of_day(text: str) -> int:
     """The second of the day that a text like "06:30" names."""
     pieces = text.split(":")
     try:
@@ -130,12 +130,12 @@ def seconds_of(text: str) -> int:
     return total
 
 
-def clock_text(second: int, *, seconds: bool) -> str:
+def clock_time(second: int, *, seconds: bool) -> str:
     text = f"{second // 3600:02d}:{second // 60 % 60:02d}"
     return f"{text}:{second % 60:02d}" if seconds else text
 
 
-def _duration(text: str) -> int:
+def _parsed_duration(text: str) -> int:
     units = {"min": 60, "h": 3600, "s": 1}
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
     unit = text[len(number) :]

@@ -1,8 +1,9 @@
-"""The features of a release, ordered by refinement: derived from the partitions themselves, never declared."""
+"""A feature: a named partition of the universe, declared by the attributes it groups by."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +14,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.arrays import Ints
-from cbdp.errors import InputError
-from cbdp.features.feature import Feature
-from cbdp.features.partition import Partition
-from cbdp.features.universe import Universe
+from cbdp.errors import CbdpError, InputError
+from cbdp.features.universe import Attribute, Partition, Universe
+
+
+@dataclass(frozen=True, init=False)
+class Feature:
+    """A name and the attributes it groups by.
+
+    >>> Feature("zone", by=["origin.zone", "destination.zone", "time"])
+    Feature(name='zone', by=('origin.zone', 'destination.zone', 'time'))
+    """
+
+    name: str
+    by: tuple[str, ...]
+
+    def __init__(self, name: str, by: str | Sequence[str]) -> None:
+        by = (by,) if isinstance(by, str) else tuple(by)
+        if not name or "/" in name or name != name.strip():
+            raise InputError(f"a feature cannot be named {name!r}: its name becomes a file name")
+        if len(set(by)) < len(by):
+            raise InputError(f"feature {name!r} groups by an attribute twice: {', '.join(by)}")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "by", by)
+
+
+# The features of a release, ordered by refinement: derived from the partitions themselves, never declared.
+
 
 SINGLETON, TOTAL = "singleton", "total"
 
@@ -174,16 +198,121 @@ class FeatureDag:
         for name, feature in self.features.items():
             by = " × ".join(feature.by) or "everything"
             text = f"{name}<br/>{by}<br/>{self.size(name):,}".replace('"', "#quot;")
-            lines.append(f'    {_identifier(name)}["{text}"]')
-        lines += [f"    {_identifier(coarse)} --> {_identifier(fine)}" for fine, coarse in self.edges]
+            lines.append(f'    {_node_identifier(name)}["{text}"]')
+        lines += [
+            f"    {_node_identifier(coarse)} --> {_node_identifier(fine)}" for fine, coarse in self.edges
+        ]
         return "\n".join(lines)
 
     def draw(self, path: str | Path) -> Path:
         """The DAG as a picture (PNG, SVG or PDF by the path's ending)."""
-        from cbdp.features.picture import draw
-
-        return draw(self, Path(path))
+        return draw_dag(self, Path(path))
 
 
-def _identifier(name: str) -> str:
+def _node_identifier(name: str) -> str:
     return "f_" + "".join(c if c.isalnum() and c.isascii() else f"_{ord(c):x}_" for c in name)
+
+
+# Which dimensions and attributes the measured tables tell apart.
+#
+# What no table tells apart is known only from single trip types. Their noise adds up in every sum, and an estimate that leans on
+# what is to be expected of single types may be far off for such sums.
+
+
+MAX_EXAMINED_COMBINATIONS = 2**22  # combinations of values that are looked at
+
+
+def determines(features: FeatureDag, table: str, by: Sequence[str]) -> bool:
+    """Whether counts by these attributes are sums of the table's.
+
+    >>> from cbdp.features import Dimension, Feature, Universe
+    >>> stops = Dimension(["A", "B", "C"], zone=["n", "n", "s"])
+    >>> dag = FeatureDag(Universe(origin=stops, day=["sat", "sun"]), [Feature("origin", by="origin")])
+    >>> determines(dag, "origin", ["origin.zone"]), determines(dag, "origin", ["day"])
+    (True, False)
+    """
+    universe, own = features.universe, features.features[table].by
+    known = [universe.attribute(name) for name in own]
+    return table == SINGLETON or all(
+        n in own or _is_function_of(universe, universe.attribute(n), known) for n in by
+    )
+
+
+def _is_function_of(universe: Universe, attribute: Attribute, known: Sequence[Attribute]) -> bool:
+    """Whether an attribute follows from others. Where these have too many values together, it is taken not to."""
+    near = [other for other in known if set(other.of) & set(attribute.of)]
+    over = tuple(dict.fromkeys(dim for a in (attribute, *near) for dim in a.of))
+    if not near or math.prod(len(universe.dimension(dim)) for dim in over) > MAX_EXAMINED_COMBINATIONS:
+        near, over = [other for other in near if set(other.of) <= set(attribute.of)], attribute.of
+    if not near or attribute.codes.size > MAX_EXAMINED_COMBINATIONS:
+        return len(attribute.labels) == 1
+    shape = [len(universe.dimension(dim)) for dim in over]
+    values: Ints = np.zeros(shape, dtype=np.int64)
+    for other in near:
+        values = np.unique(values * len(other.labels) + _broadcast_codes(other, over), return_inverse=True)[
+            1
+        ].reshape(shape)
+    both = np.unique(values * len(attribute.labels) + _broadcast_codes(attribute, over))
+    return len(both) == int(values.max()) + 1
+
+
+def _broadcast_codes(attribute: Attribute, over: tuple[str, ...]) -> Ints:
+    """The codes of an attribute along more dimensions than its own."""
+    order = sorted(range(len(attribute.of)), key=lambda axis: over.index(attribute.of[axis]))
+    sizes = dict(zip(attribute.of, attribute.codes.shape, strict=True))
+    return np.transpose(attribute.codes, order).reshape([sizes.get(dim, 1) for dim in over])
+
+
+def undistinguished(features: FeatureDag, measured: Iterable[str]) -> tuple[str, ...]:
+    """The dimensions and attributes that no measured table tells apart; trip types themselves do not count as a table.
+
+    >>> from cbdp.features import Dimension, Feature, Universe
+    >>> stops = Dimension(["A", "B", "C"], zone=["n", "n", "s"])
+    >>> dag = FeatureDag(Universe(origin=stops, day=["sat", "sun"]), [Feature("zone", by="origin.zone")])
+    >>> undistinguished(dag, dag.features)
+    ('origin', 'day')
+    """
+    tables = [name for name in measured if name != SINGLETON]
+    varying = [n for n, attribute in features.universe.attributes.items() if len(attribute.labels) > 1]
+    return tuple(n for n in varying if not any(determines(features, table, [n]) for table in tables))
+
+
+def distinguished_attributes(
+    features: FeatureDag, measured: Iterable[str], dimension: str
+) -> tuple[str, ...]:
+    """The attributes of a dimension (like the zone of a stop) that measured tables do tell apart."""
+    missing = set(undistinguished(features, measured))
+    own = [n for n, a in features.universe.attributes.items() if a.of == (dimension,) and n != dimension]
+    return tuple(n for n in own if n not in missing and len(features.universe.attribute(n).labels) > 1)
+
+
+# The feature DAG as a picture.
+
+
+def draw_dag(dag: FeatureDag, path: Path) -> Path:
+    """Coarse features above, the features that refine them below."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as missing:
+        raise CbdpError("drawing needs matplotlib: pip install 'cbdp[plot]'") from missing
+    layers = list(nx.topological_generations(dag.reduction.reverse(copy=True)))
+    wide = max(len(layer) for layer in layers)
+    figure = Figure(figsize=(2.9 * wide + 0.6, 1.35 * len(layers) + 0.3), layout="constrained")
+    axes = figure.add_subplot()
+    place = {}
+    for depth, layer in enumerate(layers):
+        for column, name in enumerate(sorted(layer, key=list(dag.features).index)):
+            place[name] = (column - (len(layer) - 1) / 2, -depth)
+    for fine, coarse in dag.edges:
+        axes.annotate(
+            "", xy=place[fine], xytext=place[coarse], arrowprops={"arrowstyle": "-|>", "color": "#555", "shrinkA": 24, "shrinkB": 26}
+        )  # fmt: skip
+    for name, feature in dag.features.items():
+        text = f"{name}\n{' × '.join(feature.by) or 'everything'}\n{dag.size(name):,}"
+        box = {"boxstyle": "round,pad=0.5", "facecolor": "#eaf2fb", "edgecolor": "#2b5d8a"}
+        axes.text(*place[name], text, ha="center", va="center", fontsize=8, bbox=box)
+    axes.set_xlim(-wide / 2 - 0.1, wide / 2 + 0.1)
+    axes.set_ylim(-len(layers) + 0.45, 0.55)
+    axes.axis("off")
+    figure.savefig(path, dpi=150)
+    return path

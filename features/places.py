@@ -22,9 +22,9 @@ from cbdp.untrusted import parse_json, zip_member
 Row = Mapping[str, Any]
 Columns = Mapping[str, str]
 
-EARTH_KM = 6371.0088  # mean radius
-FIELDS = ("id", "name", "lat", "lon", "zone")
-GTFS = {"id": "stop_id", "name": "stop_name", "lat": "stop_lat", "lon": "stop_lon", "zone": "zone_id"}
+EARTH_RADIUS_KM = 6371.0088  # mean radius
+STOP_FIELDS = ("id", "name", "lat", "lon", "zone")
+GTFS_COLUMNS = {"id": "stop_id", "name": "stop_name", "lat": "stop_lat", "lon": "stop_lon", "zone": "zone_id"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +60,8 @@ class Stops:
 
     def attribute(self, of: str = "zone") -> dict[Hashable, Hashable]:
         """Each stop's zone, name, lat or lon: what `Universe.with_attribute` takes as labels."""
-        if of not in FIELDS[1:]:
-            raise InputError(f"stops have no {of!r}: choose one of {', '.join(FIELDS[1:])}")
+        if of not in STOP_FIELDS[1:]:
+            raise InputError(f"stops have no {of!r}: choose one of {', '.join(STOP_FIELDS[1:])}")
         values = getattr(self, {"name": "names"}.get(of, of))
         if values is None:
             raise InputError("the stops have no zones: read them from a column, or use a function of zones")
@@ -81,27 +81,29 @@ def stops(path: str | Path, *, columns: Columns | None = None, ids: Callable[[st
     """
     path = Path(path)
     for name in columns or {}:
-        if name not in FIELDS:
+        if name not in STOP_FIELDS:
             raise InputError(
-                f"columns names {name!r}, which stops do not have: they have {', '.join(FIELDS)}"
+                f"columns names {name!r}, which stops do not have: they have {', '.join(STOP_FIELDS)}"
             )
     gtfs = _is_folder(path) or path.suffix.lower() in (".txt", ".zip")
     if path.suffix.lower() in (".geojson", ".json"):
-        rows = _stations(path) or [_point(feature, path) for feature in _features(path)]
+        rows = _stations(path) or [_geojson_row(feature, path) for feature in _geojson_points(path)]
     else:
-        rows = table_rows(text_of(path), path)
+        rows = table_rows(stops_text(path), path)
     if gtfs:
         rows = [row for row in rows if (row.get("location_type") or "0") == "0"]
     if not rows:
         raise InputError(f"{str(path)!r} holds no stops")
-    names = {**({f: f for f in FIELDS} if not gtfs else GTFS), **(columns or {})}
+    names = {**({f: f for f in STOP_FIELDS} if not gtfs else GTFS_COLUMNS), **(columns or {})}
     for name in {"id", *(columns or {})}:
         if all(names[name] not in row for row in rows):
             raise InputError(f"{str(path)!r} has no column {names[name]!r}: there are {', '.join(rows[0])}")
-    return _stops(rows, names, ids, strict=not gtfs or "zone" in (columns or {}))
+    return _stops_from_rows(rows, names, ids, strict=not gtfs or "zone" in (columns or {}))
 
 
-def _stops(rows: Sequence[Row], names: Columns, ids: Callable[[str], Hashable], *, strict: bool) -> Stops:
+def _stops_from_rows(
+    rows: Sequence[Row], names: Columns, ids: Callable[[str], Hashable], *, strict: bool
+) -> Stops:
     found = []
     for place, row in enumerate(rows):
         given = str(row.get(names["id"], "") if row.get(names["id"]) is not None else "").strip()
@@ -113,8 +115,12 @@ def _stops(rows: Sequence[Row], names: Columns, ids: Callable[[str], Hashable], 
             raise InputError(
                 f"the id of the stop {given!r} is not a whole number, but the trips have whole numbers: convert one of them"
             ) from None
-    lat = np.array([_degrees(row.get(names["lat"]), stop) for row, stop in zip(rows, found, strict=True)])
-    lon = np.array([_degrees(row.get(names["lon"]), stop) for row, stop in zip(rows, found, strict=True)])
+    lat = np.array(
+        [_parsed_degrees(row.get(names["lat"]), stop) for row, stop in zip(rows, found, strict=True)]
+    )
+    lon = np.array(
+        [_parsed_degrees(row.get(names["lon"]), stop) for row, stop in zip(rows, found, strict=True)]
+    )
     zones = [str(row.get(names["zone"]) or "").strip() for row in rows]
     named = tuple(str(row.get(names["name"]) or stop).strip() for row, stop in zip(rows, found, strict=True))
     if strict and any(zones) and not all(zones):
@@ -122,7 +128,7 @@ def _stops(rows: Sequence[Row], names: Columns, ids: Callable[[str], Hashable], 
     return Stops(tuple(found), named, lat, lon, tuple(zones) if all(zones) else None)
 
 
-def _degrees(given: Any, stop: Hashable) -> float:
+def _parsed_degrees(given: Any, stop: Hashable) -> float:
     try:  # spreadsheets of many countries write 37,78 for 37.78; a degree has no thousands
         value = float("nan") if given is None or given == "" else float(str(given).replace(",", "."))
     except (TypeError, ValueError):
@@ -135,11 +141,11 @@ def _degrees(given: Any, stop: Hashable) -> float:
 # Reading
 
 
-def text_of(path: Path) -> str:
+def stops_text(path: Path) -> str:
     """The text of a file, or of the stops.txt in a GTFS folder or zip."""
     try:
         if _is_folder(path):
-            return text_of(path / "stops.txt")
+            return stops_text(path / "stops.txt")
         if path.suffix.lower() == ".zip":
             content = zip_member(path, "stops.txt")
             if content is None:
@@ -173,8 +179,8 @@ def table_rows(text: str, path: Path) -> list[Row]:
     return [dict(zip(header, row, strict=True)) for row in rows]
 
 
-def _features(path: Path) -> list[Mapping[str, Any]]:
-    text = text_of(path)
+def _geojson_points(path: Path) -> list[Mapping[str, Any]]:
+    text = stops_text(path)
     try:
         found = parse_json(text)
         features = found["features"] if found["type"] == "FeatureCollection" else None
@@ -199,7 +205,7 @@ def _is_feature(feature: Any) -> bool:
 
 def _stations(path: Path) -> list[Row]:
     """The stations of a GBFS station_information.json; none where the file is another. From version 3 on, names have languages."""
-    text = text_of(path)
+    text = stops_text(path)
     try:
         listed = parse_json(text)["data"]["stations"]
         return [
@@ -215,7 +221,7 @@ def _stations(path: Path) -> list[Row]:
         return []
 
 
-def _point(feature: Mapping[str, Any], path: Path) -> Row:
+def _geojson_row(feature: Mapping[str, Any], path: Path) -> Row:
     """A GeoJSON point as a row; the feature's own id stands in where its properties have none."""
     geometry = feature["geometry"]
     if geometry["type"] != "Point" or len(geometry["coordinates"]) < 2:
@@ -235,11 +241,11 @@ def zones_by_polygon(stops: Stops, path: str | Path, *, label: str = "zone") -> 
     """
     _check_located(stops)
     found: list[str | None] = [None] * len(stops)
-    for feature in _features(Path(path)):
+    for feature in _geojson_points(Path(path)):
         zone = _zone_name(feature, label, path)
         inside = np.zeros(len(stops), dtype=bool)
         for rings in _polygons(feature["geometry"], path):
-            inside |= _inside(stops.lon, stops.lat, rings)
+            inside |= _in_polygon(stops.lon, stops.lat, rings)
         for place in np.flatnonzero(inside).tolist():
             if found[place] not in (None, zone):
                 raise InputError(
@@ -275,7 +281,7 @@ def _polygons(geometry: Mapping[str, Any], path: str | Path) -> list[list[Floats
     return found
 
 
-def _inside(x: Floats, y: Floats, rings: Sequence[Floats]) -> NDArray[np.bool_]:
+def _in_polygon(x: Floats, y: Floats, rings: Sequence[Floats]) -> NDArray[np.bool_]:
     """Even–odd rule: a ray to the right crosses the rings an odd number of times. An edge holds its lower end only."""
     odd = np.zeros(len(x), dtype=bool)
     for ring in rings:
@@ -299,17 +305,17 @@ def zones_by_halving(stops: Stops, zones: int) -> Stops:
     >>> zones_by_halving(row, 2).zone
     ('Z01', 'Z01', 'Z02', 'Z02')
     """
-    order, points = _settled(stops)
+    order, points = _canonical_order(stops)
     _check_zones(zones, len(stops), f"{len(stops)} stops")
     parts = [(np.arange(len(stops)), zones)]
     while any(number > 1 for _, number in parts):
-        parts = [half for part, number in parts for half in _halves(points, part, number)]
+        parts = [half for part, number in parts for half in _bisected(points, part, number)]
     width = max(2, len(str(zones)))
     labels = {order[i]: f"Z{n:0{width}d}" for n, (part, _) in enumerate(parts, 1) for i in part.tolist()}
     return replace(stops, zone=tuple(labels[stop] for stop in range(len(stops))))
 
 
-def _halves(points: Floats, part: Ints, zones: int) -> list[tuple[Ints, int]]:
+def _bisected(points: Floats, part: Ints, zones: int) -> list[tuple[Ints, int]]:
     """A part cut across its longer side, from west to east or from north to south, with the zones that each side becomes."""
     if zones == 1:
         return [(part, 1)]
@@ -328,13 +334,13 @@ def zones_by_clustering(stops: Stops, zones: int) -> tuple[Stops, tuple[Hashable
     """
     from scipy.cluster.vq import vq
 
-    order, points = _settled(stops)
+    order, points = _canonical_order(stops)
     different = len(np.unique(points, axis=0))
     _check_zones(zones, different, f"stops at {different} places")
-    centres = points[_far_apart(points, zones)]
+    centres = points[_farthest_first(points, zones)]
     member, _ = vq(points, centres)
     for _ in range(500):
-        centres = _centres(points, member, centres)
+        centres = _cluster_means(points, member, centres)
         again, _ = vq(points, centres)
         if (again == member).all():
             break
@@ -348,11 +354,11 @@ def zones_by_clustering(stops: Stops, zones: int) -> tuple[Stops, tuple[Hashable
     return replace(stops, zone=tuple(zone)), tuple(stops.ids[i] for i in nearest)
 
 
-def _settled(stops: Stops) -> tuple[list[int], Floats]:
+def _canonical_order(stops: Stops) -> tuple[list[int], Floats]:
     """The stops in an order of their own, however they are listed, and where they are in metres."""
     _check_located(stops)
     order = sorted(range(len(stops)), key=lambda i: (stops.lat[i], stops.lon[i], str(stops.ids[i])))
-    return order, _metres(stops.lat[order], stops.lon[order])
+    return order, _projected_metres(stops.lat[order], stops.lon[order])
 
 
 def _check_zones(zones: int, most: int, what: str) -> None:
@@ -360,7 +366,7 @@ def _check_zones(zones: int, most: int, what: str) -> None:
         raise InputError(f"cannot make {zones!r} zones of {what}: choose a number from 1 to {most}")
 
 
-def _far_apart(points: Floats, k: int) -> list[int]:
+def _farthest_first(points: Floats, k: int) -> list[int]:
     """The point nearest the middle, then always the one farthest from those taken."""
     chosen = [int(np.argmin(((points - points.mean(axis=0)) ** 2).sum(axis=1)))]
     distance = ((points - points[chosen[0]]) ** 2).sum(axis=1)
@@ -370,7 +376,7 @@ def _far_apart(points: Floats, k: int) -> list[int]:
     return chosen
 
 
-def _centres(points: Floats, member: Ints, before: Floats) -> Floats:
+def _cluster_means(points: Floats, member: Ints, before: Floats) -> Floats:
     """The mean of each zone's points; a zone that lost all of them moves to the point farthest from its centre."""
     centres = before.copy()
     apart = ((points - before[member]) ** 2).sum(axis=1)
@@ -384,10 +390,10 @@ def _centres(points: Floats, member: Ints, before: Floats) -> Floats:
     return centres
 
 
-def _metres(lat: Floats, lon: Floats) -> Floats:
+def _projected_metres(lat: Floats, lon: Floats) -> Floats:
     """East and north of the middle, in metres: true enough over a region, also across the date line."""
     east = np.radians((lon - lon[0] + 180) % 360 - 180) * np.cos(np.radians(lat.mean()))
-    return np.column_stack([east, np.radians(lat - lat.mean())]) * EARTH_KM * 1000
+    return np.column_stack([east, np.radians(lat - lat.mean())]) * EARTH_RADIUS_KM * 1000
 
 
 def _check_located(stops: Stops) -> None:
@@ -405,7 +411,7 @@ def distances_km(stops: Stops) -> Floats:
     lat, lon = np.radians(stops.lat), np.radians(stops.lon)
     half = np.sin((lat[:, None] - lat) / 2) ** 2
     half += np.cos(lat[:, None]) * np.cos(lat) * np.sin((lon[:, None] - lon) / 2) ** 2
-    return np.asarray(2 * EARTH_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0))))
+    return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0))))
 
 
 def distance_bands(stops: Stops, edges_km: Iterable[float] = (1, 2, 4)) -> NDArray[Any]:

@@ -8,14 +8,12 @@ from inspect import signature
 import numpy as np
 
 from cbdp.errors import InputError
-from cbdp.features.dag import SINGLETON, TOTAL, FeatureDag
-from cbdp.features.dimension import Labels
-from cbdp.features.feature import Feature
-from cbdp.features.universe import Universe
+from cbdp.features.dag import SINGLETON, TOTAL, Feature, FeatureDag
+from cbdp.features.universe import Labels, Universe
 
-ENDS, DAY = ("origin", "destination"), "day"
+TRIP_ENDS, DAY_DIMENSION = ("origin", "destination"), "day"
 
-EXTRA: Mapping[str, tuple[str, ...]] = {
+EXTRA_FEATURES: Mapping[str, tuple[str, ...]] = {
     "origin": ("origin",),
     "destination": ("destination",),
     "origin-time": ("origin", "time"),
@@ -40,7 +38,7 @@ def odmts(
     adds features of single stops or pairs of them: origin, destination, origin-time, destination-time, origin-destination.
     With these the features form more than two families, and rounding may miss some counts by one; it reports which.
 
-    A universe with days, or with further dimensions, gets tables that tell these apart (`told_apart`).
+    A universe with days, or with further dimensions, gets tables that tell these apart (`features_for_uncovered_dimensions`).
 
     >>> from cbdp.features import periods
     >>> city = Universe(origin=["A", "B"], destination=["A", "B"], time=periods("08:00", "10:00", "1h"))
@@ -56,7 +54,7 @@ def odmts(
         raise InputError(f"odmts level {level}: 3 (time), 4 (and zones) or 5 (and modes)")
     features = [Feature("time", by="time")]
     if level >= 4:
-        for end in ENDS:
+        for end in TRIP_ENDS:
             if zones is not None:
                 universe = universe.with_attribute(f"{end}.zone", end, zones)
         features.append(Feature("zone", by=["origin.zone", "destination.zone", "time"]))
@@ -64,10 +62,14 @@ def odmts(
         if modes is not None:
             universe = _with_modes(universe, modes)
         features.append(Feature("mode", by=["mode", "time"]))
-    return FeatureDag(universe, [*features, *told_apart(universe, features), *extra_features(extra)])
+    return FeatureDag(
+        universe, [*features, *features_for_uncovered_dimensions(universe, features), *extra_features(extra)]
+    )
 
 
-def told_apart(universe: Universe, features: Sequence[Feature], beside: Sequence[str] = ()) -> list[Feature]:
+def features_for_uncovered_dimensions(
+    universe: Universe, features: Sequence[Feature], beside: Sequence[str] = ()
+) -> list[Feature]:
     """Tables for the dimensions that no feature tells apart: days by themselves and with the time, others by themselves.
 
     Without them counts by day would be a guess from single trip types. Stops are left to their zones and to `extra`: with tables
@@ -78,10 +80,10 @@ def told_apart(universe: Universe, features: Sequence[Feature], beside: Sequence
     taken = {TOTAL, SINGLETON, *(feature.name for feature in features)}
     made = []
     for name, dimension in universe.dimensions.items():
-        if name in (*ENDS, *known) or len(dimension) == 1:
+        if name in (*TRIP_ENDS, *known) or len(dimension) == 1:
             continue
         made.append(Feature(f"by-{name}" if name in taken else name, by=[*beside, name]))
-        if name == DAY and "time" in universe.dimensions:
+        if name == DAY_DIMENSION and "time" in universe.dimensions:
             made.append(Feature("day-time", by=[*beside, name, "time"]))
     return made
 
@@ -91,18 +93,18 @@ def extra_features(names: Sequence[str]) -> list[Feature]:
     if isinstance(names, str):
         raise InputError(f"extra is {names!r}: give a list of names")
     for name in names:
-        if name not in EXTRA:
-            raise InputError(f"unknown extra feature {name!r}: there are {', '.join(EXTRA)}")
-    return [Feature(name, by=EXTRA[name]) for name in names]
+        if name not in EXTRA_FEATURES:
+            raise InputError(f"unknown extra feature {name!r}: there are {', '.join(EXTRA_FEATURES)}")
+    return [Feature(name, by=EXTRA_FEATURES[name]) for name in names]
 
 
 def _with_modes(universe: Universe, modes: Labels) -> Universe:
     """Modes are of (origin, destination), or of the time as well: their own shape says which."""
     triple = ("origin", "destination", "time")
-    return universe.with_attribute("mode", triple if _width(modes) == 3 else triple[:2], modes)
+    return universe.with_attribute("mode", triple if _number_of_dimensions(modes) == 3 else triple[:2], modes)
 
 
-def _width(modes: Labels) -> int:
+def _number_of_dimensions(modes: Labels) -> int:
     if isinstance(modes, Mapping):
         if not modes:
             raise InputError("modes is empty: label every (origin, destination)")
@@ -125,7 +127,9 @@ def opal(universe: Universe) -> FeatureDag:
     FeatureDag(total 1, tap 2, time 4, location 6, singleton 12)
     """
     features = opal_features()
-    return FeatureDag(universe, [*features, *told_apart(universe, features, beside=["tap"])])
+    return FeatureDag(
+        universe, [*features, *features_for_uncovered_dimensions(universe, features, beside=["tap"])]
+    )
 
 
 def opal_features() -> list[Feature]:

@@ -1,16 +1,12 @@
-"""What can be counted: the trip types that dimensions span, less public structural zeros.
-
-A universe is never enumerated unless asked. It is stored as a product of *blocks*: a block is one dimension, or the
-few dimensions that share structural zeros, whose allowed combinations are listed.
-"""
+"""Dimensions: finite public lists of values, and their attributes."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +14,425 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.features.dimension import Attribute, Dimension, Labels, label_table, make_attribute
-from cbdp.features.partition import MAX_LISTED, Partition, connected
 
-MAX_SIZE = 2**63 - 1
+Labels = Sequence[Any] | Mapping[Any, Hashable] | NDArray[Any] | Callable[..., Hashable]
 
-Zeros = tuple[tuple[str, ...], NDArray[np.bool_]]  # dimensions, and where their combinations cannot occur
+
+SORTABLE_KINDS = "biuUS"  # kinds of arrays that hold no missing value and sort by themselves
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Dimension:
+    """A finite public list of values, with attributes of those values.
+
+    >>> stops = Dimension(["A", "B", "C"], zone=["north", "north", "south"])
+    >>> len(stops), stops.attributes["zone"]
+    (3, ('north', 'north', 'south'))
+    """
+
+    values: tuple[Hashable, ...]
+    attributes: Mapping[str, tuple[Hashable, ...]]
+    edges: tuple[int, ...] | None  # seconds of the day between which each period lies, for binned times
+
+    def __init__(
+        self, values: Iterable[Hashable], *, edges: Sequence[int] | None = None, **attributes: Labels
+    ) -> None:
+        listed = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+        if not listed:
+            raise InputError("a dimension has no values: give at least one")
+        positions: dict[Hashable, int] = {}
+        for place, value in enumerate(listed):
+            if not isinstance(value, Hashable):
+                raise InputError(
+                    f"a dimension's value {value!r} cannot be looked up: use text, numbers or tuples"
+                )
+            if _is_missing(value):
+                raise InputError(
+                    f"a dimension's value number {place} is missing ({value!r}): name every value"
+                )
+            if value in positions:
+                raise InputError(f"a dimension lists the value {value!r} twice: list each value once")
+            positions[value] = place
+        object.__setattr__(self, "values", listed)
+        object.__setattr__(self, "edges", None if edges is None else tuple(edges))
+        object.__setattr__(self, "_positions", positions)
+        tables = {name: label_table(name, labels, (listed,)) for name, labels in attributes.items()}
+        object.__setattr__(self, "attributes", {name: tuple(table) for name, table in tables.items()})
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(str, self.values[:3])) + (", …" if len(self) > 3 else "")
+        return f"Dimension({len(self)}: {shown})"
+
+    def codes(self, values: Iterable[Hashable]) -> Ints:
+        """The positions of `values`; −1 for one that is not in the dimension."""
+        positions: dict[Hashable, int] = self._positions  # type: ignore[attr-defined]
+        return np.fromiter((positions.get(v, -1) for v in values), np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """A public function of one to three dimensions: `labels[codes[i, j, …]]` is its value.
+
+    >>> import cbdp
+    >>> stops = cbdp.Dimension(["A", "B", "C"], zone=["north", "south", "south"])
+    >>> zone = cbdp.Universe(origin=stops, time=["am", "pm"]).attribute("origin.zone")
+    >>> zone.of, zone.labels, zone.codes.tolist()
+    (('origin',), ('north', 'south'), [0, 1, 1])
+    """
+
+    name: str
+    of: tuple[str, ...]
+    labels: tuple[Hashable, ...]
+    codes: Ints = field(repr=False)
+
+
+def attribute_of(name: str, of: tuple[str, ...], table: NDArray[Any]) -> Attribute:
+    if table.dtype.kind in SORTABLE_KINDS:
+        plain, inverse = np.unique(table, return_inverse=True)
+        return Attribute(name, of, tuple(plain.tolist()), inverse.reshape(table.shape).astype(np.int64))
+    flat = table.reshape(-1).tolist()
+    distinct = dict.fromkeys(flat)
+    try:
+        labels = tuple(sorted(distinct))
+    except TypeError:  # labels of mixed kinds keep the order in which they first stand
+        labels = tuple(distinct)
+    place = {label: c for c, label in enumerate(labels)}
+    codes = np.fromiter((place[v] for v in flat), np.int64, len(flat)).reshape(table.shape)
+    return Attribute(name, of, labels, codes)
+
+
+def label_table(
+    name: str,
+    labels: Any,
+    values: tuple[tuple[Hashable, ...], ...],
+    never: NDArray[np.bool_] | None = None,
+) -> NDArray[Any]:
+    """Labels given as an array, a mapping or a function, as one object array over the dimensions.
+
+    Where `never` is true the combination does not occur: a label that is missing there is replaced by any other.
+    """
+    shape = tuple(len(v) for v in values)
+    if isinstance(labels, Mapping) or callable(labels):
+        table = np.empty(shape, dtype=object)
+        for position in np.ndindex(*shape):
+            key = tuple(v[p] for v, p in zip(values, position, strict=True))
+            table[position] = _looked_up_label(labels, key)
+    elif len(shape) == 1 and not isinstance(labels, np.ndarray):
+        table = np.array([*labels, None], dtype=object)[:-1]  # so that tuples stay labels
+    else:
+        table = np.asarray(labels) if isinstance(labels, np.ndarray) else np.array(labels, dtype=object)
+    if table.shape != shape:
+        raise InputError(f"{name}: labels have shape {table.shape}, the dimensions need {shape}")
+    return (
+        table
+        if table.dtype.kind in SORTABLE_KINDS
+        else _labels_without_gaps(name, table.astype(object), values, never)
+    )
+
+
+def _looked_up_label(labels: Any, key: tuple[Hashable, ...]) -> Any:
+    if callable(labels):
+        return labels(*key)
+    return labels.get(key[0] if len(key) == 1 else key)
+
+
+def _labels_without_gaps(
+    name: str,
+    table: NDArray[Any],
+    values: tuple[tuple[Hashable, ...], ...],
+    never: NDArray[np.bool_] | None,
+) -> NDArray[Any]:
+    """The table with labels missing at structural zeros filled in; others missing are an error."""
+    flat = table.reshape(-1)
+    for label in flat:
+        if not isinstance(label, Hashable):
+            raise InputError(f"{name}: the label {label!r} cannot be looked up: use text, numbers or tuples")
+    missing = np.fromiter((_is_missing(label) for label in flat), bool, len(flat))
+    needed = missing if never is None else missing & ~never.reshape(-1)
+    if needed.any():
+        position = np.unravel_index(int(np.flatnonzero(needed)[0]), table.shape)
+        key = tuple(v[p] for v, p in zip(values, position, strict=True))
+        raise InputError(
+            f"{name}: no value for {', '.join(map(repr, key))}, so it does not partition the universe: label every one"
+        )
+    if missing.any():
+        flat[missing] = flat[~missing][0]
+    return flat.reshape(table.shape)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN of any kind, or pandas' NA: what is not equal to itself, or does not know."""
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124
+    except (TypeError, ValueError):
+        return True
+
+
+# Trip types grouped by attributes, without listing the trip types.
+
+
+MAX_LISTED_COMBINATIONS = 2**28  # combinations of dimensions that may be listed in memory at once
+MAX_LOOKUP_CODES = 2**20  # codes of joint values up to which a table says which one each is
+
+
+@dataclass(frozen=True, eq=False)
+class _Component:
+    """The attributes that hang together through shared dimensions, and the combinations of them that occur."""
+
+    attributes: tuple[int, ...]  # positions in the partition's list
+    blocks: tuple[int, ...]
+    joint: Ints  # the combinations that occur, as mixed-radix codes, sorted
+    sizes: Ints  # combinations of the part's blocks behind each
+    first: Ints  # one of them (as an index into the part's blocks)
+    radix: tuple[int, ...]
+    codes: Any  # () → the mixed-radix code of every combination of the part's blocks
+
+    def place(self, joint: Ints) -> Ints:
+        """Which of the combinations that occur each of these codes is."""
+        return np.searchsorted(self.joint, joint) if self._places is None else self._places[joint]
+
+    @cached_property
+    def _places(self) -> Ints | None:
+        """The place of every code there could be, where that is a short list."""
+        codes = math.prod(self.radix)
+        return np.searchsorted(self.joint, np.arange(codes)) if codes <= MAX_LOOKUP_CODES else None
+
+    @cached_property
+    def members(self) -> NDArray[Any]:
+        """All combinations of the part's blocks, those of the first joint value first, then of the second, …"""
+        place = self.place(self.codes())
+        small = (
+            np.uint16 if len(self.joint) <= 2**16 else np.int64
+        )  # short integers are sorted in linear time
+        order = np.argsort(place.astype(small), kind="stable")
+        return order.astype(np.int32 if len(order) < 2**31 else np.int64)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where the combinations of each joint value start among the members."""
+        return np.cumsum(self.sizes) - self.sizes
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Partition:
+    """The trip types grouped by attributes: its elements are the combinations of values that occur.
+
+    Attributes that share no dimension are independent, so elements are a product of small lists and the universe
+    behind them is not enumerated. Elements are numbered in the order of those lists.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> by_time = features.partition("time")
+    >>> by_time.size, by_time.keys(), by_time.sizes.tolist()
+    (2, {'time': ['am', 'pm']}, [2, 2])
+    """
+
+    universe: Universe
+    attributes: tuple[Attribute, ...]
+    parts: tuple[_Component, ...]
+
+    def __init__(self, universe: Universe, attributes: tuple[Attribute, ...]) -> None:
+        object.__setattr__(self, "universe", universe)
+        object.__setattr__(self, "attributes", attributes)
+        object.__setattr__(self, "parts", tuple(_components(universe, attributes)))
+        if self.size > MAX_LISTED_COMBINATIONS:
+            names = ", ".join(a.name for a in attributes)
+            raise InputError(
+                f"grouping by {names} makes {self.size} elements, too many to list: use fewer attributes"
+            )
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(len(part.joint) for part in self.parts)
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of trip types in each element."""
+        used = {b for part in self.parts for b in part.blocks}
+        rest = math.prod(block.size for b, block in enumerate(self.universe.blocks) if b not in used)
+        return _outer_combination([part.sizes for part in self.parts], np.multiply, rest)
+
+    def element_of(self, codes: Sequence[Ints]) -> Ints:
+        """The element of each trip type given by its dimensions' codes."""
+        position = {name: d for d, name in enumerate(self.universe.dimensions)}
+        number = np.zeros(np.shape(codes[0]), dtype=np.int64)
+        for part in self.parts:
+            joint = np.zeros(np.shape(codes[0]), dtype=np.int64)
+            for a, radix in zip(part.attributes, part.radix, strict=True):
+                attribute = self.attributes[a]
+                joint = joint * radix + attribute.codes[tuple(codes[position[dim]] for dim in attribute.of)]
+            number = number * len(part.joint) + part.place(joint)
+        return number
+
+    def type_at(self, element: Ints, place: Ints) -> Ints:
+        """The index of a trip type given by its element and its place among that element's types, from 0 on."""
+        blocks = self.universe.blocks
+        rank: dict[int, Any] = {}
+        used = {b for part in self.parts for b in part.blocks}
+        for b in reversed([b for b in range(len(blocks)) if b not in used]):
+            place, rank[b] = np.divmod(place, blocks[b].size)
+        for part in reversed(self.parts):
+            element, own = np.divmod(element, len(part.joint))
+            place, inside = np.divmod(place, part.sizes[own])
+            index = part.members[part.starts[own] + inside].astype(np.int64)
+            for b in reversed(part.blocks):
+                index, rank[b] = np.divmod(index, blocks[b].size)
+        index = np.zeros(np.shape(element), dtype=np.int64)
+        for b, block in enumerate(blocks):
+            index = index * block.size + rank[b]
+        return index
+
+    def representatives(self) -> list[Ints]:
+        """One trip type of each element, as its dimensions' codes."""
+        blocks = self.universe.blocks
+        codes = [np.zeros(self.size, dtype=np.int64) for _ in self.universe.dimensions]
+        inner = self.size
+        number = np.arange(self.size)
+        for b, block in enumerate(blocks):  # blocks no attribute touches: their first combination will do
+            if all(b not in part.blocks for part in self.parts):
+                for dim, code in zip(block.dims, block.unrank(np.zeros(1, np.int64)), strict=True):
+                    codes[dim][:] = code[0]
+        for part in self.parts:
+            inner //= len(part.joint)
+            index = part.first[number // inner % len(part.joint)]
+            for b in reversed(part.blocks):
+                index, own = np.divmod(index, blocks[b].size)
+                for dim, code in zip(blocks[b].dims, blocks[b].unrank(own), strict=True):
+                    codes[dim] = code
+        return codes
+
+    def of_every_type(self) -> NDArray[Any]:
+        """The element of every trip type, in the universe's order (one number per type: for universes that fit)."""
+        blocks = self.universe.blocks
+        dtype = np.int32 if self.size < 2**31 else np.int64
+        number: NDArray[Any] = np.zeros([block.size for block in blocks], dtype=dtype)
+        inner = self.size
+        for part in self.parts:
+            inner //= len(part.joint)
+            own = part.place(part.codes())
+            shape = [block.size if b in part.blocks else 1 for b, block in enumerate(blocks)]
+            number += (own * inner).astype(dtype).reshape(shape)
+        return number.reshape(-1)
+
+    def label_codes(self) -> list[Ints]:
+        """For each attribute, the code of its label at every element."""
+        found: list[Any] = [None] * len(self.attributes)
+        inner = self.size
+        number = np.arange(self.size)
+        for part in self.parts:
+            inner //= len(part.joint)
+            joint = part.joint[number // inner % len(part.joint)]
+            for a, radix in zip(reversed(part.attributes), reversed(part.radix), strict=True):
+                joint, found[a] = np.divmod(joint, radix)
+        return found
+
+    def keys(self) -> dict[str, list[Hashable]]:
+        """For each attribute, its label at every element: the columns that name the elements."""
+        pairs = zip(self.attributes, self.label_codes(), strict=True)
+        return {a.name: [a.labels[c] for c in codes] for a, codes in pairs}
+
+    def find(self, columns: Mapping[str, Sequence[Hashable]]) -> Ints:
+        """The element with these labels, row by row; −1 where there is none."""
+        codes = []
+        for attribute in self.attributes:
+            place = {label: c for c, label in enumerate(attribute.labels)}
+            codes.append(np.fromiter((place.get(v, -1) for v in columns[attribute.name]), np.int64))
+        length = len(codes[0]) if codes else 1
+        missing = np.zeros(length, dtype=bool)
+        number = np.zeros(length, dtype=np.int64)
+        for part in self.parts:
+            joint = np.zeros(length, dtype=np.int64)
+            for a, radix in zip(part.attributes, part.radix, strict=True):
+                missing |= codes[a] < 0
+                joint = joint * radix + codes[a]
+            place_in = np.minimum(np.searchsorted(part.joint, joint), len(part.joint) - 1)
+            missing |= part.joint[place_in] != joint
+            number = number * len(part.joint) + place_in
+        return np.where(missing, -1, number)
+
+
+def _components(universe: Universe, attributes: tuple[Attribute, ...]) -> Iterable[_Component]:
+    block_of = {
+        name: b
+        for b, block in enumerate(universe.blocks)
+        for name in (list(universe.dimensions)[d] for d in block.dims)
+    }
+    touched = [{block_of[dim] for dim in attribute.of} for attribute in attributes]
+    for group in connected_components(touched):
+        blocks = tuple(sorted(set().union(*(touched[a] for a in group))))
+        listed = math.prod(universe.blocks[b].size for b in blocks)
+        if listed > MAX_LISTED_COMBINATIONS:
+            names = ", ".join(attributes[a].name for a in group)
+            raise InputError(
+                f"{names} depend on each other over {listed} combinations, too many to list: use fewer attributes"
+            )
+        codes = _joint_codes(universe, attributes, group, blocks)
+        joint, first, sizes = np.unique(codes, return_index=True, return_counts=True)
+        radix = tuple(len(attributes[a].labels) for a in group)
+        again = partial(_joint_codes, universe, attributes, group, blocks)
+        yield _Component(
+            tuple(group), blocks, joint, sizes.astype(np.int64), first.astype(np.int64), radix, again
+        )
+
+
+def _joint_codes(
+    universe: Universe, attributes: tuple[Attribute, ...], group: Sequence[int], blocks: Sequence[int]
+) -> Ints:
+    """The mixed-radix code of a group of attributes at every combination of some blocks."""
+    codes_of: dict[str, Ints] = {}
+    names = list(universe.dimensions)
+    for axis, b in enumerate(blocks):
+        block = universe.blocks[b]
+        shape = [block.size if other == axis else 1 for other in range(len(blocks))]
+        for dim, code in zip(block.dims, block.unrank(np.arange(block.size)), strict=True):
+            codes_of[names[dim]] = code.reshape(shape)
+    joint = np.zeros([universe.blocks[b].size for b in blocks], dtype=np.int64)
+    if math.prod(len(attributes[a].labels) for a in group) > 2**63 - 1:
+        raise InputError(
+            f"{', '.join(attributes[a].name for a in group)} have too many combinations of labels"
+        )
+    for a in group:
+        joint *= len(attributes[a].labels)
+        joint += attributes[a].codes[tuple(codes_of[dim] for dim in attributes[a].of)]
+    return joint.reshape(-1)
+
+
+def connected_components(sets: Sequence[set[int]]) -> list[list[int]]:
+    """Positions of the sets, grouped so that sets which share a member are together; order of first appearance."""
+    groups: list[tuple[list[int], set[int]]] = []
+    for position, members in enumerate(sets):
+        joined, pool, kept = [position], set(members), []
+        for group, other in groups:
+            if other & pool:
+                joined, pool = group + joined, pool | other
+            else:
+                kept.append((group, other))
+        groups = [*kept, (sorted(joined), pool)]
+    return sorted(group for group, _ in groups)
+
+
+def _outer_combination(vectors: Sequence[Ints], combine: np.ufunc, start: int) -> Ints:
+    total: Ints = np.array([start], dtype=np.int64)
+    for vector in vectors:
+        total = combine.outer(total, vector).reshape(-1)
+    return total
+
+
+# What can be counted: the trip types that dimensions span, less public structural zeros.
+#
+# A universe is never enumerated unless asked. It is stored as a product of *blocks*: a block is one dimension, or the
+# few dimensions that share structural zeros, whose allowed combinations are listed.
+
+
+MAX_UNIVERSE_SIZE = 2**63 - 1
+
+StructuralZeros = tuple[
+    tuple[str, ...], NDArray[np.bool_]
+]  # dimensions, and where their combinations cannot occur
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +477,7 @@ class Universe:
     dimensions: Mapping[str, Dimension]
     attributes: Mapping[str, Attribute]
     blocks: tuple[Block, ...]
-    zeros: tuple[Zeros, ...]
+    zeros: tuple[StructuralZeros, ...]
 
     def __init__(self, **dimensions: Dimension | Iterable[Hashable]) -> None:
         if not dimensions:
@@ -88,22 +497,22 @@ class Universe:
             attributes[name] = Attribute(name, (name,), dim.values, codes)
             for key, labels in dim.attributes.items():
                 full = f"{name}.{key}"
-                attributes[full] = make_attribute(full, (name,), np.array([*labels, None], dtype=object)[:-1])
+                attributes[full] = attribute_of(full, (name,), np.array([*labels, None], dtype=object)[:-1])
         self._fill(dims, attributes, ())
 
     def _fill(
         self,
         dims: Mapping[str, Dimension],
         attributes: Mapping[str, Attribute],
-        zeros: tuple[Zeros, ...],
+        zeros: tuple[StructuralZeros, ...],
     ) -> None:
         object.__setattr__(self, "dimensions", dims)
         object.__setattr__(self, "attributes", attributes)
         object.__setattr__(self, "zeros", zeros)
-        object.__setattr__(self, "blocks", _blocks(dims, zeros))
+        object.__setattr__(self, "blocks", _independent_blocks(dims, zeros))
         if self.size == 0:
             raise InputError("the structural zeros leave no trip type: the universe is empty")
-        if self.size > MAX_SIZE:
+        if self.size > MAX_UNIVERSE_SIZE:
             raise InputError(
                 f"the universe has {self.size} trip types, more than 2^63 − 1: coarsen a dimension"
             )
@@ -155,7 +564,7 @@ class Universe:
         if name in self.attributes:
             raise InputError(f"the universe already has an attribute {name!r}: choose another name")
         values = tuple(self.dimension(dim).values for dim in of)
-        made = make_attribute(name, of, label_table(name, labels, values, self._never(of)))
+        made = attribute_of(name, of, label_table(name, labels, values, self._never(of)))
         return self._copy(attributes={**self.attributes, name: made})
 
     def _never(self, of: tuple[str, ...]) -> NDArray[np.bool_]:
@@ -277,10 +686,12 @@ class Universe:
         return self.partition(by).sizes
 
 
-def _blocks(dims: Mapping[str, Dimension], zeros: Sequence[Zeros]) -> tuple[Block, ...]:
+def _independent_blocks(dims: Mapping[str, Dimension], zeros: Sequence[StructuralZeros]) -> tuple[Block, ...]:
     names = list(dims)
     sizes = [len(d) for d in dims.values()]
-    groups = connected([{d} for d in range(len(names))] + [{names.index(n) for n in of} for of, _ in zeros])
+    groups = connected_components(
+        [{d} for d in range(len(names))] + [{names.index(n) for n in of} for of, _ in zeros]
+    )
     blocks = []
     for group in groups:
         members = {g for g in group if g < len(names)}
@@ -290,17 +701,17 @@ def _blocks(dims: Mapping[str, Dimension], zeros: Sequence[Zeros]) -> tuple[Bloc
         own = tuple(sorted(members))
         shape = tuple(sizes[d] for d in own)
         masks = [zeros[g - len(names)] for g in group if g >= len(names)]
-        blocks.append(Block(own, shape, _allowed(own, shape, names, masks) if masks else None))
+        blocks.append(Block(own, shape, _allowed_combinations(own, shape, names, masks) if masks else None))
     return tuple(sorted(blocks, key=lambda block: block.dims))
 
 
-def _allowed(
+def _allowed_combinations(
     own: tuple[int, ...],
     shape: tuple[int, ...],
     names: Sequence[str],
-    masks: Sequence[Zeros],
+    masks: Sequence[StructuralZeros],
 ) -> Ints:
-    if math.prod(shape) > MAX_LISTED:
+    if math.prod(shape) > MAX_LISTED_COMBINATIONS:
         raise InputError(
             f"structural zeros connect {math.prod(shape)} combinations, too many to list: use fewer dimensions in them"
         )
@@ -313,3 +724,20 @@ def _allowed(
             full[axis] = shape[axis]
         zero |= np.transpose(mask, order).reshape(full)
     return np.flatnonzero(~zero).astype(np.int64)
+
+
+# Ascending lists of trip types: which are in them, and what is in any of several.
+
+
+def is_member(index: Ints, ordered: Ints) -> NDArray[np.bool_]:
+    """Which of these are found in an ascending list."""
+    if not len(ordered):
+        return np.zeros(len(index), dtype=bool)
+    place = np.minimum(np.searchsorted(ordered, index), len(ordered) - 1)
+    return np.asarray(ordered[place] == index)
+
+
+def sorted_union(*ascending: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers that are in any of some ascending lists, ascending."""
+    every = np.sort(np.concatenate(ascending), kind="stable")  # which merges runs
+    return every[np.concatenate([[True], every[1:] != every[:-1]])] if len(every) else every

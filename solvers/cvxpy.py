@@ -11,18 +11,20 @@ import numpy as np
 
 from cbdp.arrays import Floats
 from cbdp.errors import InputError, SolverError
-from cbdp.solvers.base import LiftedSolver, positive
-from cbdp.solvers.problem import LiftedQP
-from cbdp.solvers.scaling import scaled
+from cbdp.solvers import LiftedSolver, check_positive
+from cbdp.solvers.problem import LiftedQP, scale
 
 # What each calls its tolerances, and what else it needs: CVXPY passes these on and has defaults of its own for OSQP.
-SETTINGS: Mapping[str, tuple[tuple[str, ...], Mapping[str, Any]]] = {
+BACKEND_SETTINGS: Mapping[str, tuple[tuple[str, ...], Mapping[str, Any]]] = {
     "CLARABEL": (("tol_gap_abs", "tol_gap_rel", "tol_feas"), {}),
     "PIQP": (("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"), {}),
     "OSQP": (("eps_abs", "eps_rel"), {"max_iter": 20_000, "polishing": True}),
     "SCS": (("eps_abs", "eps_rel"), {"max_iters": 100_000}),
 }
-SPLITTING = ("OSQP", "SCS")  # first-order methods: a tolerance that is out of reach only wastes time
+FIRST_ORDER_BACKENDS = (
+    "OSQP",
+    "SCS",
+)  # first-order methods: a tolerance that is out of reach only wastes time
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Cvxpy(LiftedSolver):
     """The lifted program as a `cvxpy.Problem`."""
 
     name: ClassVar[str] = "cvxpy"
-    about: ClassVar[str] = f"a solver that CVXPY drives: {', '.join(SETTINGS)}"
+    about: ClassVar[str] = f"a solver that CVXPY drives: {', '.join(BACKEND_SETTINGS)}"
     package: ClassVar[str | None] = "cvxpy"
     install: ClassVar[str] = "pip install cvxpy"
 
@@ -40,17 +42,17 @@ class Cvxpy(LiftedSolver):
     )
 
     def __post_init__(self) -> None:
-        if self.solver not in SETTINGS:
-            raise InputError(f"cvxpy: unknown solver {self.solver!r}: choose {', '.join(SETTINGS)}")
+        if self.solver not in BACKEND_SETTINGS:
+            raise InputError(f"cvxpy: unknown solver {self.solver!r}: choose {', '.join(BACKEND_SETTINGS)}")
         if self.tolerance is not None:
-            positive("cvxpy", tolerance=self.tolerance)
+            check_positive("cvxpy", tolerance=self.tolerance)
 
     def solve_lifted(self, qp: LiftedQP) -> tuple[Floats, Floats, int]:
         import cvxpy as cp
 
         if self.solver not in cp.installed_solvers():
             raise SolverError(f"cvxpy has no {self.solver}: pip install {self.solver.lower()}")
-        s = scaled(qp)
+        s = scale(qp)
         z = cp.Variable(len(s.linear))
         bounded = np.flatnonzero(np.isfinite(s.lower))
         ties = s.ties @ z == s.rhs
@@ -64,6 +66,6 @@ class Cvxpy(LiftedSolver):
         return *s.undo(*s.polished(z.value, ties.dual_value)), int(problem.solver_stats.num_iters or 0)
 
     def _options(self) -> dict[str, Any]:
-        names, others = SETTINGS[self.solver]
-        tolerance = self.tolerance or (1e-7 if self.solver in SPLITTING else 1e-12)
+        names, others = BACKEND_SETTINGS[self.solver]
+        tolerance = self.tolerance or (1e-7 if self.solver in FIRST_ORDER_BACKENDS else 1e-12)
         return {**dict.fromkeys(names, tolerance), **others}

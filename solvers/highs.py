@@ -10,11 +10,10 @@ import numpy as np
 
 from cbdp.arrays import Floats
 from cbdp.errors import SolverError
-from cbdp.solvers.base import LiftedSolver, positive
-from cbdp.solvers.problem import LiftedQP
-from cbdp.solvers.scaling import Scaled, scaled
+from cbdp.solvers import LiftedSolver, check_positive
+from cbdp.solvers.problem import LiftedQP, ScaledQP, scale
 
-MOST_BY_ACTIVE_SET = 2_000  # leaves
+MAX_ACTIVE_SET_LEAVES = 2_000  # leaves
 
 
 @dataclass(frozen=True)
@@ -31,24 +30,24 @@ class Highs(LiftedSolver):
     )
 
     def __post_init__(self) -> None:
-        positive("highs", tolerance=self.tolerance)
+        check_positive("highs", tolerance=self.tolerance)
 
     def solve_lifted(self, qp: LiftedQP) -> tuple[Floats, Floats, int]:
         import highspy
 
         hipo = importlib.util.find_spec("highspy_extras") is not None
-        if not hipo and qp.leaves > MOST_BY_ACTIVE_SET:
+        if not hipo and qp.leaves > MAX_ACTIVE_SET_LEAVES:
             raise SolverError(
-                f"highs without HiPO handles at most {MOST_BY_ACTIVE_SET:,} trip types; this problem has {qp.leaves:,}: "
+                f"highs without HiPO handles at most {MAX_ACTIVE_SET_LEAVES:,} trip types; this problem has {qp.leaves:,}: "
                 "pip install highspy-extras, or use 'newton'"
             )
-        s = scaled(qp)
+        s = scale(qp)
         highs = highspy.Highs()
         highs.silent()
         highs.setOptionValue("solver", "hipo" if hipo else "qpasm")
         highs.setOptionValue("kkt_tolerance", max(self.tolerance, 1e-10))
         highs.setOptionValue("ipm_optimality_tolerance", max(self.tolerance / 100, 1e-12))
-        highs.passModel(_model(highspy, s))
+        highs.passModel(_highs_model(highspy, s))
         highs.run()
         found, info = highs.getSolution(), highs.getInfo()
         if not found.value_valid or not found.dual_valid:
@@ -58,7 +57,7 @@ class Highs(LiftedSolver):
         return *s.undo(*s.polished(z, y)), max(info.ipm_iteration_count, info.qp_iteration_count)
 
 
-def _model(highspy: Any, s: Scaled) -> Any:
+def _highs_model(highspy: Any, s: ScaledQP) -> Any:
     model = highspy.HighsModel()
     lp, hessian, p = model.lp_, model.hessian_, s.hessian
     lp.num_row_, lp.num_col_ = s.ties.shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,17 +12,31 @@ import scipy.sparse.linalg as spl
 from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import lapack
+from scipy.sparse.csgraph import connected_components
 
 from cbdp.arrays import Floats
 from cbdp.errors import SolverError
+from cbdp.solvers.problem import Problem, Term
 
-SMALL = 100  # unknowns beside the largest feature's up to which the system is solved by compiled code alone,
-FREE = 300  # and unknowns of the largest feature
-SCHUR = 4000  # unknowns beside the largest feature's up to which their Schur complement is kept dense
-THIN = 0.1  # share of the Schur complement's entries that are not zero, up to which a sparse factor is faster
-WORK = 50_000_000  # products of entries that may be spent on looking at the pattern
-LIFTS = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)  # share by which a diagonal is raised until it can be factorised
-SPECK = 1e-12  # curvature, relative to the largest, given to exact counts, which have none: it slows a step, not more
+MAX_COMPILED_UNKNOWNS = (
+    100  # unknowns beside the largest feature's up to which the system is solved by compiled code alone,
+)
+MAX_COMPILED_ELIMINATED_UNKNOWNS = 300  # and unknowns of the largest feature
+MAX_DENSE_SCHUR_UNKNOWNS = (
+    4000  # unknowns beside the largest feature's up to which their Schur complement is kept dense
+)
+MAX_SPARSE_SCHUR_DENSITY = (
+    0.1  # share of the Schur complement's entries that are not zero, up to which a sparse factor is faster
+)
+MAX_PATTERN_PRODUCTS = 50_000_000  # products of entries that may be spent on looking at the pattern
+DIAGONAL_SHIFTS = (
+    0.0,
+    1e-12,
+    1e-9,
+    1e-6,
+    1e-3,
+)  # share by which a diagonal is raised until it can be factorised
+EXACT_COUNT_CURVATURE = 1e-12  # curvature, relative to the largest, given to exact counts, which have none: it slows a step, not more
 
 
 class LinearSolver(Protocol):
@@ -39,32 +53,38 @@ def linear_solver(member: Any, room: Floats, blocks: Sequence[slice]) -> LinearS
     """
     m = member.shape[1]
     if not blocks:
-        return Small(member, room, slice(0, 0))
+        return CompiledSchur(member, room, slice(0, 0))
     largest = max(blocks, key=lambda block: block.stop - block.start)
     rest = m - (largest.stop - largest.start)
-    if m <= SMALL + FREE and rest <= SMALL:
-        return Small(member, room, largest)
-    crossings = (member[:, largest].T @ _without(member, largest)).tocsr()
+    if m <= MAX_COMPILED_UNKNOWNS + MAX_COMPILED_ELIMINATED_UNKNOWNS and rest <= MAX_COMPILED_UNKNOWNS:
+        return CompiledSchur(member, room, largest)
+    crossings = (member[:, largest].T @ _other_columns(member, largest)).tocsr()
     work = float(np.sum(np.diff(crossings.indptr).astype(float) ** 2))
-    if work <= WORK:
+    if work <= MAX_PATTERN_PRODUCTS:
         left = crossings.T @ crossings
-        if left.nnz <= max(THIN * rest * rest, 16 * m):
-            return Sparse(member, room)
-    return Schur(member, room, largest) if rest <= SCHUR else Iterated(member, room)
+        if left.nnz <= max(MAX_SPARSE_SCHUR_DENSITY * rest * rest, 16 * m):
+            return SparseLDL(member, room)
+    return (
+        DenseSchur(member, room, largest)
+        if rest <= MAX_DENSE_SCHUR_UNKNOWNS
+        else ConjugateGradients(member, room)
+    )
 
 
-def _without(member: Any, block: slice) -> Any:
+def _other_columns(member: Any, block: slice) -> Any:
     keep = np.r_[0 : block.start, block.stop : member.shape[1]]
     return member[:, keep].tocsr()
 
 
-def _curved(room: Floats, d: Floats) -> Floats:
+def _regularized_diagonal(room: Floats, d: Floats) -> Floats:
     """R, with a speck of curvature for exact counts."""
-    return room if room.all() else np.where(room == 0.0, SPECK * max(1.0, float(d.sum())), room)
+    return (
+        room if room.all() else np.where(room == 0.0, EXACT_COUNT_CURVATURE * max(1.0, float(d.sum())), room)
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class Small:
+class CompiledSchur:
     """Compiled as a whole: a feature is eliminated for free, and of the others so few are left that calls would cost more."""
 
     member: Any
@@ -72,16 +92,18 @@ class Small:
     largest: slice
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
-        diagonal = _curved(self.room, d)
+        diagonal = _regularized_diagonal(self.room, d)
         z = np.empty(len(gradient))
         first, end = self.largest.start, self.largest.stop
-        if _eliminate(self.member.indptr, self.member.indices, d, diagonal, gradient, first, end, z):
+        if _solve_by_elimination(
+            self.member.indptr, self.member.indices, d, diagonal, gradient, first, end, z
+        ):
             return z
         # rounding made it singular: what conjugate gradients reach is a descent direction all the same
-        return Iterated(self.member, self.room).solve(d, gradient)
+        return ConjugateGradients(self.member, self.room).solve(d, gradient)
 
 
-class Sparse:
+class SparseLDL:
     """LDLᵀ with an ordering found once. `room` is the diagonal of R, or R itself if that is none."""
 
     def __init__(self, member: Any, room: Any) -> None:
@@ -91,20 +113,20 @@ class Sparse:
         )
         self.pattern = pattern
         self.factor: Any = None
-        self.cell, self.slot, self.share = _slots(member, pattern)
+        self.cell, self.slot, self.share = _hessian_entries(member, pattern)
         every = np.arange(member.shape[1])
-        self.diagonal = _place(pattern, every, every)
+        self.diagonal = _entry_positions(pattern, every, every)
         self.room = np.zeros(pattern.nnz)
-        self.room[_place(pattern, form.row, form.col)] = form.data
+        self.room[_entry_positions(pattern, form.row, form.col)] = form.data
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
         import qdldl
 
         data = np.bincount(self.slot, weights=self.share * d[self.cell], minlength=self.pattern.nnz)
         data += self.room
-        data[self.diagonal] += _curved(self.room[self.diagonal], d) - self.room[self.diagonal]
+        data[self.diagonal] += _regularized_diagonal(self.room[self.diagonal], d) - self.room[self.diagonal]
         hessian = sp.csc_matrix((data, self.pattern.indices, self.pattern.indptr), shape=self.pattern.shape)
-        for lift in LIFTS:
+        for lift in DIAGONAL_SHIFTS:
             data[self.diagonal] *= 1.0 + lift
             try:
                 if self.factor is None:
@@ -121,7 +143,7 @@ class Sparse:
         )
 
 
-class Schur:
+class DenseSchur:
     """The largest feature eliminated, the others dense: for features that cross each other a lot."""
 
     def __init__(self, member: Any, room: Floats, largest: slice) -> None:
@@ -130,10 +152,10 @@ class Schur:
         self.first = np.r_[largest.start : largest.stop]
         self.others = np.r_[0 : largest.start, largest.stop : len(room)]
         self.member_first = member[:, largest].tocsr()
-        self.member_others = _without(member, largest)
+        self.member_others = _other_columns(member, largest)
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
-        room = _curved(self.room, d)
+        room = _regularized_diagonal(self.room, d)
         weighted = sp.diags_array(d) @ self.member_others
         diagonal = room[self.first] + self.member_first.T @ d
         if not len(self.others):
@@ -145,7 +167,7 @@ class Schur:
         g = gradient[self.others] - cross.T @ (gradient[self.first] / diagonal)
         factor, trouble = lapack.dpotrf(left, lower=1, overwrite_a=1)
         if trouble:
-            return Iterated(self.member, self.room).solve(d, gradient)
+            return ConjugateGradients(self.member, self.room).solve(d, gradient)
         z = np.empty(len(gradient))
         z[self.others] = lapack.dpotrs(factor, g, lower=1)[0]
         z[self.first] = (gradient[self.first] - cross @ z[self.others]) / diagonal
@@ -153,14 +175,14 @@ class Schur:
 
 
 @dataclass(frozen=True, eq=False)
-class Iterated:
+class ConjugateGradients:
     """Conjugate gradients, for what no factor fits. Inexact steps are made good by the next ones."""
 
     member: Any
     room: Floats
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
-        fixed = _curved(self.room, d)
+        fixed = _regularized_diagonal(self.room, d)
         diagonal = fixed + self.member.T @ d
         m = len(gradient)
         hessian = spl.LinearOperator(
@@ -170,7 +192,7 @@ class Iterated:
         return np.asarray(spl.cg(hessian, gradient, rtol=1e-5, maxiter=2000, M=jacobi)[0])
 
 
-def _slots(member: Any, pattern: Any) -> tuple[NDArray[Any], NDArray[Any], Floats]:
+def _hessian_entries(member: Any, pattern: Any) -> tuple[NDArray[Any], NDArray[Any], Floats]:
     """For every cell and every pair of its unknowns, the cell, the entry of the pattern that it adds to, and the factor."""
     member.sort_indices()
     width = np.diff(member.indptr)
@@ -182,12 +204,12 @@ def _slots(member: Any, pattern: Any) -> tuple[NDArray[Any], NDArray[Any], Float
         for a in range(most):
             for b in range(a, most):
                 cells.append(rows)
-                slots.append(_place(pattern, columns[:, a], columns[:, b]))
+                slots.append(_entry_positions(pattern, columns[:, a], columns[:, b]))
                 shares.append(values[:, a] * values[:, b])
     return np.concatenate(cells), np.concatenate(slots), np.concatenate(shares)
 
 
-def _place(pattern: Any, row: NDArray[Any], column: NDArray[Any]) -> NDArray[Any]:
+def _entry_positions(pattern: Any, row: NDArray[Any], column: NDArray[Any]) -> NDArray[Any]:
     """Where entries (row ≤ column) stand among the entries of an upper-triangular csc pattern."""
     pattern.sort_indices()
     m = np.int64(pattern.shape[0])
@@ -196,7 +218,7 @@ def _place(pattern: Any, row: NDArray[Any], column: NDArray[Any]) -> NDArray[Any
 
 
 @njit(cache=True)
-def _eliminate(indptr, indices, d, diagonal, gradient, first, end, z):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _solve_by_elimination(indptr, indices, d, diagonal, gradient, first, end, z):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Solve into z by a Cholesky factor of the Schur complement of the unknowns first…end; False if it is singular."""
     free = end - first
     m = len(gradient) - free
@@ -230,7 +252,7 @@ def _eliminate(indptr, indices, d, diagonal, gradient, first, end, z):  # type: 
                 g[i] -= ratio * gradient[first + p]
                 for j in range(i + 1):
                     left[i, j] -= ratio * cross[p, j]
-    if not _cholesky(left):
+    if not _cholesky_in_place(left):
         return False
     for i in range(m):
         for j in range(i):
@@ -250,7 +272,7 @@ def _eliminate(indptr, indices, d, diagonal, gradient, first, end, z):  # type: 
 
 
 @njit(cache=True, fastmath={"reassoc", "contract"})
-def _cholesky(a):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _cholesky_in_place(a):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The lower factor of a in its place, by rows; False if a is not positive definite."""
     for i in range(len(a)):
         for j in range(i):
@@ -265,3 +287,122 @@ def _cholesky(a):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
             return False
         a[i, i] = np.sqrt(total)
     return True
+
+
+# Other unknowns for features that say the same thing: shifts without cancellation, however small the leaves' weight.
+#
+# Trips per period add up to the total, so raising the total's price and lowering every period's by as much changes no shift:
+# B N = 0 for such combinations N. When leaves weigh next to nothing (1/|U|, say) prices grow like |U| along N, to settle
+# what the features themselves disagree about, and shifts, being their small differences, drown in rounding. With the
+# unknowns θ = (β, α), λ = E β + N α, the shifts are B E β: the large numbers α never meet the small ones.
+
+
+MIN_WEIGHT_RATIO = (
+    1e-4  # weight of a leaf relative to an element's below which that element's price may be large
+)
+
+Relation = tuple[
+    int, NDArray[Any], NDArray[Any]
+]  # the unknown that is given up, others of its sign, those against it
+
+
+@dataclass(frozen=True, eq=False)
+class DualBasis:
+    """M with λ = M θ, and B M."""
+
+    change: Any  # M, csc
+    member: Any  # B M, csr: no entries for the unknowns α in the cells that matter
+    relations: int  # how many unknowns α there are
+
+    def form(self, room: Floats) -> Any:
+        """Mᵀ R M."""
+        return (self.change.T @ sp.diags_array(room) @ self.change).tocsc()
+
+    def unknowns(self, prices: Floats) -> Floats:
+        """θ for these λ."""
+        return np.asarray(sp.linalg.splu(self.change).solve(prices))
+
+
+def dual_basis(
+    problem: Problem,
+    places: Mapping[str, NDArray[Any]],
+    member: Any,
+    room: Floats,
+    active: NDArray[np.bool_] | None = None,
+) -> DualBasis | None:
+    """Unknowns of which as many as possible do not move the shifts; None if there are no such.
+
+    Where only some cells are `active` (have leaves above their shift) only their shifts must be precise, and more
+    combinations leave them alone.
+    """
+    cells = np.arange(problem.cells) if active is None else np.flatnonzero(active)
+    relations = [
+        r
+        for r in _dual_relations(problem, places, cells)
+        if _duals_may_be_large(room[np.r_[r[0], r[1], r[2]]])
+    ]
+    if not relations:
+        return None
+    size = len(room)
+    column = np.concatenate([np.full(len(r[1]) + len(r[2]), r[0]) for r in relations])
+    row = np.concatenate([np.concatenate(r[1:]) for r in relations])
+    sign = np.concatenate([np.r_[np.ones(len(r[1])), -np.ones(len(r[2]))] for r in relations])
+    change = sp.csc_array((sign, (row, column)), shape=(size, size)) + sp.eye_array(size, format="csc")
+    moved = (member @ change).tocsr()
+    moved.eliminate_zeros()
+    moved.sort_indices()
+    return DualBasis(change.tocsc(), moved, len(relations))
+
+
+def _duals_may_be_large(room: Floats) -> bool:
+    """Whether all prices of a combination can be large; if not, the unknowns α would be no larger than the shifts."""
+    return bool(room.max() < MIN_WEIGHT_RATIO)
+
+
+def _dual_relations(
+    problem: Problem, places: Mapping[str, NDArray[Any]], cells: NDArray[Any]
+) -> list[Relation]:
+    """Combinations of prices that cancel in these cells: elements of each feature against those of a larger one."""
+    found: list[Relation] = []
+    by_size = sorted(problem.terms, key=lambda t: -len(t.target))
+    for position, term in enumerate(by_size):
+        told = np.zeros(max((int(p.max(initial=-1)) for p in places.values()), default=-1) + 1, dtype=bool)
+        for other in _related_features(term, by_size[:position], cells):
+            for relation in _relations_between(term, other, places, cells):
+                own = np.r_[relation[0], relation[1]]
+                if not told[own].any():  # one relation for an element: a second one would say nothing new
+                    told[own] = True
+                    found.append(relation)
+    return found
+
+
+def _related_features(term: Term, larger: Sequence[Term], cells: NDArray[Any]) -> list[Term]:
+    """Features to compare this one with: those that refine it, the smallest first, then the others, the largest first."""
+    finer = [_refines(t, term, cells) for t in larger]
+    refining = [t for t, is_finer in zip(larger, finer, strict=True) if is_finer]
+    return [*reversed(refining), *(t for t, is_finer in zip(larger, finer, strict=True) if not is_finer)]
+
+
+def _refines(fine: Term, coarse: Term, cells: NDArray[Any]) -> bool:
+    first = np.zeros(len(fine.target), dtype=np.int64)
+    inside, holds = fine.element_of_cell[cells], coarse.element_of_cell[cells]
+    first[inside] = holds
+    return bool((first[inside] == holds).all())
+
+
+def _relations_between(
+    term: Term, other: Term, places: Mapping[str, NDArray[Any]], cells: NDArray[Any]
+) -> list[Relation]:
+    """One relation for every set of cells that is a union of elements of both features, and no smaller one is."""
+    n, m = len(term.target), len(other.target)
+    ends = term.element_of_cell[cells], n + other.element_of_cell[cells]
+    ties = sp.coo_array((np.ones(len(cells)), ends), shape=(n + m, n + m))
+    count, of = connected_components(ties, directed=False)
+    order = np.argsort(of, kind="stable")
+    place = np.concatenate([places[term.name], places[other.name]])[order]
+    cuts = np.cumsum(np.bincount(of, minlength=count))[:-1]
+    found: list[Relation] = []
+    for group, mine in zip(np.split(place, cuts), np.split(order < n, cuts), strict=True):
+        if (group >= 0).all() and mine.any() and not mine.all():  # all of it is measured, by both
+            found.append((int(group[mine][0]), group[mine][1:], group[~mine]))
+    return found

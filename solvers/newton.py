@@ -25,32 +25,33 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Floats
 from cbdp.errors import SolverError
-from cbdp.solvers.base import Answer, Solver, positive
-from cbdp.solvers.basis import Basis, basis
-from cbdp.solvers.linear import LinearSolver, Sparse, linear_solver
-from cbdp.solvers.passes import above_shift, candidates, primal, slope_along
+from cbdp.solvers import Answer, Solver, check_positive
+from cbdp.solvers.linear import DualBasis, LinearSolver, SparseLDL, dual_basis, linear_solver
+from cbdp.solvers.passes import above_shift, leaves_above_floor, primal, slope_along
 from cbdp.solvers.problem import Problem, bincount
-from cbdp.solvers.solution import ROUNDING as ERROR
+from cbdp.solvers.solution import SUM_ROUNDING_ERROR as ERROR
 from cbdp.solvers.solution import Solution
 
-MANY = 1 << 20  # leaves from which a sample is solved first
-SAMPLED = 100  # leaves a cell should have in that sample
-PRIMES = (127, 113, 101, 89, 79, 71, 61, 53, 47, 43, 37, 31, 29, 23, 19, 17, 13, 11, 7, 5, 3)
-FEW = 1 << 13  # leaves that are not worth dropping
-SPARE = 24  # times as many leaves as lie above their shifts: when there are more, those below the floors are dropped
-RAISES = 4  # times that this is done
-LOOKED = 20_000  # leaves looked at to set floors
-MARGIN = 1.0  # how far below the shifts floors are set, in scales of the noise
-ROUGHLY = 1e-2  # residual that a sample is solved to
-COARSE = 6  # leaves above its shift that a cell should have there
-GUESSES = 15  # steps on it at most
-SLIGHT = 1e-7  # weight of a leaf, relative to a feature's, from which prices and shifts are kept apart
-REBASED = 8  # times that the unknowns are chosen anew, by which cells have leaves above their shift
-LOSS = 1e-12  # of the shifts' precision from which that is done
-PATIENCE = 40  # steps without progress after which it is done
-SHORTENED = 2.0**-64  # of a step along which Φ overflows
-CLOSE = 0.1  # slope along a step, relative to its first, that a search ends at
-ROUNDING = 1e-9  # residual below which a lack of progress means rounding
+MIN_LEAVES_FOR_SAMPLE = 1 << 20  # leaves from which a sample is solved first
+SAMPLE_LEAVES_PER_CELL = 100  # leaves a cell should have in that sample
+STRIDES = (127, 113, 101, 89, 79, 71, 61, 53, 47, 43, 37, 31, 29, 23, 19, 17, 13, 11, 7, 5, 3)
+MIN_LEAVES_WORTH_DROPPING = 1 << 13  # leaves that are not worth dropping
+MAX_LEAVES_PER_ACTIVE_LEAF = 24  # times as many leaves as lie above their shifts: when there are more, those below the floors are dropped
+MAX_FLOOR_RAISES = 4  # times that this is done
+FLOOR_SAMPLE_LEAVES = 20_000  # leaves looked at to set floors
+FLOOR_MARGIN = 1.0  # how far below the shifts floors are set, in scales of the noise
+SAMPLE_RESIDUAL = 1e-2  # residual that a sample is solved to
+SAMPLE_ACTIVE_LEAVES_PER_CELL = 6  # leaves above its shift that a cell should have there
+MAX_SAMPLE_STEPS = 15  # steps on it at most
+SMALL_LEAF_WEIGHT = (
+    1e-7  # weight of a leaf, relative to a feature's, from which prices and shifts are kept apart
+)
+MAX_BASIS_CHANGES = 8  # times that the unknowns are chosen anew, by which cells have leaves above their shift
+MAX_PRECISION_LOSS = 1e-12  # of the shifts' precision from which that is done
+MAX_STEPS_WITHOUT_PROGRESS = 40  # steps without progress after which it is done
+OVERFLOW_STEP = 2.0**-64  # of a step along which Φ overflows
+LINE_SEARCH_SLOPE = 0.1  # slope along a step, relative to its first, that a search ends at
+STALL_RESIDUAL = 1e-9  # residual below which a lack of progress means rounding
 
 
 @dataclass(frozen=True)
@@ -65,31 +66,33 @@ class Newton(Solver):
     max_steps: int = 500
 
     def __post_init__(self) -> None:
-        positive("newton", tolerance=self.tolerance, max_steps=self.max_steps)
+        check_positive("newton", tolerance=self.tolerance, max_steps=self.max_steps)
 
     def answer(self, problem: Problem, warm_start: Solution | None) -> Answer:
         weight = np.atleast_1d(np.asarray(problem.weight, dtype=float))
         unit = float(np.exp(np.mean(np.log(weight))))  # prices and weights are counted in this inside
-        dual, places = _dual(problem, unit)
+        dual, places = _dual_problem(problem, unit)
         every = LeafSet(problem.target, unit / weight, problem.cell)
         search = _Search(dual, dual.linear(), self.max_steps)
-        lam = _start(search, every, _gather(problem, warm_start, places, unit))
-        found = _with_floors(search, every, lam, self.tolerance)
-        for _ in range(REBASED):
-            if not dual.slight or not (search.stalled or dual.loss(found) > LOSS):
+        lam = _initial_duals(search, every, _gather_duals(problem, warm_start, places, unit))
+        found = _minimize_above_floors(search, every, lam, self.tolerance)
+        for _ in range(MAX_BASIS_CHANGES):
+            if not dual.slight or not (search.stalled or dual.loss(found) > MAX_PRECISION_LOSS):
                 break
             better = dual.rebased(problem, places, found.d > 0)
             lam, dual = better.unknowns(dual.prices(found.lam)), better
             search = _Search(dual, dual.linear(), self.max_steps, search.steps)
-            found = _with_floors(search, every, lam, self.tolerance)
+            found = _minimize_above_floors(search, every, lam, self.tolerance)
         if search.stalled:
             raise SolverError(
                 f"newton stopped making progress at residual {found.residual:.1e}: give 'singleton' more weight"
             )
-        prices = {t.name: _spread(dual.prices(found.lam) * unit, places[t.name]) for t in problem.terms}
+        prices = {
+            t.name: _scatter_duals(dual.prices(found.lam) * unit, places[t.name]) for t in problem.terms
+        }
         leaves = primal(every.target, every.slack, every.cell, found.shift)
         shift = found.shift * unit
-        moved = _meet_exact(problem, leaves, every.slack)
+        moved = _satisfy_exact_counts(problem, leaves, every.slack)
         if moved:  # the prices with them, unless no leaf says by how much
             other = found.shift - problem.shifts(moved)
             if every.misses(leaves, other) < every.misses(leaves, found.shift):
@@ -128,7 +131,7 @@ class LeafSet:
         for _ in range(60):
             of_leaves, steep = slope_along(near.target, near.slack, near.cell, shift, to - shift, t)
             here = slope + t * growth + self.copies * of_leaves
-            if abs(here) <= CLOSE * abs(slope):
+            if abs(here) <= LINE_SEARCH_SLOPE * abs(slope):
                 break
             low, high = (t, high) if here < 0 else (low, t)
             # Newton's step on the linear piece at hand if that stays inside, else halve
@@ -142,14 +145,18 @@ class LeafSet:
         """Those above their cell's floor."""
         if np.isneginf(floor).all():
             return self
-        return LeafSet(*candidates(self.target, self.slack, self.cell, floor), self.copies)
+        return LeafSet(*leaves_above_floor(self.target, self.slack, self.cell, floor), self.copies)
 
     def idle(self, now: Point, spare: float) -> bool:
         """Whether there are more than a few, and more than `spare` times as many as lie above their shifts."""
         n = len(self.target)
-        if n <= FEW or np.isinf(spare):  # infinitely many times none would be no number
+        if n <= MIN_LEAVES_WORTH_DROPPING or np.isinf(spare):  # infinitely many times none would be no number
             return False
-        return bool(n > FEW + spare * now.d.sum() / np.mean(self.slack[:FEW]))
+        return bool(
+            n
+            > MIN_LEAVES_WORTH_DROPPING
+            + spare * now.d.sum() / np.mean(self.slack[:MIN_LEAVES_WORTH_DROPPING])
+        )
 
     def tops(self, cells: int) -> Floats:
         """A level in each cell that a few of its leaves exceed: the largest of a sample."""
@@ -160,7 +167,7 @@ class LeafSet:
 
     def spread(self, shift: Floats) -> float:
         """The scale of the leaves' excess over their shifts, were it exponential: by the median, which riders do not move."""
-        part = self.sample(max(1, len(self.target) // LOOKED) | 1)
+        part = self.sample(max(1, len(self.target) // FLOOR_SAMPLE_LEAVES) | 1)
         excess = part.target / part.slack - shift[part.cell]
         excess = excess[excess > 0]
         return float(np.median(excess)) / np.log(2) if len(excess) else 1.0
@@ -179,21 +186,21 @@ class Dual:
     target: Floats
     scale: Floats  # what a residual is measured against
     blocks: tuple[slice, ...]  # each feature's unknowns
-    basis: Basis | None = None  # the unknowns are not the prices λ but θ, λ = M θ
+    basis: DualBasis | None = None  # the unknowns are not the prices λ but θ, λ = M θ
     slight: bool = False  # whether leaves weigh so little that prices may be large
 
     def point(self, leaves: LeafSet, lam: Floats) -> Point:
         shift, size = self.shifts(lam)
         y, d, squares = leaves.above(shift)
         form = self.member.indptr, self.member.indices, self.room, self.target, self.scale
-        value, gradient, residual = _gradient(*form, self.prices(lam), size, y, d, squares)
+        value, gradient, residual = _objective_and_gradient(*form, self.prices(lam), size, y, d, squares)
         gradient = gradient if self.basis is None else self.basis.change.T @ gradient
         return Point(lam, shift, y, d, value, gradient, residual)
 
     def shifts(self, lam: Floats) -> tuple[Floats, Floats]:
         """The cells' shifts, and the sums of the magnitudes that they are made of."""
         member = self.member if self.basis is None else self.basis.member
-        return _by_cell(member.indptr, member.indices, member.data, lam)  # type: ignore[no-any-return]
+        return _cell_duals(member.indptr, member.indices, member.data, lam)  # type: ignore[no-any-return]
 
     def prices(self, lam: Floats) -> Floats:
         return lam if self.basis is None else self.basis.change @ lam
@@ -212,7 +219,7 @@ class Dual:
 
     def rebased(self, problem: Problem, places: dict[str, NDArray[Any]], active: NDArray[np.bool_]) -> Dual:
         """With unknowns that make the shifts of these cells precise."""
-        return replace(self, basis=basis(problem, places, self.member, self.room, active))
+        return replace(self, basis=dual_basis(problem, places, self.member, self.room, active))
 
     def growth(self, direction: Floats) -> float:
         """The curvature of Φ along a direction that is not the leaves'."""
@@ -222,7 +229,7 @@ class Dual:
     def linear(self) -> LinearSolver:
         if self.basis is None:
             return linear_solver(self.member, self.room, self.blocks)
-        return Sparse(self.basis.member, self.basis.form(self.room))
+        return SparseLDL(self.basis.member, self.basis.form(self.room))
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +261,7 @@ class _Search:
         now = best = self.dual.point(leaves, lam)
         stuck = fresh = idle = 0
         while best.residual > tolerance and stuck < 3:
-            if self.dual.slight and idle >= PATIENCE:
+            if self.dual.slight and idle >= MAX_STEPS_WITHOUT_PROGRESS:
                 self.stalled = True
                 return best
             if fresh >= 2 and leaves.idle(now, spare):
@@ -266,7 +273,7 @@ class _Search:
             now = self.step(leaves, now)
             fresh += 1
             # three steps near the optimum that do not halve the residual: rounding is reached
-            stuck = stuck + 1 if best.residual < ROUNDING and now.residual > 0.5 * best.residual else 0
+            stuck = stuck + 1 if best.residual < STALL_RESIDUAL and now.residual > 0.5 * best.residual else 0
             idle = 0 if now.residual < 0.5 * best.residual else idle + 1
             best = min(best, now, key=lambda point: point.residual)
         return best
@@ -280,7 +287,7 @@ class _Search:
             tried = self.dual.point(leaves, now.lam + direction)
             end = float(tried.gradient @ direction)
             while not np.isfinite(end):  # an almost singular Hessian made the step so long that Φ overflows
-                direction, slope = direction * SHORTENED, slope * SHORTENED
+                direction, slope = direction * OVERFLOW_STEP, slope * OVERFLOW_STEP
                 tried = self.dual.point(leaves, now.lam + direction)
                 end = float(tried.gradient @ direction)
         self.searched = not (end <= 1e-6 * abs(slope) or tried.value < now.value + 0.1 * slope)
@@ -310,14 +317,14 @@ class _Search:
         return direction, float(now.gradient @ direction)
 
 
-def _start(search: _Search, every: LeafSet, prices: Floats | None) -> Floats:
+def _initial_duals(search: _Search, every: LeafSet, prices: Floats | None) -> Floats:
     """The unknowns to start from: those of an earlier solution, unless they are worse than none; or a guess."""
     if prices is not None:
         lam = search.dual.unknowns(prices)
         none = search.dual.point(every, np.zeros_like(lam))
         if search.dual.point(every, lam).value <= none.value:
             return lam
-    return _first_guess(search, every)
+    return _duals_of_sample(search, every)
 
 
 def _stride(n: int, least: int, most: int) -> int:
@@ -325,44 +332,48 @@ def _stride(n: int, least: int, most: int) -> int:
 
     A prime that does not divide n divides no dimension either, so it visits all values of each; 1 if none fits.
     """
-    return next((p for p in PRIMES if p <= most and n % p and n >= least * p), 1)
+    return next((p for p in STRIDES if p <= most and n % p and n >= least * p), 1)
 
 
-def _first_guess(search: _Search, every: LeafSet) -> Floats:
+def _duals_of_sample(search: _Search, every: LeafSet) -> Floats:
     """Prices from a few steps on an evenly spread sample of the leaves, where there are many in each cell."""
     lam = np.zeros(len(search.dual.target))
     n, cells = len(every.target), search.dual.member.shape[0]
-    stride = _stride(n, SAMPLED * cells, 127)
-    if n < MANY or stride == 1:
+    stride = _stride(n, SAMPLE_LEAVES_PER_CELL * cells, 127)
+    if n < MIN_LEAVES_FOR_SAMPLE or stride == 1:
         return lam
     sample = every.sample(stride)
     now = search.dual.point(sample, lam)
     # once a step overshoots, or a cell has but few leaves above its shift, the sample is too coarse to learn more from
-    while now.d.sum() > COARSE * stride * cells and now.residual > ROUGHLY and search.steps < GUESSES:
+    while (
+        now.d.sum() > SAMPLE_ACTIVE_LEAVES_PER_CELL * stride * cells
+        and now.residual > SAMPLE_RESIDUAL
+        and search.steps < MAX_SAMPLE_STEPS
+    ):
         before, now = now, search.step(sample, now)
         if search.searched:
             return before.lam
     return now.lam
 
 
-def _with_floors(search: _Search, every: LeafSet, lam: Floats, tolerance: float) -> Point:
+def _minimize_above_floors(search: _Search, every: LeafSet, lam: Floats, tolerance: float) -> Point:
     """Minimise over the leaves above floors; raise floors while that drops most leaves; lower those that are too high."""
     cells = search.dual.member.shape[0]
     floor = np.full(cells, -np.inf)
     levels = [(floor, every)]  # floors, and the leaves above them: ever higher and fewer
-    margin, raises = MARGIN, RAISES
-    tops = every.tops(cells) if len(every.target) > FEW else floor
-    if lam.any() and len(every.target) > FEW:
+    margin, raises = FLOOR_MARGIN, MAX_FLOOR_RAISES
+    tops = every.tops(cells) if len(every.target) > MIN_LEAVES_WORTH_DROPPING else floor
+    if lam.any() and len(every.target) > MIN_LEAVES_WORTH_DROPPING:
         floor = _floors(every, search.dual.shifts(lam)[0], tops, margin)
         levels.append((floor, every.only(floor)))
     while True:
         leaves = levels[-1][1]
-        found = search.minimise(leaves, lam, tolerance, SPARE if raises else np.inf)
+        found = search.minimise(leaves, lam, tolerance, MAX_LEAVES_PER_ACTIVE_LEAF if raises else np.inf)
         lam = found.lam
         low = found.shift < floor
         if search.stalled:
             return found
-        if found.residual > max(tolerance, ROUNDING):  # it stopped to have idle leaves dropped
+        if found.residual > max(tolerance, STALL_RESIDUAL):  # it stopped to have idle leaves dropped
             raises -= 1
             floor = np.maximum(floor, _floors(leaves, found.shift, tops, margin))
         elif low.any():
@@ -380,7 +391,7 @@ def _floors(leaves: LeafSet, shift: Floats, tops: Floats, margin: float) -> Floa
     return np.minimum(shift - margin * leaves.spread(shift), tops)
 
 
-def _meet_exact(problem: Problem, leaves: Floats, slack: Floats) -> dict[str, Floats]:
+def _satisfy_exact_counts(problem: Problem, leaves: Floats, slack: Floats) -> dict[str, Floats]:
     """Move positive leaves, by no more than rounding, until exact counts are met to the last digit; by which prices.
 
     Prices of exact counts can be large and cancel, so that their sum is too coarse; what is missing is shared in trips.
@@ -389,7 +400,7 @@ def _meet_exact(problem: Problem, leaves: Floats, slack: Floats) -> dict[str, Fl
     if not any(np.isinf(t.weight).any() for t in problem.terms):
         return moved
     exact = [replace(t, weight=np.where(np.isinf(t.weight), np.inf, 0.0)) for t in problem.terms]
-    dual, places = _dual(replace(problem, terms=tuple(exact)), 1.0)
+    dual, places = _dual_problem(replace(problem, terms=tuple(exact)), 1.0)
     linear = linear_solver(dual.member, dual.room, dual.blocks)
     for _ in range(3):
         above = leaves > 0
@@ -400,14 +411,14 @@ def _meet_exact(problem: Problem, leaves: Floats, slack: Floats) -> dict[str, Fl
             return moved
         price = linear.solve(active, missing)
         for name, place in places.items():
-            moved[name] = moved.get(name, 0.0) + _spread(price, place)
+            moved[name] = moved.get(name, 0.0) + _scatter_duals(price, place)
         share = dual.member @ price
         leaves += np.where(above, slack * share[problem.cell], 0.0)
         np.maximum(leaves, 0.0, out=leaves)
     return moved
 
 
-def _dual(problem: Problem, unit: float) -> tuple[Dual, dict[str, NDArray[Any]]]:
+def _dual_problem(problem: Problem, unit: float) -> tuple[Dual, dict[str, NDArray[Any]]]:
     """Unknowns for the measured elements, and where each term's elements stand among them (−1: not measured)."""
     places: dict[str, NDArray[Any]] = {}
     size = 0
@@ -436,19 +447,19 @@ def _dual(problem: Problem, unit: float) -> tuple[Dual, dict[str, NDArray[Any]]]
     else:
         member = sp.csr_array((np.ones(len(row)), (row, column)), shape=(problem.cells, size))
     room = np.concatenate(rooms)
-    slight = bool(np.min(room, where=room > 0, initial=np.inf) < SLIGHT)
-    other = basis(problem, places, member, room) if slight else None
+    slight = bool(np.min(room, where=room > 0, initial=np.inf) < SMALL_LEAF_WEIGHT)
+    other = dual_basis(problem, places, member, room) if slight else None
     numbers = np.concatenate(targets), np.concatenate(scales)
     return Dual(member, room, *numbers, tuple(blocks), other, slight), places
 
 
-def _spread(lam: Floats, place: NDArray[Any]) -> Floats:
+def _scatter_duals(lam: Floats, place: NDArray[Any]) -> Floats:
     spread = np.zeros(len(place))
     spread[place >= 0] = lam[place[place >= 0]]
     return spread
 
 
-def _gather(
+def _gather_duals(
     problem: Problem, warm_start: Solution | None, places: dict[str, NDArray[Any]], unit: float
 ) -> Floats | None:
     """The unknowns of an earlier solution, where it is one of the same features."""
@@ -464,7 +475,7 @@ def _gather(
 
 
 @njit(cache=True)
-def _by_cell(indptr, indices, data, lam):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _cell_duals(indptr, indices, data, lam):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """B λ, and the same of the absolute values."""
     shift, size = np.zeros(len(indptr) - 1), np.zeros(len(indptr) - 1)
     for k in range(len(shift)):
@@ -475,7 +486,7 @@ def _by_cell(indptr, indices, data, lam):  # type: ignore[no-untyped-def]  # noq
 
 
 @njit(cache=True)
-def _gradient(indptr, indices, room, target, scale, lam, size, y, d, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _objective_and_gradient(indptr, indices, room, target, scale, lam, size, y, d, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Φ, its gradient R λ + c − BᵀY, and the gradient's largest relative entry, less what rounding accounts for."""
     value, residual = squares, 0.0
     gradient, handled = np.empty(len(lam)), np.empty(len(lam))

@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from cbdp.arrays import Floats
-from cbdp.solvers.base import LiftedSolver, positive
-from cbdp.solvers.problem import LiftedQP
-from cbdp.solvers.scaling import scaled
+from cbdp.solvers import LiftedSolver, check_positive
+from cbdp.solvers.problem import LiftedQP, scale
 
 
 @dataclass(frozen=True)
@@ -27,12 +26,12 @@ class Osqp(LiftedSolver):
     max_iterations: int = 20_000
 
     def __post_init__(self) -> None:
-        positive("osqp", tolerance=self.tolerance, max_iterations=self.max_iterations)
+        check_positive("osqp", tolerance=self.tolerance, max_iterations=self.max_iterations)
 
     def solve_lifted(self, qp: LiftedQP) -> tuple[Floats, Floats, int]:
         import osqp
 
-        s = scaled(qp)
+        s = scale(qp)
         bounded = np.flatnonzero(np.isfinite(s.lower))
         bounds = sp.csr_matrix(sp.eye_array(len(s.lower), format="csr"))[bounded]
         solver = osqp.OSQP()

@@ -19,13 +19,13 @@ from cbdp.arrays import Floats
 
 T = TypeVar("T")
 
-BLOCK = 1024  # leaves after which a pass looks whether a branch would pay
-SMALL = 1 << 17  # leaves below which threads cost more than they save
+LEAVES_PER_BLOCK = 1024  # leaves after which a pass looks whether a branch would pay
+MIN_LEAVES_FOR_THREADS = 1 << 17  # leaves below which threads cost more than they save
 
 
-def in_chunks(n: int, work: Callable[[int, int], T], most: int | None = None) -> list[T]:
+def map_chunks(n: int, work: Callable[[int, int], T], most: int | None = None) -> list[T]:
     """work(from, to) over slices of n leaves, on as many threads as there are cores."""
-    threads = 1 if n < SMALL else min(most or 64, os.cpu_count() or 1)
+    threads = 1 if n < MIN_LEAVES_FOR_THREADS else min(most or 64, os.cpu_count() or 1)
     if threads == 1:
         return [work(0, n)]
     edges = np.linspace(0, n, threads + 1).astype(int).tolist()
@@ -48,13 +48,13 @@ def above_shift(
         y, d = np.zeros(cells), np.zeros(cells)
         return y, d, _above_shift(target, slack, step, cell, level, start, stop, y, d)
 
-    parts = in_chunks(len(target), work, most=None if cells < len(target) // 16 else 1)
+    parts = map_chunks(len(target), work, most=None if cells < len(target) // 16 else 1)
     ys, ds, squares = zip(*parts, strict=True)
     y, d = (ys[0], ds[0]) if len(parts) == 1 else (np.sum(ys, axis=0), np.sum(ds, axis=0))
     return (y, d, sum(squares)) if step else (y, d * slack[0], sum(squares) / slack[0])
 
 
-def candidates(
+def leaves_above_floor(
     target: NDArray[Any], slack: Floats, cell: NDArray[Any], floor: Floats
 ) -> tuple[Floats, Floats, NDArray[Any]]:
     """Value, slack and cell of the leaves whose own floor (c_u w_u > floor_k) they exceed; leaf order is kept."""
@@ -65,10 +65,10 @@ def candidates(
         # as long as all leaves: memory that is never written to costs nothing
         kept, kept_cell = np.empty(stop - start), np.empty(stop - start, dtype=cell.dtype)
         kept_slack = np.empty(stop - start) if step else slack
-        n = _keep_above(target, slack, step, cell, floor, start, stop, kept, kept_slack, kept_cell)
+        n = _leaves_above_floor(target, slack, step, cell, floor, start, stop, kept, kept_slack, kept_cell)
         return kept[:n], kept_slack[:n] if step else slack, kept_cell[:n]
 
-    kept, kept_slack, kept_cell = zip(*in_chunks(len(target), work), strict=True)
+    kept, kept_slack, kept_cell = zip(*map_chunks(len(target), work), strict=True)
     return np.concatenate(kept), np.concatenate(kept_slack) if step else slack, np.concatenate(kept_cell)
 
 
@@ -84,7 +84,7 @@ def slope_along(
     def work(start: int, stop: int) -> tuple[float, float]:
         return _slope_along(target, slack, step, cell, shift, change, t, start, stop)  # type: ignore[no-any-return]
 
-    parts = in_chunks(len(target), work)
+    parts = map_chunks(len(target), work)
     return sum(p[0] for p in parts), sum(p[1] for p in parts)
 
 
@@ -92,11 +92,11 @@ def primal(target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Float
     """x_u = max(0, c_u − s_k/w_u) for every leaf."""
     step = 0 if len(slack) == 1 else 1
     x = np.empty(len(target))
-    in_chunks(len(x), lambda i, j: _primal(target, slack, step, cell, shift, i, j, x))
+    map_chunks(len(x), lambda i, j: _primal(target, slack, step, cell, shift, i, j, x))
     return x
 
 
-def check(
+def condition_violations(
     target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Floats, x: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """By cell, the sums of x and of the slack of leaves above zero; over all leaves, the worst of each condition.
@@ -109,10 +109,10 @@ def check(
 
     def work(start: int, stop: int) -> tuple[Floats, Floats, Floats]:
         sums, active, worst = np.zeros(cells), np.zeros(cells), np.zeros(6)
-        _check(target, slack, step, cell, shift, x, start, stop, sums, active, worst)
+        _condition_violations(target, slack, step, cell, shift, x, start, stop, sums, active, worst)
         return sums, active, worst
 
-    parts = in_chunks(len(target), work, most=None if cells < len(target) // 16 else 1)
+    parts = map_chunks(len(target), work, most=None if cells < len(target) // 16 else 1)
     sums, active, worst = (np.array(column) for column in zip(*parts, strict=True))
     ends = np.concatenate([worst[:, :3].max(axis=0), worst[:, 3:5].sum(axis=0), worst[:, 5:].max(axis=0)])
     return sums.sum(axis=0), active.sum(axis=0), ends
@@ -124,8 +124,8 @@ def _above_shift(target, slack, step, cell, level, start, stop, y, d):  # type: 
     mixed = (
         True  # whether about as many leaves are above as below: then a branch is mispredicted half the time
     )
-    for begin in range(start, stop, BLOCK):
-        end = min(begin + BLOCK, stop)
+    for begin in range(start, stop, LEAVES_PER_BLOCK):
+        end = min(begin + LEAVES_PER_BLOCK, stop)
         above = 0
         if mixed:
             for u in range(begin, end):
@@ -151,7 +151,7 @@ def _above_shift(target, slack, step, cell, level, start, stop, y, d):  # type: 
 
 
 @njit(cache=True, nogil=True)
-def _keep_above(target, slack, step, cell, floor, start, stop, kept, kept_slack, kept_cell):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _leaves_above_floor(target, slack, step, cell, floor, start, stop, kept, kept_slack, kept_cell):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     at = 0
     for u in range(start, stop):
         k = cell[u]  # no branch: what is not kept is overwritten by the next one
@@ -187,7 +187,7 @@ def _primal(target, slack, step, cell, shift, start, stop, x):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def _check(target, slack, step, cell, shift, x, start, stop, sums, active, worst):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _condition_violations(target, slack, step, cell, shift, x, start, stop, sums, active, worst):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     stationarity = feasibility = complementarity = cost = dual = largest = 0.0
     for u in range(start, stop):
         k = cell[u]

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cbdp.arrays import Floats
-from cbdp.solvers.base import LiftedSolver, positive
-from cbdp.solvers.problem import LiftedQP
-from cbdp.solvers.scaling import scaled
+from cbdp.solvers import LiftedSolver, check_positive
+from cbdp.solvers.problem import LiftedQP, scale
 
 
 @dataclass(frozen=True)
@@ -26,12 +25,12 @@ class Piqp(LiftedSolver):
     max_iterations: int = 250
 
     def __post_init__(self) -> None:
-        positive("piqp", tolerance=self.tolerance, max_iterations=self.max_iterations)
+        check_positive("piqp", tolerance=self.tolerance, max_iterations=self.max_iterations)
 
     def solve_lifted(self, qp: LiftedQP) -> tuple[Floats, Floats, int]:
         import piqp
 
-        s = scaled(qp)
+        s = scale(qp)
         solver = piqp.SparseSolver()
         for name in ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"):
             setattr(solver.settings, name, self.tolerance)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cbdp.errors import SolverError
-from cbdp.solvers.base import Answer, Solver, positive
+from cbdp.solvers import Answer, Solver, check_positive
 from cbdp.solvers.problem import Problem
 from cbdp.solvers.solution import Solution
 
@@ -27,7 +27,7 @@ class Scipy(Solver):
     max_iterations: int = 200
 
     def __post_init__(self) -> None:
-        positive("scipy", tolerance=self.tolerance, max_iterations=self.max_iterations)
+        check_positive("scipy", tolerance=self.tolerance, max_iterations=self.max_iterations)
 
     def answer(self, problem: Problem, warm_start: Solution | None) -> Answer:  # noqa: ARG002
         from scipy.optimize import lsq_linear

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from cbdp.solvers.problem import Problem
 
 
-ROUNDING = 8 * float(np.finfo(float).eps)  # relative error that a sum of a few prices or counts may carry
+SUM_ROUNDING_ERROR = 8 * float(
+    np.finfo(float).eps
+)  # relative error that a sum of a few prices or counts may carry
 
 
 @dataclass(frozen=True)
@@ -64,16 +66,16 @@ def certify(
     A solver that knows the cells' shifts more precisely than as sums of rounded prices may give them: they are
     taken where they differ from the sums by no more than rounding.
     """
-    from cbdp.solvers.passes import check  # compiled code is loaded when something is solved
+    from cbdp.solvers.passes import condition_violations  # compiled code is loaded when something is solved
 
     slack = 1.0 / np.atleast_1d(np.asarray(problem.weight, dtype=float))
     summed = problem.shifts(prices)
     magnitude = problem.shifts({name: np.abs(p) for name, p in prices.items()})
-    if shift is None or not (np.abs(shift - summed) <= ROUNDING * magnitude).all():
+    if shift is None or not (np.abs(shift - summed) <= SUM_ROUNDING_ERROR * magnitude).all():
         shift = summed
     else:
         magnitude = np.abs(shift)
-    sums, active, worst = check(problem.target, slack, problem.cell, shift, leaves)
+    sums, active, worst = condition_violations(problem.target, slack, problem.cell, shift, leaves)
     if not all(np.isfinite(v).all() for v in (sums, worst[:3], *prices.values())):
         nothing = float("inf")
         return Certificate(nothing, nothing, nothing, nothing, nothing), nothing
@@ -91,9 +93,9 @@ def certify(
         exact, measured = np.isinf(term.weight), term.weight > 0
         room = np.divide(price, term.weight, out=np.zeros_like(price), where=measured)
         off = np.where(measured, term.target + room - held, price / np.max(problem.weight))
-        rounding = ROUNDING * (term.sums(handled) + np.abs(term.target) + np.abs(room))
+        rounding = SUM_ROUNDING_ERROR * (term.sums(handled) + np.abs(term.target) + np.abs(room))
         off = np.maximum(np.abs(off) - rounding, 0.0)
-        consistency = max(consistency, _largest(off) / (1.0 + _largest(term.target)))
+        consistency = max(consistency, _max_abs(off) / (1.0 + _max_abs(term.target)))
         soft = measured & ~exact
         cost += float(np.sum(term.weight[soft] * (held - term.target)[soft] ** 2))
         dual -= float(np.sum((price * (room + 2 * term.target))[measured]))
@@ -103,6 +105,6 @@ def certify(
     return Certificate(stationarity, feasibility, complementarity, consistency, gap), cost
 
 
-def _largest(values: NDArray[Any]) -> float:
+def _max_abs(values: NDArray[Any]) -> float:
     """The largest magnitude, without a temporary array (NaN stays NaN)."""
     return max(abs(float(np.max(values))), abs(float(np.min(values)))) if len(values) else 0.0

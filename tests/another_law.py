@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from cbdp.measuring.samplers import Sampler
-from cbdp.measuring.samplers.geometric import GeometricSampler
-from cbdp.privacy.laws import Law
-from cbdp.privacy.laws.geometric import Geometric
+from cbdp.measuring.samplers.laplace import GeometricSampler
+from cbdp.privacy.noise import NoiseDistribution
+from cbdp.privacy.noise.laplace import DiscreteLaplace
 
 
 @dataclass(frozen=True)
-class Twice(Law):
+class Twice(NoiseDistribution):
     """P(z) = c² r^|z| (|z| + (1 + r²)/(1 − r²)) with r = exp(−1/scale), c = (1 − r)/(1 + r)."""
 
     name: ClassVar[str] = "twice"
@@ -23,7 +23,7 @@ class Twice(Law):
 
     @property
     def one(self):
-        return Geometric(self.scale)
+        return DiscreteLaplace(self.scale)
 
     def variance(self):
         return 2 * self.one.variance()

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from strategies import feature_lists, models
 
 import cbdp
-from cbdp.estimate.intervals import Interval
-from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Parallel, Sequential, Spend
-from cbdp.release.recipe import Recipe
+from cbdp.estimation.intervals import Interval
+from cbdp.privacy.accounting import DPCost, Parallel, PrivacyGuarantee, Sequential
 from cbdp.release.release import Release
+from cbdp.release.serialization import Recipe
 
 
 @st.composite
@@ -78,9 +77,9 @@ def _measurements(draw: Any, dag: cbdp.FeatureDag, name: str, rng: Any) -> cbdp.
     )
 
 
-def _claims() -> st.SearchStrategy[Claim]:
+def _claims() -> st.SearchStrategy[PrivacyGuarantee]:
     spend = st.builds(
-        Spend,
+        DPCost,
         st.text("abc", max_size=3),
         st.fractions(0, 9).filter(bool),
         st.fractions(0, 1, max_denominator=10**9),
@@ -92,5 +91,5 @@ def _claims() -> st.SearchStrategy[Claim]:
         st.builds(lambda parts: Parallel((Sequential(parts),) * 2, "days"), several),
     )
     unit = st.sampled_from([cbdp.Trip(), cbdp.Trip("replace"), cbdp.Person("card", 4)])
-    holds = st.builds(Claim, unit, cost)
-    return st.one_of(holds, st.builds(Claim, unit, cost, st.just(False), st.just("no promise")))
+    holds = st.builds(PrivacyGuarantee, unit, cost)
+    return st.one_of(holds, st.builds(PrivacyGuarantee, unit, cost, st.just(False), st.just("no promise")))

@@ -7,28 +7,33 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.audit.finding import Finding
+from cbdp.audit.findings import Finding
 from cbdp.audit.tables import CountTable, Pair, PublishedTables
 from cbdp.measuring.samplers import sampler_of
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.laws import Law, law_of
+from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 
 P = 1.4  # the scale of the assessment's noise
 LAWS = ("laplace", "geometric", "rounded")
 SECRET = [("Manly Wharf", 91), ("Circular Quay No. 3 Wharf", 41), ("Cremorne Point Wharf", 0)]
 
 
-def draw(noise: Law, n: int, seed: int) -> NDArray[np.float64]:
+def draw(noise: NoiseDistribution, n: int, seed: int) -> NDArray[np.float64]:
     """Noise of a law; continuous noise by numpy's generator."""
     if not noise.whole:
         return np.random.default_rng(seed).laplace(0, float(noise.scale), n)
-    sampler = sampler_of(law_of(noise.name, Fraction(str(noise.scale))))
+    sampler = sampler_of(noise_distribution(noise.name, Fraction(str(noise.scale))))
     drawn: NDArray[np.float64] = sampler.sample(n, InsecureSeededEntropy(seed)).astype(float)
     return drawn
 
 
 def manly(
-    noise: Law, n: int, seed: int, declared: Law | None, threshold: float | None = 18, low: int = 1
+    noise: NoiseDistribution,
+    n: int,
+    seed: int,
+    declared: NoiseDistribution | None,
+    threshold: float | None = 18,
+    low: int = 1,
 ) -> PublishedTables:
     """Crossings counted at both ends, of which small counts are suppressed."""
     truth = np.random.default_rng(seed).integers(low, 400, n)
@@ -48,7 +53,7 @@ def tables_of(
     truth = rng.integers(80, 400, times * places)
     small = rng.random(len(truth)) < hidden
     truth[small] = rng.integers(1, 12, int(small.sum()))
-    fine, coarse = law_of("rounded", b), law_of("rounded", 2 * b)
+    fine, coarse = noise_distribution("rounded", b), noise_distribution("rounded", 2 * b)
     counts = truth + np.rint(rng.laplace(0, b, len(truth)))
     counts[counts < 18] = 0
     by_time = np.bincount(time, truth) + np.rint(rng.laplace(0, 2 * b, times))
@@ -62,10 +67,10 @@ def tables_of(
 
 
 def secret(
-    noise: Law | None = None, *, listed: bool = True, zeros: bool = False, delta: float = 0.0
+    noise: NoiseDistribution | None = None, *, listed: bool = True, zeros: bool = False, delta: float = 0.0
 ) -> PublishedTables:
     """The assessment's Table 2: 91 and 41 by place, 150 in all, and a wharf whose count is hidden."""
-    own = noise or law_of("laplace", P)
+    own = noise or noise_distribution("laplace", P)
     rows = SECRET if listed else SECRET[:2]
     keys = {"time": np.full(len(rows), "00:00"), "loc": np.array([r[0] for r in rows])}
     counts = np.array([r[1] for r in rows], dtype=float)

@@ -16,10 +16,10 @@ import pytest
 import cbdp
 from benchmarks.small_city import configured, write_stops
 from cbdp.app import cli
-from cbdp.app.config import read
 from cbdp.app.plan import plan
 from cbdp.app.publish import publish
 from cbdp.audit import Finding
+from cbdp.config import read
 
 CONFIG = configured(
     "a small city",

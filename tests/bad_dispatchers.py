@@ -6,8 +6,7 @@ import sys
 import threading
 from dataclasses import replace
 
-from cbdp.transit.dispatching import Decision, State, due_times
-from cbdp.transit.insertion import CheapestInsertion
+from cbdp.transit.dispatching import CheapestInsertion, Decision, State, due_times
 
 GOOD = CheapestInsertion()
 

@@ -37,7 +37,7 @@ SLOW = [  # whole folders and modules that are slow: servers and clusters, brows
         "report/test_browser.py",
         "report/test_support.py",
         "transit",
-        "trips/engines",
+        "counting/engines",
     )
 ]
 
@@ -58,7 +58,7 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
-FIRST = HERE / "trips" / "engines"  # of several workers one gets them all, and starts each server once
+FIRST = HERE / "counting" / "engines"  # of several workers one gets them all, and starts each server once
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

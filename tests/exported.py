@@ -13,10 +13,9 @@ import pytest
 
 import cbdp
 from cbdp.features.places import Stops
-from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Spend
-from cbdp.release.recipe import Recipe
+from cbdp.privacy.accounting import DPCost, PrivacyGuarantee
 from cbdp.release.release import Release
+from cbdp.release.serialization import Recipe
 
 STOPS: tuple[Any, ...] = (30, 7, 1001, 12)  # numbers that are no places in a list, and not in order
 
@@ -42,7 +41,7 @@ def released_trips(universe: cbdp.Universe, trips: dict[Key, int], **fields: Any
     assert (index >= 0).all()
     order = np.argsort(index)
     value = np.array(list(trips.values()), dtype=np.int64)
-    claim = Claim(cbdp.Trip(), Spend("all", Fraction(1)))
+    claim = PrivacyGuarantee(cbdp.Trip(), DPCost("all", Fraction(1)))
     return Release(dag, Recipe("by hand"), claim, index[order], value[order], **fields)
 
 

@@ -253,7 +253,7 @@ def saved_releases(folder: Path) -> list[Path]:
 
 def fuzz_manifests(count: int, seed: int, *, thorough: bool = False) -> Faults:
     """Releases whose manifest was changed are loaded, asked and, where `thorough`, audited, reported and compared."""
-    from cbdp.audit import ours, promises
+    from cbdp.audit import guarantee_check, own_release
     from cbdp.mechanisms import load, of
 
     rng, faults = random.Random(seed), Faults()
@@ -281,11 +281,12 @@ def fuzz_manifests(count: int, seed: int, *, thorough: bool = False) -> Faults:
                     faults.run(f"{what}: mechanism", lambda release=release: of(release))
                     if thorough:
                         _used(faults, what, release)
-            opened = faults.run(f"{what}: audit", lambda path=path: ours.opened(path))
+            opened = faults.run(f"{what}: audit", lambda path=path: own_release.open_own_release(path))
             if opened is not None and opened.release is not None:
                 features = opened.release.levels or opened.release.features
                 faults.run(
-                    f"{what}: promises", lambda o=opened, f=features: list(promises.attack(o.manifest, f))
+                    f"{what}: promises",
+                    lambda o=opened, f=features: list(guarantee_check.attack(o.manifest, f)),
                 )
             if thorough:
                 _commands(faults, what, path, Path(place), number)
@@ -316,9 +317,9 @@ def fuzz_configurations(count: int, seed: int, *, thorough: bool = False) -> Fau
     """Configurations that were changed are read and planned, and explained where `thorough`."""
     from small_city import CONFIG, write_city
 
-    from cbdp.app.config import parse
-    from cbdp.app.explain import explain
     from cbdp.app.plan import plan
+    from cbdp.config import parse
+    from cbdp.forecast import explain
 
     examples = (Path(__file__).parents[1] / "docs/building/examples.toml").read_text("utf-8")
     import tomllib
@@ -358,7 +359,7 @@ def fuzz_questions(count: int, seed: int) -> Faults:
 def fuzz_heads(count: int, seed: int) -> Faults:
     """Files of trips and stops with any beginning are looked at by `cbdp init`, and what it writes is read back."""
     from cbdp.app.cli import main
-    from cbdp.app.config import parse
+    from cbdp.config import parse
 
     rng, faults = random.Random(seed), Faults()
     with tempfile.TemporaryDirectory() as place:
@@ -401,7 +402,7 @@ def fuzz_descriptions(count: int, seed: int) -> Faults:
     from table_folders import truth, written
 
     from cbdp.app.cli import main
-    from cbdp.audit import described
+    from cbdp.audit import external_tables
 
     rng, faults = random.Random(seed), Faults()
     with tempfile.TemporaryDirectory() as place:
@@ -424,7 +425,7 @@ def fuzz_descriptions(count: int, seed: int) -> Faults:
                 path = rng.choice(sorted(files))
                 path.write_bytes(_damaged(rng, files[path]))
             what = f"description {number} of seed {seed}: {path.name} is {path.read_bytes()[:600]!r}"
-            published = faults.run(f"{what}: reading", lambda: described.read(folder))
+            published = faults.run(f"{what}: reading", lambda: external_tables.read(folder))
             if published is not None and number % 20 == 0:
                 faults.run(f"{what}: cbdp audit", lambda: main(["audit", str(folder)]))
             path.write_bytes(files[path])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cbdp.privacy.ledger import Ledger, LedgerError
+from cbdp.ledger import Ledger, LedgerError
 
 SHA = hashlib.sha256(b"a manifest").hexdigest()
 Row = tuple[int, str, str, str]
@@ -21,7 +21,7 @@ Row = tuple[int, str, str, str]
 # Charges and draws until it is killed; the second argument is the file that notes each draw.
 WORK = """
 import os, sys
-from cbdp.privacy.ledger import Ledger
+from cbdp.ledger import Ledger
 draws = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 while True:
     with Ledger.open(sys.argv[1], dataset="trips", cap=1000, create=True) as book:

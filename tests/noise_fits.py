@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
-from cbdp.measuring.samplers.geometric import GeometricSampler
+from cbdp.measuring.samplers.laplace import GeometricSampler
 from cbdp.privacy.entropy import InsecureSeededEntropy
 
 ALPHA = 1e-7

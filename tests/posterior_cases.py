@@ -9,10 +9,10 @@ import numpy as np
 
 import cbdp
 from cbdp import Feature, FeatureDag, Measurement, Universe, post_process
-from cbdp.estimate.posterior import expected_leaves
+from cbdp.estimation.posterior import expected_leaves
 from cbdp.features import SINGLETON
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.laws import Law
+from cbdp.privacy.noise import NoiseDistribution
 
 EPSILONS = ("1", "0.1", "0.01")
 NOISY = np.array([-3, 0, 1, 2, 5, 9, -1, 0])
@@ -27,7 +27,7 @@ DAG = FeatureDag(
 )
 
 
-def noised(noise: Law, law: np.ndarray, y: int) -> np.ndarray:
+def noised(noise: NoiseDistribution, law: np.ndarray, y: int) -> np.ndarray:
     """P(n) × P(y | n) for each count n, without any table."""
     return law * noise.pmf(y - np.arange(len(law)))
 

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 
 import cbdp
 from benchmarks.small_city import configured, write_stops
-from cbdp.app.config import read
 from cbdp.app.plan import Plan, plan
 from cbdp.app.publish import PublishedRelease, publish
-from cbdp.privacy.ledger import Ledger
+from cbdp.config import read
+from cbdp.ledger import Ledger
 
 CONFIG = configured(
     "a small city",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cbdp
-from cbdp.estimate.posterior import Posterior
+from cbdp.estimation.posterior import Posterior
 from cbdp.features.places import Stops
 from cbdp.mechanisms import Mechanism
 from cbdp.release.release import Release

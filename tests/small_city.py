@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from cbdp.app import config
+from cbdp import config
 from cbdp.app import plan as planning
 from cbdp.app.plan import Plan
 

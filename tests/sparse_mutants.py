@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 from sparse_twin import TRUTH
 
-from cbdp.measuring.sparse import HIDDEN, SparseAnswer
+from cbdp.measuring.sparse import ALL_HIDDEN_THRESHOLD, SparseThresholdedAnswer
 
 
-class Unconditional(SparseAnswer):
+class Unconditional(SparseThresholdedAnswer):
     """A band is hit as often as if nothing were known of what lies above it."""
 
     def _hits(self, types: int, low: int, high: int) -> np.ndarray:
-        if high == HIDDEN:
+        if high == ALL_HIDDEN_THRESHOLD:
             return super()._hits(types, low, high)
         chance = self.noise.survival(low) - self.noise.survival(high)
         words = self._entropy.words(types, 32)
         return np.flatnonzero(words < chance * 2.0**32)
 
 
-class Overwritten(SparseAnswer):
+class Overwritten(SparseThresholdedAnswer):
     """Hits on types with trips are kept, instead of their own noise."""
 
     def _without_trips(self, floor: np.ndarray) -> Any:
@@ -44,7 +44,7 @@ class Added(Overwritten):
             super()._insert(index[first], np.add.reduceat(value, first))
 
 
-class HitAgain(SparseAnswer):
+class HitAgain(SparseThresholdedAnswer):
     """A type that is revealed already can be hit again, and its count is replaced."""
 
     def _without_trips(self, floor: np.ndarray) -> Any:
@@ -59,17 +59,19 @@ class HitAgain(SparseAnswer):
         super()._insert(index, value)
 
 
-class Peeking(SparseAnswer):
+class Peeking(SparseThresholdedAnswer):
     """Floors are lower where there are trips."""
 
     def lower(self, floor: np.ndarray) -> None:
         floor = np.array(floor)
         busy = np.unique(self._cell)
-        floor[busy] = np.minimum(floor[busy], np.where(floor[busy] < HIDDEN, floor[busy] - 1, HIDDEN))
+        floor[busy] = np.minimum(
+            floor[busy], np.where(floor[busy] < ALL_HIDDEN_THRESHOLD, floor[busy] - 1, ALL_HIDDEN_THRESHOLD)
+        )
         super().lower(floor)
 
 
-class NoTwoInARow(SparseAnswer):
+class NoTwoInARow(SparseThresholdedAnswer):
     """Gaps between hits are longer by one."""
 
     def _hits(self, types: int, low: int, high: int) -> np.ndarray:
@@ -78,7 +80,7 @@ class NoTwoInARow(SparseAnswer):
         return hits[hits < types]
 
 
-class Later(SparseAnswer):
+class Later(SparseThresholdedAnswer):
     """Hits are one position late."""
 
     def _hits(self, types: int, low: int, high: int) -> np.ndarray:
@@ -86,7 +88,7 @@ class Later(SparseAnswer):
         return hits[hits < types]
 
 
-class Earlier(SparseAnswer):
+class Earlier(SparseThresholdedAnswer):
     """Hits are one position early."""
 
     def _hits(self, types: int, low: int, high: int) -> np.ndarray:
@@ -94,25 +96,25 @@ class Earlier(SparseAnswer):
         return hits[hits >= 0]
 
 
-class Short(SparseAnswer):
+class Short(SparseThresholdedAnswer):
     """The last position is never hit."""
 
     def _hits(self, types: int, low: int, high: int) -> np.ndarray:
         return super()._hits(types - 1, low, high)
 
 
-class AllWithTrips(SparseAnswer):
+class AllWithTrips(SparseThresholdedAnswer):
     """Types with trips are revealed whatever their floor."""
 
     def _with_trips(self, floor: np.ndarray) -> Any:
-        return super()._with_trips(np.where(floor < self.floor, -HIDDEN, floor))
+        return super()._with_trips(np.where(floor < self.floor, -ALL_HIDDEN_THRESHOLD, floor))
 
     def _insert(self, index: np.ndarray, value: np.ndarray) -> None:
         new = ~np.isin(index, self.index)
         super()._insert(index[new], value[new])
 
 
-class FreshNoise(SparseAnswer):
+class FreshNoise(SparseThresholdedAnswer):
     """Types with trips draw their noise again for every floor."""
 
     def lower(self, floor: np.ndarray) -> None:
@@ -123,21 +125,21 @@ class FreshNoise(SparseAnswer):
         super().lower(floor)
 
 
-class AtLeast(SparseAnswer):
+class AtLeast(SparseThresholdedAnswer):
     """The floor itself counts as above it."""
 
     def _excess(self, n: int, low: int, high: int) -> np.ndarray:
         return super()._excess(n, low - 1, high)
 
 
-class TopLess(SparseAnswer):
+class TopLess(SparseThresholdedAnswer):
     """The upper end of a band is left out."""
 
     def _excess(self, n: int, low: int, high: int) -> np.ndarray:
-        return super()._excess(n, low, high if high == HIDDEN else max(low + 1, high - 1))
+        return super()._excess(n, low, high if high == ALL_HIDDEN_THRESHOLD else max(low + 1, high - 1))
 
 
-class Unperturbed(SparseAnswer):
+class Unperturbed(SparseThresholdedAnswer):
     """Types without trips are never hit."""
 
     def _hits(self, types: int, low: int, high: int) -> np.ndarray:

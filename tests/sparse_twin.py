@@ -18,10 +18,10 @@ import cbdp
 from cbdp import Feature, FeatureDag, Measurement, Universe
 from cbdp.features import Dimension
 from cbdp.measuring.samplers import sampler_of
-from cbdp.measuring.samplers.geometric import GeometricSampler
-from cbdp.measuring.sparse import HIDDEN, SparseAnswer
+from cbdp.measuring.samplers.laplace import GeometricSampler
+from cbdp.measuring.sparse import ALL_HIDDEN_THRESHOLD, SparseThresholdedAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.laws import Law, law_of
+from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 
 ALPHA = 1e-6
 RUNS = 20_000
@@ -80,10 +80,10 @@ def counts_of(runs: int) -> cbdp.Counts:
 class Dense:
     """The twin: noisy counts of all types, drawn at the start and read off above floors."""
 
-    def __init__(self, features: FeatureDag, values: np.ndarray, noise: Law = LAW.law) -> None:
+    def __init__(self, features: FeatureDag, values: np.ndarray, noise: NoiseDistribution = LAW.law) -> None:
         self.features, self.values, self.noise = features, values, noise
         self.cell = features.cell_of_leaf
-        self.floor = np.full(features.cells.size, HIDDEN, dtype=np.int64)
+        self.floor = np.full(features.cells.size, ALL_HIDDEN_THRESHOLD, dtype=np.int64)
         self.floors: list[np.ndarray] = []
 
     @property
@@ -103,13 +103,13 @@ class Dense:
         return Measurement("singleton", self.value, scale, elements=self.index, floor=self.floor, law=law)
 
 
-def dense(runs: int, seed: int, law: Law = LAW.law) -> Dense:
+def dense(runs: int, seed: int, law: NoiseDistribution = LAW.law) -> Dense:
     noise = sampler_of(law).sample(runs * TYPES, InsecureSeededEntropy(seed))
     return Dense(city(runs), np.tile(TRUTH, runs) + noise, law)
 
 
 def answer_of(
-    kind: type[SparseAnswer],
+    kind: type[SparseThresholdedAnswer],
     counts: cbdp.Counts,
     features: FeatureDag,
     scale: Fraction,
@@ -117,10 +117,15 @@ def answer_of(
     law: str = "geometric",
 ) -> Any:
     cell = features.cells.partition.element_of(counts.universe.unrank_codes(counts.index))
-    return kind(counts, cell, features, law_of(law, scale), entropy, None)
+    return kind(counts, cell, features, noise_distribution(law, scale), entropy, None)
 
 
-def sparse(runs: int, seed: int, kind: type[SparseAnswer] = SparseAnswer, law: Law = LAW.law) -> SparseAnswer:
+def sparse(
+    runs: int,
+    seed: int,
+    kind: type[SparseThresholdedAnswer] = SparseThresholdedAnswer,
+    law: NoiseDistribution = LAW.law,
+) -> SparseThresholdedAnswer:
     source = InsecureSeededEntropy(seed)
     return answer_of(kind, counts_of(runs), city(runs), Fraction(law.scale), source, law.name)
 
@@ -163,7 +168,7 @@ def columns(table: np.ndarray) -> list[np.ndarray]:
     return list(np.ascontiguousarray(table.T))
 
 
-def shown(answer: SparseAnswer | Dense, runs: int) -> np.ndarray:
+def shown(answer: SparseThresholdedAnswer | Dense, runs: int) -> np.ndarray:
     """Revealed counts by run and type, as short integers."""
     seen = np.full(runs * TYPES, UNSEEN, dtype=np.int8)
     seen[answer.index] = np.clip(answer.value, UNSEEN + 1, 127)
@@ -173,7 +178,7 @@ def shown(answer: SparseAnswer | Dense, runs: int) -> np.ndarray:
 def floors(step: int, count: np.ndarray, total: np.ndarray, now: np.ndarray) -> np.ndarray:
     """Floors by run and cell from what the run has revealed: how many counts in each cell, and their sum."""
     if step == 0:
-        return np.broadcast_to(np.array([5, 3, HIDDEN, 4, 6, 5]), now.shape)
+        return np.broadcast_to(np.array([5, 3, ALL_HIDDEN_THRESHOLD, 4, 6, 5]), now.shape)
     if step == 1:
         return np.where(count % 2 == 0, np.minimum(now - 2, 6), now)
     if step == 2:  # each looks at its neighbour
@@ -181,7 +186,7 @@ def floors(step: int, count: np.ndarray, total: np.ndarray, now: np.ndarray) -> 
     return np.where(count > 12, -2, np.minimum(now, 2))
 
 
-def revealed(answer: SparseAnswer | Dense, runs: int) -> list[np.ndarray]:
+def revealed(answer: SparseThresholdedAnswer | Dense, runs: int) -> list[np.ndarray]:
     """Statistics of each run, after every lowering of floors: what is seen of each type, how much of it, and where."""
     found = []
     groups = [in_cell(k) for k in range(CELLS)]
@@ -204,5 +209,5 @@ def revealed(answer: SparseAnswer | Dense, runs: int) -> list[np.ndarray]:
 
 
 @cache
-def twin(law: Law = LAW.law) -> list[np.ndarray]:
+def twin(law: NoiseDistribution = LAW.law) -> list[np.ndarray]:
     return revealed(dense(RUNS, 1, law), RUNS)

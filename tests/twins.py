@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from strategies import Labelling, Model, Type, feature_lists, models
 
 import cbdp
-from cbdp.rounding.whole import Rounded, round_trips
+from cbdp.rounding.controlled import Rounded, round_trips
 
 UNIT = 16  # values are multiples of 1/16: exact as floats, and many sums are whole
 

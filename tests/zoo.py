@@ -15,10 +15,19 @@ from typing import Any
 import numpy as np
 
 import cbdp
-from cbdp.app.audit.epsilon import EpsilonBound, ThroughFiles, TrialParts, epsilon_lower_bound
-from cbdp.app.audit.epsilon_views import Reading, read
-from cbdp.estimate.posterior import Posterior
+from cbdp.app.audit.lower_bound import (
+    EpsilonBound,
+    Reading,
+    ThroughFiles,
+    TrialParts,
+    epsilon_lower_bound,
+    read,
+)
+from cbdp.counting import Clock
+from cbdp.counting.counts import Counts, count
+from cbdp.estimation.posterior import Posterior
 from cbdp.features import SINGLETON
+from cbdp.ledger import BudgetError, Ledger
 from cbdp.mechanisms import (
     ConstraintBased,
     Hierarchical,
@@ -28,13 +37,10 @@ from cbdp.mechanisms import (
     ThresholdLaplace,
 )
 from cbdp.privacy.entropy import Entropy, InsecureSeededEntropy
-from cbdp.privacy.laws import Law, law_of
-from cbdp.privacy.ledger import BudgetError, Ledger
 from cbdp.privacy.measurement import Measurement, NoisyAnswer
+from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 from cbdp.privacy.unit import Person, Trip
 from cbdp.release.release import Release, from_leaves
-from cbdp.trips import Clock
-from cbdp.trips.count import Counts, count
 
 Table = dict[str, list[Any]]
 
@@ -115,8 +121,8 @@ class SensitivityOfARowOnEveryType(Laplace):
     """The same with noise on every trip type only."""
 
     @property
-    def noise(self) -> Law:
-        return law_of(self.law, 1 / self.epsilon)
+    def noise(self) -> NoiseDistribution:
+        return noise_distribution(self.law, 1 / self.epsilon)
 
 
 class ChargedOnce(ConstraintBased):
@@ -143,7 +149,7 @@ class MironovsFloats(Laplace):
 
     def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
         rng = np.random.default_rng(int(entropy.words(1, 64)[0]))
-        truth, law = counts.dense(), law_of("laplace", self.noise.scale)
+        truth, law = counts.dense(), noise_distribution("laplace", self.noise.scale)
         noisy = truth + rng.laplace(scale=float(law.scale), size=len(truth))
         return [Measurement(SINGLETON, noisy, scale=law.scale, law=law.name, epsilon=self.epsilon)]
 

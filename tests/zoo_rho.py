@@ -7,17 +7,19 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from cbdp.app.audit.epsilon import EpsilonBound, TrialParts, epsilon_lower_bound
-from cbdp.app.audit.rho import RhoBound, rho_lower_bound
+from cbdp.app.audit.lower_bound import (
+    EpsilonBound,
+    RhoBound,
+    TrialParts,
+    epsilon_lower_bound,
+    rho_lower_bound,
+)
+from cbdp.counting.counts import Counts
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace
-from cbdp.privacy.accounting import epsilon_of
-from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Spend
+from cbdp.privacy.accounting import DPCost, PrivacyGuarantee, epsilon_of
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.measurement import NoisyAnswer
-from cbdp.privacy.sensitivity import Change
-from cbdp.privacy.unit import Person, Trip
-from cbdp.trips.count import Counts
+from cbdp.privacy.unit import Person, Sensitivity, Trip
 from tests.zoo import CARD, FEW_PARTS, HIDING, MANY, MANY_PARTS, MOVED, NONE, ONE, WITH, WITHOUT
 
 RHO = Fraction(1, 2)
@@ -54,15 +56,15 @@ class SpreadWhereTripsPileUp(ConstraintBased):
     The easy slip with contributions bounded in number and not by where they fall.
     """
 
-    def change(self, feature: str) -> Change:
+    def change(self, feature: str) -> Sensitivity:
         real = super().change(feature)
-        return Change(real.l1, real.l1, real.touched, 1)
+        return Sensitivity(real.l1, real.l1, real.touched, 1)
 
     def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
-        from cbdp.measuring import noisy
+        from cbdp.measuring import noisy_counts
 
         return [
-            noisy(a.feature, counts.of(self.features, a.feature), a.law, a.share, entropy)
+            noisy_counts(a.feature, counts.of(self.features, a.feature), a.law, a.share, entropy)
             for a in self.answers()
         ]
 
@@ -70,8 +72,10 @@ class SpreadWhereTripsPileUp(ConstraintBased):
 class DeltaForgotten(Laplace):
     """Gaussian noise for (ε, δ), claimed as pure ε: no Gaussian noise has one. Reports that give ε alone do it."""
 
-    def claim(self) -> Claim:
-        return Claim(self.unit, Spend("every trip type once", epsilon_of(self.amount, self.delta)))
+    def claim(self) -> PrivacyGuarantee:
+        return PrivacyGuarantee(
+            self.unit, DPCost("every trip type once", epsilon_of(self.amount, self.delta))
+        )
 
 
 class EveryFeatureWithTheWhole(ConstraintBased):

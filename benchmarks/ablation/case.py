@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 import cbdp
 from benchmarks.ablation.errors import Floats, root_mean_square
 from benchmarks.ablation.published import Day
+from cbdp.counting.counts import Counts
 from cbdp.datasets import Dataset, ann_arbor
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Mechanism, nested
-from cbdp.trips.count import Counts
 
 RUSH, WHOLE_DAY = ("08:00", "10:00"), ("06:00", "20:00")
 TREE_ROWS = ("O5(a)", "O5(b)")  # the rows whose QP is given a tree

@@ -14,11 +14,11 @@ from benchmarks.ablation.case import Case
 from benchmarks.ablation.errors import Floats, Levels
 from benchmarks.ablation.published import EPSILONS
 from benchmarks.ablation.readings import AS_IN_TEXT, Reading
-from cbdp.estimate.tree import Tree, combine, tree_of
+from cbdp.estimation.gls import Tree, bottom_up, tree_of
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.privacy.budget import shares
+from cbdp.privacy.budget import allocate
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.numbers import exact
+from cbdp.privacy.numbers import exact_number
 from cbdp.solvers.problem import bincount
 
 
@@ -27,7 +27,7 @@ def noisy_tree(case: Case, reading: Reading, epsilon: str, seed: int) -> tuple[T
     dag = case.trees[reading.order]
     levels = list(dag.features)
     measured = levels if reading.root else levels[1:]
-    spent = exact(epsilon) / (2 if reading.doubled else 1)
+    spent = exact_number(epsilon) / (2 if reading.doubled else 1)
     budget = by_budget(dag, reading, spent, measured)
     found = cbdp.measure(case.counts, dag, spent, budget, only=measured, entropy=InsecureSeededEntropy(seed))
     answers = {m.feature: m for m in found}
@@ -38,7 +38,7 @@ def noisy_tree(case: Case, reading: Reading, epsilon: str, seed: int) -> tuple[T
 
 def by_budget(dag: FeatureDag, reading: Reading, spent: Fraction, measured: list[str]) -> dict[str, Fraction]:
     named = "uniform" if reading.budget == "uniform" else "geometric"
-    budget = shares(dag, spent, named, measured)
+    budget = allocate(dag, spent, named, measured)
     if reading.budget == "most for the root":
         return dict(zip(budget, reversed(budget.values()), strict=True))
     return budget
@@ -112,7 +112,7 @@ def cut(tree: Tree, final: Levels) -> Levels:
 
 def fit(tree: Tree, noisy: Levels, variance: Sequence[float], reading: Reading) -> Levels:
     if reading.fan_out == "any":
-        values, share = combine(tree, noisy, variance)
+        values, share = bottom_up(tree, noisy, variance)
     else:
         values = hay(tree, noisy, variance, reading.fan_out)
         share = [np.ones(len(v)) for v in values]

@@ -12,7 +12,7 @@ from benchmarks.ablation.errors import METRICS, PER_TYPE, Floats, Levels, root_m
 from benchmarks.ablation.hierarchy import by_level, children, noisy_tree
 from benchmarks.ablation.published import EPSILONS
 from benchmarks.ablation.readings import Reading
-from cbdp.estimate.tree import tree_of
+from cbdp.estimation.gls import tree_of
 from cbdp.features import SINGLETON
 from cbdp.privacy.entropy import InsecureSeededEntropy
 

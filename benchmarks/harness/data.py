@@ -20,7 +20,7 @@ from benchmarks.riders import population
 from cbdp.datasets import Dataset, ann_arbor, opal_taps
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Feature, FeatureDag, Universe, odmts, periods
-from cbdp.features.places import EARTH_KM, Stops, distance_bands, stops
+from cbdp.features.places import EARTH_RADIUS_KM, Stops, distance_bands, stops
 from cbdp.privacy.entropy import InsecureSeededEntropy
 
 RUSH, DAY = ("08:00", "10:00"), ("06:00", "20:00")
@@ -58,7 +58,7 @@ def _apart(zones: list[Any], centre: Mapping[Any, Floats] | None) -> Floats:
 def plane_km(places: Stops) -> Floats:
     """Stops on a plane, in km: true enough over a region."""
     north, east = np.radians(places.lat), np.radians(places.lon) * np.cos(np.radians(places.lat.mean()))
-    return EARTH_KM * np.column_stack([east, north])
+    return EARTH_RADIUS_KM * np.column_stack([east, north])
 
 
 # The synthetic city
@@ -277,8 +277,8 @@ def tntp(path: str) -> Case:
 
 def own_trips(path: str) -> Case:
     """The trips, universe, features and unit of a configuration. Errors are against all trips, before any bounding."""
-    from cbdp.app.config import read
     from cbdp.app.plan import plan
+    from cbdp.config import read
     from cbdp.privacy.entropy import InsecureSeededEntropy
     from cbdp.privacy.unit import Person
 
@@ -300,7 +300,7 @@ def own_trips(path: str) -> Case:
 
 def _own_files(path: str) -> tuple[str, ...]:
     """The configuration, and the files of trips that it names: they decide the result."""
-    from cbdp.app.config import read
+    from cbdp.config import read
 
     config = read(path)
     found = [config.path(written) for written in config.data.trips if "://" not in written]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import cbdp
 from benchmarks.ablation.case import TREE_ROWS, weights
 from benchmarks.harness.registry import Answer, Case, Run, mechanism
-from cbdp.estimate.tree import least_squares, tree_of
+from cbdp.estimation.gls import tree_least_squares, tree_of
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
 from cbdp.mechanisms import (
     ConstraintBased,
@@ -29,9 +29,9 @@ from cbdp.mechanisms import (
 from cbdp.mechanisms.base import Mechanism
 from cbdp.privacy.budget import BudgetLike
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.numbers import exact
+from cbdp.privacy.numbers import exact_number
 from cbdp.release.release import Release
-from cbdp.rounding.whole import round_trips
+from cbdp.rounding.controlled import round_trips
 
 ITERATIONS = 5_000  # of mirror descent: with the default 1,000 it looks converged and is near uniform
 
@@ -193,7 +193,7 @@ def opendp_tree(case: Case, epsilon: str) -> Run:
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
     counted = dp.t.make_b_ary_tree(*space, leaf_count=leaves, branching_factor=branching)
     levels = counted.map(case.unit.sensitivity)
-    measurement = counted >> dp.m.then_laplace(scale=levels / float(exact(epsilon)))
+    measurement = counted >> dp.m.then_laplace(scale=levels / float(exact_number(epsilon)))
     consistent = dp.t.make_consistent_b_ary_tree(branching_factor=branching)
     truth = case.counts.dense().tolist()
     return lambda _: np.array(consistent(measurement(truth)))
@@ -215,5 +215,5 @@ def before_rounding(release: Release, published: NDArray[np.int64]) -> NDArray[A
         answers = {m.feature: m for m in release.measurements}
         noisy_levels = [answers[n].values if n in answers else np.zeros(dag.size(n)) for n in dag.features]
         variance = [float(answers[n].variance[0]) if n in answers else math.inf for n in dag.features]
-        return least_squares(tree_of(dag), noisy_levels, variance, prune=made.prune)[-1]
+        return tree_least_squares(tree_of(dag), noisy_levels, variance, prune=made.prune)[-1]
     return published

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.registry import Answer, Case, Floats, metric
 from cbdp import Measurement, post_process
-from cbdp.estimate import ESTIMATORS
+from cbdp.estimation import ESTIMATORS
 
 
 def given(case: Case, answer: Answer, name: str) -> NDArray[np.int64]:

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cbdp
+from cbdp.counting.counts import Counts
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
 from cbdp.release.release import Release
-from cbdp.trips.count import Counts
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import cbdp
 from benchmarks.harness.mechanisms import ITERATIONS, pgm_estimate, rounded, simulated
 from benchmarks.harness.registry import Case, NotPossibleError, Run, mechanism
-from cbdp.estimate.tree import Tree, tree_of
+from cbdp.estimation.gls import Tree, tree_of
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
 from cbdp.mechanisms import ConstraintBased, nested
 from cbdp.privacy.entropy import InsecureSeededEntropy

@@ -39,7 +39,7 @@ from benchmarks.harness.store import FAILED, MEMORY, NOT_POSSIBLE, OK, Row, Stor
 from benchmarks.measure import STATUS, kilobytes, peak, reset_peak
 from cbdp.mechanisms import ConstraintBased, of
 from cbdp.release.release import Release
-from cbdp.rounding.whole import round_trips
+from cbdp.rounding.controlled import round_trips
 
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
@@ -219,7 +219,7 @@ def warm() -> None:
     """
     from benchmarks.harness.data import dense_city
 
-    for library in ("pyarrow.csv", "pyarrow.parquet", "scipy.optimize", "cbdp.release.saving"):
+    for library in ("pyarrow.csv", "pyarrow.parquet", "scipy.optimize", "cbdp.release.files"):
         import_module(library)
     prepare(Setup())
     case = dense_city(20, stations=6, half_hours=2)

@@ -15,7 +15,7 @@ from benchmarks.inftda.demand import Demand, Level, levels
 from benchmarks.inftda.rival import concentrated
 from cbdp.features import TOTAL
 from cbdp.privacy.budget import DemandFacts
-from cbdp.privacy.budget.errors import expected_errors
+from cbdp.privacy.budget.expected_error import expected_errors
 
 
 def ratios(places: Demand, epsilons: Sequence[str]) -> dict[str, dict[Level, float]]:

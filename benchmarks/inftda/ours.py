@@ -15,10 +15,10 @@ from typing import Any
 import cbdp
 from benchmarks.inftda.demand import Demand, Level, levels
 from benchmarks.inftda.metrics import Published
+from cbdp.counting import Counts
 from cbdp.features import SINGLETON, TOTAL, Dimension
-from cbdp.privacy.budget import DemandFacts, measured_levels
-from cbdp.privacy.budget.optimal import optimal
-from cbdp.trips import Counts
+from cbdp.privacy.budget import DemandFacts, measured_features
+from cbdp.privacy.budget.allocation import optimal_shares
 
 UNIT = cbdp.Trip("replace")
 PAIRS = 2  # how much more single pairs weigh than a level: they are what is published in the end
@@ -67,12 +67,12 @@ def mechanism(
 
 def level_shares(dag: cbdp.FeatureDag, epsilon: Fraction) -> dict[str, Fraction]:
     """Shares that make the worst ratio to the rival's error least, single pairs counted double; nothing is assumed about the trips."""
-    measured = measured_levels(dag, [name for name in dag.features if name != TOTAL])
+    measured = measured_features(dag, [name for name in dag.features if name != TOTAL])
     theirs = relative_errors([dag.size(name) for name in dag.features])
     weight = {SINGLETON: PAIRS}
     target = {name: Fraction(weight.get(name, 1) / theirs[dag.size(name)]) for name in measured}
     facts = DemandFacts(UNIT.sensitivity, public=(TOTAL,))
-    found = optimal(dag, measured, MUCH_NOISE, target, facts)
+    found = optimal_shares(dag, measured, MUCH_NOISE, target, facts)
     return {name: share / MUCH_NOISE * epsilon for name, share in found.items()}
 
 

@@ -16,7 +16,7 @@ from benchmarks.inftda.demand import Demand
 from benchmarks.inftda.metrics import Published, errors
 from benchmarks.inftda.rival import inftda
 from cbdp import ConstraintBased
-from cbdp.trips import Counts
+from cbdp.counting import Counts
 
 RIVAL = "InfTDA"
 EPSILONS = ("0.1", "1", "10")

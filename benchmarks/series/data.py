@@ -9,12 +9,12 @@ import numpy as np
 
 import cbdp
 from benchmarks.harness.data import BIKES
+from cbdp.counting import Counts
+from cbdp.counting.plan import ServiceDays
 from cbdp.datasets import ann_arbor
 from cbdp.features import FeatureDag, Universe, odmts, periods
 from cbdp.features.places import distance_bands, stops
 from cbdp.privacy.unit import Person, Unit
-from cbdp.trips import Counts
-from cbdp.trips.days import Days
 
 MARCH, SEPTEMBER = dt.date(2026, 3, 2), dt.date(2014, 9, 1)  # Mondays
 
@@ -73,6 +73,6 @@ def bikes(folder: str, days: int, max_trips: int, first: dt.date = SEPTEMBER) ->
     daily = []
     for n in range(days):
         day = first + dt.timedelta(days=n)
-        found = cbdp.count(table, universe, columns={"time": "start_time"}, days=Days(day, day))
+        found = cbdp.count(table, universe, columns={"time": "start_time"}, days=ServiceDays(day, day))
         daily.append(Counts(universe, found.index, found.value, unit))
     return DailyCase(f"bike share, {first:%B %Y}", features, unit, first, tuple(daily))

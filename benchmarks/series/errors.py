@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.series.data import DailyCase
 from benchmarks.series.ways import PublishedSeries, Tables
+from cbdp.counting import Counts
 from cbdp.features import FeatureDag
-from cbdp.trips import Counts
 
 
 @dataclass(frozen=True)

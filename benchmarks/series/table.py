@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from benchmarks.series.data import DailyCase
 from benchmarks.series.errors import SeriesErrors
-from cbdp.app.audit.epsilon_series import AsSeries
-from cbdp.app.printing import aligned
+from cbdp.app.audit.lower_bound import AsSeries
+from cbdp.counting.plan import ServiceDays
 from cbdp.mechanisms import Laplace
-from cbdp.trips.days import Days
+from cbdp.text import aligned
 
 
 def lines_of(case: DailyCase, epsilon: float, found: Mapping[str, SeriesErrors]) -> Iterator[str]:
@@ -29,7 +29,9 @@ def lines_of(case: DailyCase, epsilon: float, found: Mapping[str, SeriesErrors])
         rows.append((way, *("–" if value is None else f"{value:.4f}" for value in figures)))
     yield from aligned(rows, right=range(1, len(rows[0])))
     yield "what the daily releases cost one person:"
-    series = AsSeries(Laplace(case.features, epsilon, case.unit), [Days(day, day) for day in case.days])
+    series = AsSeries(
+        Laplace(case.features, epsilon, case.unit), [ServiceDays(day, day) for day in case.days]
+    )
     for worst in series.statement().windows:
         length = "all days together" if worst.days is None else f"any {worst.days} days"
         yield f"  {length}: ε {worst.amount}; ({worst.shown}, {float(worst.delta):.2g}) by accounting"

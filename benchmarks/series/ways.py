@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.series.data import DailyCase
-from cbdp.estimate.earlier import learnt
+from cbdp.counting import Counts
+from cbdp.estimation.prior import prior_of_earlier_days
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.release.release import Release
-from cbdp.trips import Counts
 
 Ints = NDArray[np.int64]
 SATURDAY = 5
@@ -71,7 +71,7 @@ def with_earlier(case: DailyCase, epsilon: float, seed: int) -> PublishedSeries:
             alike, others = (
                 [a for a, kind in zip(answers, kinds, strict=False) if kind is k] for k in (own, not own)
             )
-            prior = learnt(case.features, alike, others).weights
+            prior = prior_of_earlier_days(case.features, alike, others).weights
             finish = ConstraintBased(case.features, epsilon, case.unit, prior=prior).finish
         daily.append(tables_of(finish(answers[n])))
     return PublishedSeries(tuple(daily), summed(tuple(daily)))

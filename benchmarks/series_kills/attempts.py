@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.series_kills.city import FIRST, write_city
-from cbdp.app.config import read
 from cbdp.app.series import run_series
-from cbdp.measuring.running import measure_sums
-from cbdp.mechanisms import in_series
+from cbdp.config import read
+from cbdp.ledger import Charge, Ledger
+from cbdp.measuring.dense import measure_sums
+from cbdp.mechanisms import continual
 from cbdp.mechanisms.constraint_based import ConstraintBased
-from cbdp.privacy.ledger import Charge, Ledger
 from cbdp.release.series import FINAL
 
 NOISE, SUMS = "draws", "sums"  # files with a line for each time that noise was about to be drawn
@@ -75,7 +75,7 @@ def _work(folder: Path, until: dt.date, charged: int) -> None:
         return charge
 
     ConstraintBased.measure = noise  # type: ignore[method-assign]
-    setattr(in_series, "measure_sums", drawn)  # noqa: B010 - it is imported there by name
+    setattr(continual, "measure_sums", drawn)  # noqa: B010 - it is imported there by name
     Ledger.reserve = told  # type: ignore[method-assign]
     _end_with(lambda: run_series(read(folder / "cbdp.toml"), until, create_ledger=not _holds_charges(folder)))
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 import cbdp
 from benchmarks.series_kills.attempts import NOISE, SUMS, is_release
 from benchmarks.series_kills.city import FIRST, TABLES
-from cbdp.app.series.spans import AGAIN
-from cbdp.privacy.ledger import Charge, Ledger
-from cbdp.release.series import RUNNING
+from cbdp.forecast.running import REDRAWN_SUMS
+from cbdp.ledger import Charge, Ledger
+from cbdp.release.series import RUNNING_TOTALS
 
 Ints = NDArray[np.int64]
 
@@ -88,10 +88,10 @@ def _check_sums(
     folder: Path, names: Sequence[str], charges: Sequence[Charge], periods: int
 ) -> dict[str, int]:
     """Spans are charged once each; sums are drawn once, and once more for each charge that says so; totals add up."""
-    spans = [c for c in charges if c.what == RUNNING]
+    spans = [c for c in charges if c.what == RUNNING_TOTALS]
     starts = [FIRST + dt.timedelta(days=n) for n in range(0, len(names), periods)]
     _must([c.covers and c.covers.first for c in spans] == starts, f"spans are charged from {spans}")
-    again = Counter(c.request for c in charges if c.what == AGAIN)
+    again = Counter(c.request for c in charges if c.what == REDRAWN_SUMS)
     drawn = Counter((folder / SUMS).read_text().split())  # by how many days they hold
     paid: Counter[str] = Counter()
     for n in range(len(names)):

@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.transit.city import AS_IS, demand, place, riders
 from benchmarks.transit.contestants import FLOOR, VOLUME, counts_of
-from cbdp.transit import Legs, Operations, SearchSizer, figures, fleet, simulate
+from cbdp.transit import Legs, Operations, SearchSizer, figures, fleet_sizing, simulate
 
 LIMIT, PERIOD = 180, 1800
 RULES: Mapping[str, int | None] = {"each half hour": PERIOD, "the two hours": None}
@@ -142,7 +142,7 @@ def _behaviour() -> bytes:
     city, _ = place()
     log = simulate(city, TRIAL, riders("weekday", demand("weekday"), 0), log=True).log
     assert log is not None
-    return Path(str(fleet.__file__)).read_bytes() + log.tobytes()
+    return Path(str(fleet_sizing.__file__)).read_bytes() + log.tobytes()
 
 
 def key(job: Job, legs: Legs, real: Legs) -> str:

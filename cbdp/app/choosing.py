@@ -12,27 +12,26 @@ from pathlib import Path
 from typing import Any
 
 from cbdp.app.cli import UNUSUAL
-from cbdp.app.config import Config, read
-from cbdp.app.inspecting.judging import Accepted, Share, refuse_dropped, refuse_unusual
-from cbdp.app.inspecting.plausibility import Plausibility
-from cbdp.app.inspecting.reading import TripReading, look, reading_of
-from cbdp.app.plan.bought import (
-    bought_of,
-    choice,
-    most_in,
+from cbdp.app.judging import Accepted, Plausibility, Share, refuse_dropped, refuse_unusual
+from cbdp.app.reading import TripReading, look, reading_of
+from cbdp.app.trips import (
+    bought_max_trips,
+    check_alike,
+    max_trips_in,
     place_of_choice,
     refuse_in_series,
     request_of_choice,
+    requested_quantile,
+    service_days,
 )
-from cbdp.app.plan.service_days import check_alike, service_days
-from cbdp.app.plan.slots import covers_of
-from cbdp.measuring.choosing import choose
-from cbdp.privacy.bought import CANDIDATES
+from cbdp.config import Config, read
+from cbdp.counting import loads_of
+from cbdp.forecast.calendar import covers_of
+from cbdp.ledger import Charge, ChargeScope, Ledger
+from cbdp.measuring.bernoulli import exponential_mechanism
 from cbdp.privacy.entropy import Entropy, SystemEntropy
-from cbdp.privacy.ledger import Charge, Covers, Ledger
-from cbdp.privacy.unit import Person
-from cbdp.release.stated import unit_json
-from cbdp.trips import loads_of
+from cbdp.privacy.unit import MAX_TRIPS_CANDIDATES, Person
+from cbdp.release.serialization import unit_json
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Choice:
     fresh: bool
 
 
-def main(argv: Sequence[str]) -> int:
+def choose_main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="cbdp choose",
         description="Buy the max_trips that privacy.unit asks for, and charge it to the ledger.",
@@ -59,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     config = read(options.config)
     made = buy(config, accept_dropped=options.accept_dropped, accept_unusual=options.accept_unusual)
-    bought = bought_of(config)
+    bought = requested_quantile(config)
     assert bought is not None
     paid = f"ε = {bought.epsilon} was charged" if made.fresh else "it was bought before, nothing was spent"
     print(f"max_trips = {made.max_trips} ({paid})\n{made.path}")
@@ -74,7 +73,7 @@ def buy(
     accept_unusual: bool = False,
 ) -> Choice:
     """The max_trips that a configuration asks for: bought now, or before. What would stop a release stops it, unless that is accepted."""
-    if bought_of(config) is None:
+    if requested_quantile(config) is None:
         raise config.source.error(
             ("privacy", "unit"),
             "there is nothing to buy: write max_trips = { quantile = 0.95, epsilon = 0.05 } in privacy.unit",
@@ -85,7 +84,7 @@ def buy(
     assert isinstance(unit, Person)
     request = request_of_choice(config, reading.universe, reading.columns, reading.clock, unit)
     place = place_of_choice(config, request)
-    before = choice(config, request)
+    before = bought_max_trips(config, request)
     if before is not None:
         return Choice(before, place, fresh=False)
     _must_exist(config)
@@ -108,7 +107,7 @@ def _judge(reading: TripReading, accepted: Accepted) -> None:
         refuse_unusual(Plausibility(reading, found.read), found.trips, found.trips)
 
 
-def _covered(reading: TripReading) -> Covers:
+def _covered(reading: TripReading) -> ChargeScope:
     """The days and the unit that the charge is for, and how rows are given these days: as for the release that follows."""
     covers = covers_of(reading.unit, reading.universe, None)
     if covers.first is None and covers.per == "release":
@@ -147,7 +146,7 @@ def _bought(
             return noted
         covers = _covered(reading)
         charge = book.reserve(request, epsilon=unit.bought.epsilon, what="max_trips", covers=covers)
-        most = choose(unit.bought, *loads, entropy)
+        most = exponential_mechanism(unit.bought, *loads, entropy)
         text = _stated(unit, most, book.statement(charge))
         _write(place, text)
         book.released(charge, hashlib.sha256(text).hexdigest(), place)
@@ -162,7 +161,7 @@ def _noted(book: Ledger, request: str, place: Path) -> Choice | None:
         if charge is None:
             return None
         book.released(charge, hashlib.sha256(place.read_bytes()).hexdigest(), place)
-    return Choice(most_in(json.loads(place.read_bytes())), place, fresh=False)
+    return Choice(max_trips_in(json.loads(place.read_bytes())), place, fresh=False)
 
 
 def _unnoted(book: Ledger, request: str, place: Path) -> Charge | None:
@@ -177,7 +176,7 @@ def _stated(unit: Person, most: int, ledger: dict[str, Any]) -> bytes:
     whose = unit_json(unit)
     stated = {
         "max_trips": most,
-        "candidates": [CANDIDATES[0], CANDIDATES[-1]],
+        "candidates": [MAX_TRIPS_CANDIDATES[0], MAX_TRIPS_CANDIDATES[-1]],
         "bought": whose["bought"],
         "column": unit.column,
         "per": unit.per,

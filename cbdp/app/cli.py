@@ -24,27 +24,30 @@ from cbdp.errors import CbdpError
 from cbdp.text import message, shown
 
 REFUSED, INTERRUPTED = 2, 130  # 130 is what shells expect after Ctrl-C
-WAIT, AGAIN = 5.0, 60.0  # seconds until a silent command says that it works, and until it says so again
-TELLING = ("demo", "release", "series")  # commands that tell all along what they do
-UNHEARD = 141  # and this where the reader of a pipe has gone
+FIRST_NOTICE_SECONDS, NOTICE_SECONDS = (
+    5.0,
+    60.0,
+)  # seconds until a silent command says that it works, and until it says so again
+COMMANDS_WITH_PROGRESS = ("demo", "release", "series")  # commands that tell all along what they do
+BROKEN_PIPE_EXIT_CODE = 141  # and this where the reader of a pipe has gone
 
 # command → where it is, and a line about it; nothing of it is loaded until it is asked for
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("cbdp.app.commands:demo", "do the whole job on an invented city, or write files to practise with"),
     "init": ("cbdp.app.commands:init", "write a commented configuration for your files"),
-    "check": ("cbdp.app.explain.command:main", "explain what would be released; spends nothing, reads no trip"),
-    "plan": ("cbdp.app.planning.command:main", "write a page to choose ε, units, shares, periods and zones with; spends nothing, reads no trip"),
-    "inspect": ("cbdp.app.inspecting.command:main", "show you how your trips are read: which rows count, which do not and why; private"),
-    "choose": ("cbdp.app.choosing:main", "choose max_trips with noise, and charge it to the ledger, where privacy.unit asks for that"),
+    "check": ("cbdp.app.check:check_main", "explain what would be released; spends nothing, reads no trip"),
+    "plan": ("cbdp.app.check:plan_main", "write a page to choose ε, units, shares, periods and zones with; spends nothing, reads no trip"),
+    "inspect": ("cbdp.app.inspecting:inspect_main", "show you how your trips are read: which rows count, which do not and why; private"),
+    "choose": ("cbdp.app.choosing:choose_main", "choose max_trips with noise, and charge it to the ledger, where privacy.unit asks for that"),
     "release": ("cbdp.app.commands:release", "publish: count, charge the ledger, measure, solve, round, write"),
-    "series": ("cbdp.app.series.command:main", "make the releases of a series that are due, or show what is made, due and spent"),
+    "series": ("cbdp.app.series.command:series_main", "make the releases of a series that are due, or show what is made, due and spent"),
     "report": ("cbdp.app.commands:report", "write the report of a release, or one for the curator's eyes only"),
-    "ask": ("cbdp.app.ask:main", "answer any question about a release, with intervals and shares; spends nothing"),
-    "compare": ("cbdp.app.compare:main", "say how counts changed between releases, and what noise can explain; spends nothing"),
-    "ledger": ("cbdp.app.ledger:main", "create a ledger, or show what was spent and verify it; exit 1 if it is broken"),
-    "export": ("cbdp.app.exporting:main", "write a release in the format of another program"),
+    "ask": ("cbdp.app.answers:ask_main", "answer any question about a release, with intervals and shares; spends nothing"),
+    "compare": ("cbdp.app.answers:compare_main", "say how counts changed between releases, and what noise can explain; spends nothing"),
+    "ledger": ("cbdp.app.commands:ledger_main", "create a ledger, or show what was spent and verify it; exit 1 if it is broken"),
+    "export": ("cbdp.app.answers:export_main", "write a release in the format of another program"),
     "fleet": ("cbdp.app.fleet:main", "size shuttle fleets on a release, compare with the real trips"),
-    "audit": ("cbdp.app.audit.command:main", "attack a release before others do; exit 1 if it is not what it claims"),
+    "audit": ("cbdp.app.audit.run:audit_main", "attack a release before others do; exit 1 if it is not what it claims"),
     "parts": ("cbdp.app.commands:parts", "list solvers, mechanisms and all other parts, also of installed packages"),
 }  # fmt: skip
 
@@ -60,12 +63,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without an ε shows a question mark
     if argv is None:
-        sys.excepthook = _told
+        sys.excepthook = _report_fault
     with redirect_stdout(_Shown(sys.stdout)), redirect_stderr(_Shown(sys.stderr)):
         return _main(argv)
 
 
-def _told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def _report_fault(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """The traceback of a fault of this program, which may end in a report to others: without passwords too."""
     sys.stderr.write(shown("".join(traceback.format_exception(kind, error, trace))))
 
@@ -116,10 +119,12 @@ def _main(argv: Sequence[str] | None) -> int:
 
 def _tells(command: str) -> bool:
     """Whether a command says by itself what it does."""
-    return command in TELLING or (command == "ask" and sys.stderr.isatty())
+    return command in COMMANDS_WITH_PROGRESS or (command == "ask" and sys.stderr.isatty())
 
 
-def _patience(command: str, done: threading.Event, wait: float = WAIT, again: float = AGAIN) -> None:
+def _patience(
+    command: str, done: threading.Event, wait: float = FIRST_NOTICE_SECONDS, again: float = NOTICE_SECONDS
+) -> None:
     """Say that a command is still at work, where it takes long and says nothing of it: to whoever waits, or reads a log."""
     passed = wait
     while not done.wait(passed if passed == wait else again):
@@ -144,7 +149,7 @@ def _run(options: argparse.Namespace) -> int:
         return _stopped(str(stopped) or "interrupted", INTERRUPTED)
     except OSError as error:
         if isinstance(error, BrokenPipeError) and _unheard():
-            return UNHEARD
+            return BROKEN_PIPE_EXIT_CODE
         return _stopped(f"{error.filename or 'a file'}: {error.strerror or error}", REFUSED)
     return code
 

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.app.config import read
-from cbdp.app.explain import explain
 from cbdp.app.plan import Plan, plan
-from cbdp.app.printing import aligned
 from cbdp.app.publish import Say, publish
 from cbdp.app.stopping import Interrupts
+from cbdp.config import read
+from cbdp.counting import Counts, count
 from cbdp.datasets import Dataset, ann_arbor
+from cbdp.forecast import explain
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, Mechanism
 from cbdp.privacy.numbers import positive
 from cbdp.release import Release
-from cbdp.trips import Counts, count
+from cbdp.text import aligned
 
 CONFIG = """\
 # A release of the built-in synthetic city: no real person is in it.

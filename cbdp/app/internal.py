@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from cbdp.arrays import Ints
+from cbdp.counting.counts import Counts
 from cbdp.errors import InputError
-from cbdp.estimate.intervals import Interval
+from cbdp.estimation.intervals import Interval
 from cbdp.features import SINGLETON
-from cbdp.release.published import Published, publish
 from cbdp.release.release import Release
-from cbdp.release.words import number
-from cbdp.report.markup import INTERNAL, Html, internal_banner, join, page, table, tag
-from cbdp.report.pictures import scatter
-from cbdp.report.text import confident, percent, tables
-from cbdp.trips.count import Counts
+from cbdp.release.summary import number_text
+from cbdp.release.views import Published, published_view
+from cbdp.report.diagrams import scatter_diagram
+from cbdp.report.markup import INTERNAL_WARNING, Html, internal_banner, join, page, table, tag
+from cbdp.report.text import confidence_text, percent, published_features
 
-MISSES = 25  # listed
+MAX_LISTED_MISSES = 25  # listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +55,8 @@ def build_internal(release: Release, truth: Counts) -> str:
         raise InputError(
             "the truth counts other trip types than the release: count with the release's universe"
         )
-    published = publish(release)
-    found = [compare(published, truth, name) for name in tables(published)]
+    published = published_view(release)
+    found = [compare(published, truth, name) for name in published_features(published)]
     total = int(truth.value.sum())
     said = f"True trips: {total:,}. Published: {release.total:,}. Errors are published minus true counts, in trips."
     body = join(
@@ -68,7 +68,7 @@ def build_internal(release: Release, truth: Counts) -> str:
             tag("section", tag("h2", "Largest errors"), _misses(found, published), id="misses"),
             tag("section", tag("h2", "Published against true counts"), _scatters(found), id="scatters"),
         ),
-        tag("footer", tag("p", INTERNAL)),
+        tag("footer", tag("p", INTERNAL_WARNING)),
     )
     return page("INTERNAL: the release compared with the truth", body, None)
 
@@ -97,7 +97,7 @@ def _covered(interval: Interval, exact: Ints) -> float:
 
 
 def _errors(found: Sequence[Comparison], published: Published) -> Html:
-    sure = confident(published)
+    sure = confidence_text(published)
     head = ["Table", "Counts", "Root mean square error", "Mean error", "Mean absolute error", "Largest error", "Relative to the mean count", f"Inside {sure} intervals"]  # fmt: skip
     rows = []
     for c in found:
@@ -119,7 +119,7 @@ def _signed(value: float) -> str:
 
 
 def _small(value: float) -> str:
-    return number(value) if value >= 100 else f"{value:.3g}"
+    return number_text(value) if value >= 100 else f"{value:.3g}"
 
 
 def _misses(found: Sequence[Comparison], published: Published) -> Html:
@@ -132,7 +132,7 @@ def _misses(found: Sequence[Comparison], published: Published) -> Html:
 
 
 def _missed(c: Comparison, published: Published) -> Html:
-    worst = np.lexsort((c.index, -np.abs(c.error)))[:MISSES]
+    worst = np.lexsort((c.index, -np.abs(c.error)))[:MAX_LISTED_MISSES]
     worst = worst[c.error[worst] != 0]
     if not len(worst):
         return tag("p", "None: every count is exact.")
@@ -172,7 +172,7 @@ def _names(published: Published, feature: str, elements: Ints) -> list[str]:
 
 def _scatters(found: Sequence[Comparison]) -> Html:
     pictures = [
-        tag("article", tag("h3", c.feature), scatter(c.published, c.true, c.feature))
+        tag("article", tag("h3", c.feature), scatter_diagram(c.published, c.true, c.feature))
         for c in found
         if c.size > 1
     ]

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from cbdp.errors import InputError
+from cbdp.release.files import MANIFEST
 from cbdp.release.manifest import FORMAT
-from cbdp.release.saving import MANIFEST
 from cbdp.untrusted import read_json
 
 MARK = "internal"  # in the name of every file that was made with real trips

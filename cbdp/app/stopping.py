@@ -26,9 +26,9 @@ from typing import Any, Self
 
 from cbdp.scratch import locked_folder
 
-GRACE = 1.5  # seconds that the main thread has to stop by itself
-LAST = 0.4  # seconds to tidy up when it has not
-CODE = 130  # the exit code that shells expect after Ctrl-C
+GRACE_SECONDS = 1.5  # seconds that the main thread has to stop by itself
+TIDY_SECONDS = 0.4  # seconds to tidy up when it has not
+INTERRUPTED_EXIT_CODE = 130  # the exit code that shells expect after Ctrl-C
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 STOPPED = "stopped before the charge: nothing was spent, nothing was published"
@@ -138,7 +138,7 @@ class Interrupts:
                 self.heard = True
                 if not self._charged:
                     self._asked = True
-                    self._over.wait(GRACE)
+                    self._over.wait(GRACE_SECONDS)
                     self._end_unless_charged()
                 if self._charged and not self._over.is_set():
                     self._say(self._note())
@@ -147,13 +147,15 @@ class Interrupts:
         with self._deciding:
             if self._charged or self._over.is_set():
                 return
-            threading.Timer(LAST, os._exit, (CODE,)).start()  # what follows may hang too
+            threading.Timer(
+                TIDY_SECONDS, os._exit, (INTERRUPTED_EXIT_CODE,)
+            ).start()  # what follows may hang too
             try:
                 self._say(f"cbdp: {self.stopped}")
                 for folder in (*self._folders, *_spilled()):
                     shutil.rmtree(folder, ignore_errors=True)
             finally:
-                os._exit(CODE)
+                os._exit(INTERRUPTED_EXIT_CODE)
 
     def _note(self) -> str:
         left = f", {self._stages} stage{'s' * (self._stages > 1)} left" if self._stages else ""
@@ -175,9 +177,9 @@ def _ignore(number: int, frame: FrameType | None) -> None:
 
 def _spilled() -> list[Path]:
     """Private folders in which this process's engine keeps what does not fit in memory."""
-    from cbdp.trips.spill import PREFIX
+    from cbdp.counting.files import SPILL_PREFIX
 
-    return sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*-{os.getpid()}-*"))
+    return sorted(Path(tempfile.gettempdir()).glob(f"{SPILL_PREFIX}*-{os.getpid()}-*"))
 
 
 def _restart_calls(number: int) -> None:

@@ -9,26 +9,24 @@ from typing import TYPE_CHECKING
 from cbdp.lazy import lazily
 
 if TYPE_CHECKING:
-    from cbdp.audit.described import read
-    from cbdp.audit.finding import Finding, worst
+    from cbdp.audit.external_tables import read
+    from cbdp.audit.findings import Audit, Finding, worst
     from cbdp.audit.page import build
-    from cbdp.audit.released import from_release
-    from cbdp.audit.result import Audit
-    from cbdp.audit.tables import CountTable, Pair, PublishedTables, Sum
+    from cbdp.audit.tables import CountTable, Pair, PublishedTables, Sum, from_release
 
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "Audit": "cbdp.audit.result",
+        "Audit": "cbdp.audit.findings",
         "build": "cbdp.audit.page",
         "CountTable": "cbdp.audit.tables",
-        "Finding": "cbdp.audit.finding",
-        "from_release": "cbdp.audit.released",
+        "Finding": "cbdp.audit.findings",
+        "from_release": "cbdp.audit.tables",
         "Pair": "cbdp.audit.tables",
         "PublishedTables": "cbdp.audit.tables",
-        "read": "cbdp.audit.described",
+        "read": "cbdp.audit.external_tables",
         "Sum": "cbdp.audit.tables",
-        "worst": "cbdp.audit.finding",
+        "worst": "cbdp.audit.findings",
     },
 )
 

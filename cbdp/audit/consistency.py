@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Ints
-from cbdp.audit.finding import Finding
-from cbdp.audit.laws import SumLaw, sum_law
+from cbdp.audit.findings import Finding
+from cbdp.audit.noise_sums import SumDistribution, sum_distribution
 from cbdp.audit.tables import CountTable, PublishedTables, Sum, joint_codes
-from cbdp.privacy.laws import Law
+from cbdp.privacy.noise import NoiseDistribution
 
 CHECK = "consistency"
-RISK = 1e-6  # of calling sound tables inconsistent, over all comparisons together
-SURE = 0.95  # the probability with which a change is found that counts as within reach
-NAMED = 3  # cells that a finding names
+FALSE_ALARM_RISK = 1e-6  # of calling sound tables inconsistent, over all comparisons together
+POWER = 0.95  # the probability with which a change is found that counts as within reach
+MAX_CELLS_NAMED = 3  # cells that a finding names
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def _power(compared: list[_Comparison], many: int) -> str:
         return rows
     least, most = min(ends), max(ends)
     upto = f"; in the tables with least noise, by {_size(least)} or more" if least < 0.9 * most else ""
-    sure = f"with a probability of {100 * SURE:g} %"
+    sure = f"with a probability of {100 * POWER:g} %"
     return f"A count that is off by {_size(most)} or more would have been found {sure}{upto}. {rows}"
 
 
@@ -92,7 +92,7 @@ class _Comparison:
     exact: bool
     other: str  # the table that is compared with
     laws: tuple[
-        tuple[SumLaw, float], ...
+        tuple[SumDistribution, float], ...
     ] = ()  # of differences that are bounded on both sides: noise, and rounding
 
     @property
@@ -104,11 +104,11 @@ class _Comparison:
         """The changes of one count that are found with 95 %, one for each law; an exact count shows any change."""
         if self.exact:
             return [1.0] if len(self.off) else []
-        alpha = max(RISK / max(1, many), 1e-15)
+        alpha = max(FALSE_ALARM_RISK / max(1, many), 1e-15)
         return [
             max(
                 1.0,
-                rounding + (law.half_width(alpha) + law.half_width(2 * (1 - SURE)) if law.variance else 0.0),
+                rounding + (law.half_width(alpha) + law.half_width(2 * (1 - POWER)) if law.variance else 0.0),
             )
             for law, rounding in self.laws
         ]
@@ -123,7 +123,7 @@ def disagreements(published: PublishedTables) -> list[Disagreement]:
             c.first.label(int(c.rows[i])), c.against, float(c.off[i]), min(1.0, float(c.chance[i]) * many)
         )
         for c in found
-        for i in np.flatnonzero(c.chance * many <= RISK)
+        for i in np.flatnonzero(c.chance * many <= FALSE_ALARM_RISK)
     ]
     return sorted(made, key=lambda d: (d.chance, -abs(d.by)))
 
@@ -132,7 +132,7 @@ def disagreeing(published: PublishedTables) -> list[tuple[str, str]]:
     """Which tables disagree: pairs of their names."""
     found = list(_comparisons(published))
     many = max(1, sum(len(c.off) for c in found))
-    return [(c.first.name, c.other) for c in found if (c.chance * many <= RISK).any()]
+    return [(c.first.name, c.other) for c in found if (c.chance * many <= FALSE_ALARM_RISK).any()]
 
 
 def compared(published: PublishedTables, names: Collection[str]) -> int:
@@ -144,12 +144,14 @@ def compared(published: PublishedTables, names: Collection[str]) -> int:
 def _disagreements(found: list[_Comparison]) -> Iterator[Finding]:
     many = max(1, sum(len(c.off) for c in found))
     for c in found:
-        wrong = np.flatnonzero(c.chance * many <= RISK)
+        wrong = np.flatnonzero(c.chance * many <= FALSE_ALARM_RISK)
         if not len(wrong):
             continue
         worst = wrong[np.lexsort((-np.abs(c.off[wrong]), c.chance[wrong]))]
-        named = "; ".join(f"{c.first.label(int(c.rows[i]))} by {c.off[i]:+.6g}" for i in worst[:NAMED])
-        more = f" and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
+        named = "; ".join(
+            f"{c.first.label(int(c.rows[i]))} by {c.off[i]:+.6g}" for i in worst[:MAX_CELLS_NAMED]
+        )
+        more = f" and {len(wrong) - MAX_CELLS_NAMED} more" if len(wrong) > MAX_CELLS_NAMED else ""
         least = float(c.chance[worst[0]]) * many
         why = (
             "They are claimed to agree exactly."
@@ -175,7 +177,7 @@ def _comparisons(published: PublishedTables) -> Iterator[_Comparison]:
             rows = p.first_rows[both]
             off = one.counts[rows] - other.counts[p.second_rows[both]]
             law, rounding = (
-                sum_law([(one.noise, 1.0, 1), (other.noise, 1.0, 1)]),
+                sum_distribution([(one.noise, 1.0, 1), (other.noise, 1.0, 1)]),
                 one.rounding + other.rounding,
             )
             chance = law.tail(np.maximum(np.abs(off) - rounding, 0.0))
@@ -211,14 +213,16 @@ def _sum(total: CountTable, part: CountTable, s: Sum) -> _Comparison | None:
         rounding = total.rounding + int(k) * part.rounding
         chance[here] = _chance(off[here], total.noise, part, int(k), int(h), rounding)
         if part.closed and not h:
-            laws.append((sum_law([(total.noise, 1.0, 1), (part.noise, 1.0, int(k))]), rounding))
+            laws.append((sum_distribution([(total.noise, 1.0, 1), (part.noise, 1.0, int(k))]), rounding))
     return _Comparison(total, rows, against, off, chance, False, part.name, tuple(laws))
 
 
-def _chance(off: Floats, noise: Law, part: CountTable, shown: int, hidden: int, rounding: float) -> Floats:
+def _chance(
+    off: Floats, noise: NoiseDistribution, part: CountTable, shown: int, hidden: int, rounding: float
+) -> Floats:
     """The chance of so large a difference: two-sided if all parts are shown, else on the sides that are bounded."""
     assert part.noise is not None
-    law = sum_law([(noise, 1.0, 1), (part.noise, 1.0, shown)])
+    law = sum_distribution([(noise, 1.0, 1), (part.noise, 1.0, shown)])
     beyond = np.sign(off) * np.maximum(np.abs(off) - rounding, 0.0)
     if part.closed and not hidden:
         return law.tail(beyond)
@@ -226,7 +230,7 @@ def _chance(off: Floats, noise: Law, part: CountTable, shown: int, hidden: int, 
     if not part.closed or part.threshold is None or part.complementary:
         return below
     over = beyond - hidden * (part.most_hidden if part.bounded else part.threshold)
-    wide = sum_law([(noise, 1.0, 1), (part.noise, 1.0, shown + hidden)])
+    wide = sum_distribution([(noise, 1.0, 1), (part.noise, 1.0, shown + hidden)])
     return np.minimum(below, np.where(over > 0, np.minimum(1.0, wide.tail(over)), 1.0))
 
 

@@ -15,32 +15,34 @@ import numpy as np
 from scipy.stats import binom, gamma, norm
 
 from cbdp.arrays import Floats
-from cbdp.audit.finding import Finding
+from cbdp.audit.findings import Finding
 from cbdp.audit.tables import CountTable, PublishedTables
-from cbdp.privacy.laws import Law
+from cbdp.privacy.noise import NoiseDistribution
 
 CHECK = "detection"
-GROUPS = (1, 5, 12)
-RISK = 1e-6
-RISK_OF_THRESHOLD = 1e-4  # of taking counts that are merely large for cut off
-SPAN = 4  # how many times the least the largest must be: counts that are all alike are not small ones cut off
-FEWEST = 20  # counts below which nothing can be said of their least
+GROUP_SIZES = (1, 5, 12)
+FALSE_ALARM_RISK = 1e-6
+THRESHOLD_FALSE_ALARM_RISK = 1e-4  # of taking counts that are merely large for cut off
+MIN_COUNT_SPAN = (
+    4  # how many times the least the largest must be: counts that are all alike are not small ones cut off
+)
+MIN_COUNTS = 20  # counts below which nothing can be said of their least
 
 
-def detected(noise: Law, threshold: float, group: int = 1) -> float:
+def detection_probability(noise: NoiseDistribution, threshold: float, group: int = 1) -> float:
     """The probability that a group which is alone at a count is published, and so detected for certain.
 
-    >>> from cbdp.privacy.laws import law_of
-    >>> round(detected(law_of("laplace", 1.4), 18) * 1e6, 2), round(detected(law_of("laplace", 1.4), 18, 12), 4)
+    >>> from cbdp.privacy.noise import noise_distribution
+    >>> round(detection_probability(noise_distribution("laplace", 1.4), 18) * 1e6, 2), round(detection_probability(noise_distribution("laplace", 1.4), 18, 12), 4)
     (2.66, 0.0069)
     """
     return noise.reaches(threshold - group)
 
 
-def assessed(scale: float, threshold: float, group: int = 1) -> float:
+def assessed_delta(scale: float, threshold: float, group: int = 1) -> float:
     """The assessment's figure, exp(−(threshold − group)/p)/(2p): the density at the threshold, not the chance to reach it.
 
-    >>> f"{assessed(1.4, 18):.2g} {assessed(1.4, 18, 5):.2g} {assessed(1.4, 18, 12):.2g}"
+    >>> f"{assessed_delta(1.4, 18):.2g} {assessed_delta(1.4, 18, 5):.2g} {assessed_delta(1.4, 18, 12):.2g}"
     '1.9e-06 3.3e-05 0.0049'
     """
     return math.exp(-(threshold - group) / scale) / (2 * scale)
@@ -71,16 +73,16 @@ def find_threshold(table: CountTable) -> Threshold | None:
     True
     """
     counts = table.counts[np.isfinite(table.counts) & (table.counts > 0)]
-    if len(counts) < FEWEST or counts.min() <= 1 or counts.max() < SPAN * counts.min():
+    if len(counts) < MIN_COUNTS or counts.min() <= 1 or counts.max() < MIN_COUNT_SPAN * counts.min():
         return None
     least = float(counts.min())
-    chance = max((1 - below) ** len(counts) for below in _below(counts, least - 0.5))
-    if chance > RISK_OF_THRESHOLD:
+    chance = max((1 - below) ** len(counts) for below in _share_below(counts, least - 0.5))
+    if chance > THRESHOLD_FALSE_ALARM_RISK:
         return None
     return Threshold(least, int((counts == least).sum()), int((counts < 2 * least).sum()), float(chance))
 
 
-def _below(counts: Floats, least: float) -> list[float]:
+def _share_below(counts: Floats, least: float) -> list[float]:
     """The share that smooth laws, fitted to these counts by their moments, have below a value."""
     mean, spread = float(counts.mean()), float(counts.std())
     logs = np.log(counts)
@@ -92,7 +94,7 @@ def _below(counts: Floats, least: float) -> list[float]:
     ]
 
 
-def attack(published: PublishedTables, groups: Sequence[int] = GROUPS) -> list[Finding]:
+def attack(published: PublishedTables, groups: Sequence[int] = GROUP_SIZES) -> list[Finding]:
     """The chances of certain detection, and the δ they force; tables that skip zeros against what is said of them."""
     complete = _complete(published)
     findings = [f for t in published.tables for f in _thresholds(t, silent=t.name not in complete)]
@@ -147,15 +149,21 @@ def _no_zeros_skipped(noisy: Sequence[CountTable]) -> Finding:
 def _zeros_found(table: CountTable) -> int:
     """The least number of exact zeros that contradicts the declared noise."""
     assert table.noise is not None
-    return int(binom.isf(RISK, len(table), float(table.noise.pmf(0)))) + 1 if table.noise.whole else 1
+    return (
+        int(binom.isf(FALSE_ALARM_RISK, len(table), float(table.noise.pmf(0)))) + 1
+        if table.noise.whole
+        else 1
+    )
 
 
-def forced(tables: Sequence[CountTable], group: int = 1) -> float | None:
+def forced_delta(tables: Sequence[CountTable], group: int = 1) -> float | None:
     """The chance that a group which is alone in all of these tables shows in at least one; None if no noise is known."""
     known = [(t.noise, _least(t)) for t in tables if t.noise is not None]
     if not known:
         return None
-    missed = sum(math.log1p(-min(detected(noise, least, group), 1 - 1e-16)) for noise, least in known)
+    missed = sum(
+        math.log1p(-min(detection_probability(noise, least, group), 1 - 1e-16)) for noise, least in known
+    )
     return -math.expm1(missed)
 
 
@@ -171,25 +179,27 @@ def _detection(published: PublishedTables, tables: Sequence[CountTable], groups:
     names = ", ".join(repr(t.name) for t in tables[:4]) + (
         f" and {len(tables) - 4} more" if len(tables) > 4 else ""
     )
-    delta = forced(tables)
+    delta = forced_delta(tables)
     if delta is None:
         return Finding(
             CHECK, "weakness", f"Zeros are skipped in {names}", "A published count proves that somebody was there. How likely "
-            "that is cannot be told from the tables alone, because the noise is not declared.", _HOW, _CURE,
+            "that is cannot be told from the tables alone, because the noise is not declared.", ATTACK_TEXT, CURE_TEXT,
         )  # fmt: skip
-    chances = {g: forced(tables, g) or 0.0 for g in groups}
+    chances = {g: forced_delta(tables, g) or 0.0 for g in groups}
     each = "; ".join(f"{g} {'person' if g == 1 else 'people'}: {p:.2g}" for g, p in chances.items())
     figures: dict[str, float | int | str] = {"delta": delta, "declared_delta": published.delta}
     figures |= {f"group_{g}": p for g, p in chances.items()}
     single = [t for t in tables if t.noise is not None and t.noise.scale]
     if single:
-        figures["assessed_delta"] = max(assessed(float(t.noise.scale), _least(t)) for t in single if t.noise)
+        figures["assessed_delta"] = max(
+            assessed_delta(float(t.noise.scale), _least(t)) for t in single if t.noise
+        )
     told = f"The chance that a group is detected beyond doubt if nobody else is there: {each}. Any (ε, δ) needs δ ≥ {delta:.2g}"
     if published.epsilon is not None and delta > published.delta * (1 + 1e-9):
         claim = f"(ε, δ = {published.delta:.2g})" if published.delta else "pure ε-differential privacy"
         return Finding(
             CHECK, "contradicts", f"Skipping zeros in {names} needs a larger δ than claimed",
-            f"{told}; the claim is {claim}.", _HOW, _CURE, figures,
+            f"{told}; the claim is {claim}.", ATTACK_TEXT, CURE_TEXT, figures,
         )  # fmt: skip
     covered = (
         f"; the declared δ is {published.delta:.2g}."
@@ -197,14 +207,14 @@ def _detection(published: PublishedTables, tables: Sequence[CountTable], groups:
         else "; none is claimed."
     )
     title = f"Zeros are skipped in {names}: a count proves that somebody was there"
-    return Finding(CHECK, "weakness", title, told + covered, _HOW, _CURE, figures)
+    return Finding(CHECK, "weakness", title, told + covered, ATTACK_TEXT, CURE_TEXT, figures)
 
 
-_HOW = (
+ATTACK_TEXT = (
     "Find a place and time that only one person or group can have used. If a count is published there, they were there: "
     "without them there would be none."
 )
-_CURE = "Add noise to counts of zero as to all others (suppression then costs nothing), or declare the δ that skipping them costs."
+CURE_TEXT = "Add noise to counts of zero as to all others (suppression then costs nothing), or declare the δ that skipping them costs."
 
 
 def _thresholds(table: CountTable, *, silent: bool) -> list[Finding]:
@@ -216,7 +226,7 @@ def _thresholds(table: CountTable, *, silent: bool) -> list[Finding]:
         return [
             Finding(
                 CHECK, "weakness", f"{table.name!r} shows no counts below {found.least:g}, and declares no threshold",
-                f"The smallest count is {found.least:g} (it occurs {times(found.at)}); {found.near} counts are below twice "
+                f"The smallest count is {found.least:g} (it occurs {times_text(found.at)}); {found.near} counts are below twice "
                 f"that, and none is smaller. The probability of this by chance is {_small(found.chance)}.",
                 "A missing count is known to be small.", "Publish the threshold.",
                 {"threshold": found.least, "at_threshold": found.at, "near": found.near},
@@ -240,10 +250,10 @@ def _counts(number: int) -> str:
     return "One count is shown" if number == 1 else f"{number:,} counts are shown"
 
 
-def times(number: int) -> str:
+def times_text(number: int) -> str:
     """How often, in words.
 
-    >>> times(1), times(3)
+    >>> times_text(1), times_text(3)
     ('once', '3 times')
     """
     return "once" if number == 1 else f"{number:,} times"
@@ -266,14 +276,14 @@ def _zeros(table: CountTable) -> list[Finding]:
         chance = float(binom.sf(seen - 1, len(table), expected))
         what = f"{seen} of {len(table)} counts are exactly 0; with the declared noise the expected share is at most {expected:.3g}"
     else:
-        seen, expected = int(table.shown.sum()), detected(table.noise, table.threshold, 0)
+        seen, expected = int(table.shown.sum()), detection_probability(table.noise, table.threshold, 0)
         chance = float(binom.cdf(seen, cells, expected))
         what = f"{seen} of {cells} cells are shown; the noise alone would show a share of {expected:.3g}"
-    if chance > RISK:
+    if chance > FALSE_ALARM_RISK:
         return []
     return [
         Finding(
             CHECK, "contradicts", f"Zeros of {table.name!r} have no noise, though the release says that they do",
-            f"{what}. The probability of this by chance is {_small(chance)}.", _HOW, _CURE, {"chance": chance, "seen": seen},
+            f"{what}. The probability of this by chance is {_small(chance)}.", ATTACK_TEXT, CURE_TEXT, {"chance": chance, "seen": seen},
         )
     ]  # fmt: skip

@@ -8,10 +8,10 @@ plus noise. Hidden cells that are in the same relations can only be found togeth
   projection of a random vector onto the null space of C_h is 0 there and, with probability 1, nowhere else.
 - Among all such λ the one with the least variance λᵀ (C_o V C_oᵀ) λ is found by one factorisation. The estimate is
   −λᵀ C_o y_o, and it is certified: C_hᵀ λ = e is checked for every one.
-- Its error is a weighted sum of the declared noises, whose exact law (`cbdp.audit.laws`) gives the interval.
+- Its error is a weighted sum of the declared noises, whose exact law (`cbdp.audit.noise_sums`) gives the interval.
 
-Counts of tables that declare no noise are taken for exact (`cbdp.audit.undeclared`). Exact and rounded counts bound each other
-besides, and what that leaves open of each hidden count is found by linear programming (`cbdp.audit.bounds`).
+Counts of tables that declare no noise are taken for exact (`cbdp.audit.exact_counts`). Exact and rounded counts bound each other
+besides, and what that leaves open of each hidden count is found by linear programming (`cbdp.audit.feasibility`).
 """
 
 from __future__ import annotations
@@ -23,24 +23,30 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cbdp.arrays import Floats, Ints
-from cbdp.audit.bounds import Left, left_open
-from cbdp.audit.finding import Figure, Finding
-from cbdp.audit.laws import Term, sum_law, terms_of
-from cbdp.audit.relations import EXACT, System, assemble, components
+from cbdp.audit.exact_counts import taken
+from cbdp.audit.feasibility import (
+    NO_NOISE_DISTRIBUTION,
+    FeasibilityInterval,
+    LinearSystem,
+    assemble_system,
+    components,
+    estimates,
+    feasibility_intervals,
+)
+from cbdp.audit.findings import Figure, Finding
+from cbdp.audit.noise_sums import Term, sum_distribution, terms_of
 from cbdp.audit.tables import CountTable, PublishedTables
-from cbdp.audit.unbiased import estimates
-from cbdp.audit.undeclared import taken
 
 CHECK = "differencing"
 CONFIDENCE = 0.95
-RISK = 1e-6
-TELLING = 2 / 3  # a narrow interval is at most this part of what suppression alone leaves open
-FEW = 5  # solved programs below which they stand for nothing
-CLOSE = 0.2  # where that is everything: of the count itself, a tenth to either side
+FALSE_ALARM_RISK = 1e-6
+NARROW_INTERVAL_SHARE = 2 / 3  # a narrow interval is at most this part of what suppression alone leaves open
+MIN_SOLVED_PROGRAMS = 5  # solved programs below which they stand for nothing
+CLOSE_SHARE = 0.2  # where that is everything: of the count itself, a tenth to either side
 
 
 @dataclass(frozen=True)
-class Pinned:
+class IdentifiedCount:
     """A hidden count, or the sum of some that only occur together, as the published counts give it away."""
 
     table: str
@@ -82,9 +88,9 @@ class Pinned:
             return False
         if math.isinf(self.before):
             there = self.single and self.deviation > 0 and self.low > 0
-            return there or width <= CLOSE * self.high
+            return there or width <= CLOSE_SHARE * self.high
         if self.single:
-            return self.low > 0 or width <= TELLING * self.before
+            return self.low > 0 or width <= NARROW_INTERVAL_SHARE * self.before
         return width <= self.before and self.high <= 2 * self.before
 
 
@@ -101,10 +107,12 @@ def attack(published: PublishedTables, confidence: float = CONFIDENCE, *, listed
             )
         ]  # fmt: skip
     known = taken(published).published
-    left = bounded(known)
+    left = bounded_counts(known)
     exact = {(p.table, p.rows) for p in left}
     noisy = any(t.noise is not None and t.noise.scale for t in known.tables)
-    found = [p for p in pinned(known, confidence) if (p.table, p.rows) not in exact] if noisy else []
+    found = (
+        [p for p in identified_counts(known, confidence) if (p.table, p.rows) not in exact] if noisy else []
+    )
     found += left
     reached = _reached(known)
     return [
@@ -142,7 +150,7 @@ def _reached(published: PublishedTables) -> set[str]:
 
 
 def _finding(
-    table: CountTable, every: Sequence[Pinned], confidence: float, listed: int, *, private: bool
+    table: CountTable, every: Sequence[IdentifiedCount], confidence: float, listed: int, *, private: bool
 ) -> Finding:
     hidden, found = int((~table.shown).sum()), [p for p in every if p.telling]
     if not found:
@@ -174,15 +182,15 @@ def _finding(
     )  # fmt: skip
 
 
-def _line(p: Pinned, confidence: float) -> str:
+def _line(p: IdentifiedCount, confidence: float) -> str:
     if p.exactly:
-        return f"{_named(p)} is {p.low:.6g}"
+        return f"{_count_name(p)} is {p.low:.6g}"
     if not p.deviation:
-        return f"{_named(p)} is {p.low:.6g} to {p.high:.6g}"
-    return f"{_named(p)}: {min(p.estimate, p.high):.3g} ({100 * confidence:g} %: {p.low:.3g} to {p.high:.3g})"
+        return f"{_count_name(p)} is {p.low:.6g} to {p.high:.6g}"
+    return f"{_count_name(p)}: {min(p.estimate, p.high):.3g} ({100 * confidence:g} %: {p.low:.3g} to {p.high:.3g})"
 
 
-def _power(every: Sequence[Pinned]) -> str:
+def _power(every: Sequence[IdentifiedCount]) -> str:
     """How much a hidden count would have had to be, or to be tied down, to be found."""
     noisy = [p for p in every if p.deviation]
     bounds = [p for p in every if not p.deviation and p.single]
@@ -191,7 +199,7 @@ def _power(every: Sequence[Pinned]) -> str:
     said = []
     if noisy:
         best = min(noisy, key=lambda p: p.deviation)
-        law = sum_law(best.noises)
+        law = sum_distribution(best.noises)
         from_on = law.half_width(1 - CONFIDENCE) + law.half_width(2 * (1 - CONFIDENCE))
         said.append(
             f"Of {_many(len(noisy), 'estimate')} the best has a standard deviation of {best.deviation:.3g}: a hidden count of "
@@ -206,13 +214,13 @@ def _power(every: Sequence[Pinned]) -> str:
     return " ".join(said)
 
 
-def _sampled(bounds: Sequence[Pinned]) -> str:
+def _sampled(bounds: Sequence[IdentifiedCount]) -> str:
     """What was solved for some stands for all: if many were told, some of them would have been among these."""
     solved, every = sum(p.solved for p in bounds), len(bounds)
     if solved == every:
         return "A count that the tables determine would have been found for certain."
     sure = "A count that exact tables determine outright would have been found for certain."
-    if solved < FEW:
+    if solved < MIN_SOLVED_PROGRAMS:
         return f"{sure} Programs over all tables were too large to solve, so narrower ends may be missed."
     share = 1 - (1 - CONFIDENCE) ** (1 / solved)
     return (
@@ -225,66 +233,68 @@ def _many(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _named(p: Pinned) -> str:
+def _count_name(p: IdentifiedCount) -> str:
     return p.cells[0] if p.single else f"{p.cells[0]} and {len(p.cells) - 1} more together"
 
 
-def pinned(published: PublishedTables, confidence: float = CONFIDENCE) -> list[Pinned]:
+def identified_counts(published: PublishedTables, confidence: float = CONFIDENCE) -> list[IdentifiedCount]:
     """Every hidden count, or group of them, that the other published counts determine up to noise."""
-    system = assemble(published)
+    system = assemble_system(published)
     if system.relations.shape[0] == 0:
         return []
     found = [e for part in components(system) for e in estimates(system, *part)]
-    share = RISK / max(1, len(found))
-    return [_pinned(published, system, *e, confidence, share) for e in found]
+    share = FALSE_ALARM_RISK / max(1, len(found))
+    return [_identified_in_table(published, system, *e, confidence, share) for e in found]
 
 
-def bounded(published: PublishedTables) -> list[Pinned]:
+def bounded_counts(published: PublishedTables) -> list[IdentifiedCount]:
     """Every hidden count that tables without noise bound, with the least and the largest value that they leave open."""
-    system, left = left_open(published)
-    return [_of_bounds(published, system, each) for each in left]
+    system, left = feasibility_intervals(published)
+    return [_counts_of_bounds(published, system, each) for each in left]
 
 
-def _of_bounds(published: PublishedTables, system: System, left: Left) -> Pinned:
+def _counts_of_bounds(
+    published: PublishedTables, system: LinearSystem, left: FeasibilityInterval
+) -> IdentifiedCount:
     cells = np.array([left.cell])
     table, names = _names(published, system, cells)
     owner = int(system.owner[left.cell])
     before = system.tables[owner].most_hidden if owner >= 0 else math.inf
     middle = (left.low + left.high) / 2
     row = (int(system.row[left.cell]),)
-    return Pinned(
+    return IdentifiedCount(
         table, names, row, middle, left.low, left.high, 0.0, left.shown, before, left.low, solved=left.solved
     )
 
 
-def _pinned(
+def _identified_in_table(
     published: PublishedTables,
-    system: System,
+    system: LinearSystem,
     cells: Ints,
     used: Ints,
     weights: Floats,
     confidence: float,
     share: float,
-) -> Pinned:
+) -> IdentifiedCount:
     estimate = float(weights @ system.value[used])
     kind = system.noise[used]
     terms = [term for k in np.unique(kind) for term in terms_of(system.noises[int(k)], weights[kind == k])]
     each = np.array([noise.variance() for noise in system.noises])
     deviation = math.sqrt(float(weights**2 @ each[kind]))
-    law = sum_law(terms)
+    law = sum_distribution(terms)
     half, wide = law.half_width(1 - confidence), law.half_width(share)
     table, names = _names(published, system, cells)
-    before = _before(published, system, cells, confidence)
+    before = _bound_before(published, system, cells, confidence)
     low, high = max(0.0, estimate - half), max(0.0, estimate + half)
     if len(cells) == 1:
         high = max(low, min(high, before))
     rows = tuple(int(r) for r in system.row[cells])
-    return Pinned(
+    return IdentifiedCount(
         table, names, rows, estimate, low, high, deviation, len(used), before, estimate - wide, law.terms
     )
 
 
-def _names(published: PublishedTables, system: System, cells: Ints) -> tuple[str, tuple[str, ...]]:
+def _names(published: PublishedTables, system: LinearSystem, cells: Ints) -> tuple[str, tuple[str, ...]]:
     owner = int(system.owner[cells[0]])
     if owner >= 0:
         names = (system.tables[int(system.owner[c])].label(int(system.row[c])) for c in cells)
@@ -294,13 +304,13 @@ def _names(published: PublishedTables, system: System, cells: Ints) -> tuple[str
     return relation.part, (f"{relation.part}: unlisted cells of {total}",)
 
 
-def _before(published: PublishedTables, system: System, cells: Ints, confidence: float) -> float:
+def _bound_before(published: PublishedTables, system: LinearSystem, cells: Ints, confidence: float) -> float:
     """How large the largest of some hidden counts may be if only its suppression is known."""
     most = 0.0
     for owner in np.unique(system.owner[cells]):
         table = system.tables[owner] if owner >= 0 else published[published.relations[-1 - owner].part]
         if table.threshold is None or table.complementary:
             return math.inf
-        noise = sum_law([(table.noise or EXACT, 1.0, 1)]).half_width(1 - confidence)
+        noise = sum_distribution([(table.noise or NO_NOISE_DISTRIBUTION, 1.0, 1)]).half_width(1 - confidence)
         most = max(most, table.threshold + noise)
     return most

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from cbdp.audit.finding import Figure, Finding, Verdict
-from cbdp.audit.result import Audit
-from cbdp.release.words import number
-from cbdp.report.markup import INTERNAL, Html, internal_banner, join, page, table, tag
+from cbdp.audit.findings import Audit, Figure, Finding, Verdict
+from cbdp.release.summary import number_text
+from cbdp.report.markup import INTERNAL_WARNING, Html, internal_banner, join, page, table, tag
 
-SIGNS: dict[Verdict, tuple[str, str, str]] = {
+VERDICT_SIGNS: dict[Verdict, tuple[str, str, str]] = {
     "contradicts": ("✕", "poor", "contradiction"),
     "weakness": ("!", "fair", "weakness"),
     "clear": ("✓", "good", "nothing found"),
 }
-SAID: dict[Verdict, tuple[str, str]] = {
+VERDICT_TEXTS: dict[Verdict, tuple[str, str]] = {
     "contradicts": ("The release is not what it claims.", "Do not rely on it, and do not publish it, before the findings below are cured."),
     "weakness": ("Nothing contradicts the release, but it has weaknesses.", "An attacker learns what is listed below; the release does not claim otherwise."),
     "clear": ("Nothing speaks against the release.", "Every check below was made, and none found anything. This does not prove privacy: it shows that these attacks fail."),
@@ -50,14 +49,14 @@ def build(audit: Audit) -> str:
         _header(audit, title),
         tag("nav", [tag("a", name, href=f"#{key}") for key, name, _ in sections], aria_label="Contents"),
         tag("main", [tag("section", tag("h2", name), inside, id=key) for key, name, inside in sections]),
-        tag("footer", tag("p", INTERNAL if audit.sensitive else "Made by cbdp from published values only. Opening this page sends no request.")),
+        tag("footer", tag("p", INTERNAL_WARNING if audit.sensitive else "Made by cbdp from published values only. Opening this page sends no request.")),
     )  # fmt: skip
     return page(f"INTERNAL: {title}" if audit.sensitive else title, body, None)
 
 
 def _header(audit: Audit, title: str) -> Html:
-    verdict, advice = SAID[audit.verdict]
-    sign, kind, short = SIGNS[audit.verdict]
+    verdict, advice = VERDICT_TEXTS[audit.verdict]
+    sign, kind, short = VERDICT_SIGNS[audit.verdict]
     tiles = [
         ("Contradictions", len(audit.of("contradicts")), "the release claims otherwise"),
         ("Weaknesses", len(audit.of("weakness")), "it claims nothing about them"),
@@ -86,7 +85,7 @@ def _articles(findings: Sequence[Finding]) -> Html:
 
 
 def _article(finding: Finding, place: int) -> Html:
-    sign, kind, words = SIGNS[finding.verdict]
+    sign, kind, words = VERDICT_SIGNS[finding.verdict]
     facts = [
         ("What was seen", finding.evidence),
         ("How an attacker would use it", finding.attack),
@@ -117,7 +116,7 @@ def _figure(value: Figure) -> str:
         return str(value)
     sign = "−" if value < 0 else ""
     size = abs(float(value))
-    return sign + (f"{size:.2e}" if 0 < size < 1e-3 else number(size))
+    return sign + (f"{size:.2e}" if 0 < size < 1e-3 else number_text(size))
 
 
 def _clear(findings: Sequence[Finding]) -> Html:

@@ -13,8 +13,12 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
-from cbdp.features.partition import connected
-from cbdp.privacy.laws import Law
+from cbdp.estimation.engine import MAX_LISTED_TYPES
+from cbdp.features import SINGLETON, FeatureDag
+from cbdp.features.universe import connected_components
+from cbdp.privacy.measurement import Measurement
+from cbdp.privacy.noise import NoiseDistribution
+from cbdp.release.release import Release
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +38,7 @@ class CountTable:
     name: str
     keys: Mapping[str, NDArray[Any]] = field(repr=False)
     counts: Floats = field(repr=False)
-    noise: Law | None = None
+    noise: NoiseDistribution | None = None
     threshold: float | None = None
     shows_zeros: bool = True
     universe: int | None = None
@@ -107,7 +111,7 @@ class CountTable:
             raise InputError(
                 f"table {self.name!r} has the keys {quoted(self.keys)}, not {quoted(cells)}: name them all"
             )
-        return match(self.keys, {name: np.asarray(cells[name]) for name in self.keys})
+        return match_rows(self.keys, {name: np.asarray(cells[name]) for name in self.keys})
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,12 +212,14 @@ class PublishedTables:
         place = {t.name: i for i, t in enumerate(self.tables)}
         ties = [{place[s.total], place[s.part]} for s in self.relations]
         ties += [{place[p.first], place[p.second]} for p in self.equal]
-        groups = connected([{i} for i in range(len(self.tables))] + ties)
+        groups = connected_components([{i} for i in range(len(self.tables))] + ties)
         count = len(self.tables)
         return [[self.tables[i] for i in group if i < count] for group in groups]
 
 
-def knowing(published: PublishedTables, table: str, possible: NDArray[np.bool_]) -> PublishedTables:
+def with_public_support(
+    published: PublishedTables, table: str, possible: NDArray[np.bool_]
+) -> PublishedTables:
     """What is left to find for an attacker who knows which cells of a table can be non-zero, say from a timetable.
 
     Cells that cannot are dropped, unless they have a published count; the others are all there is, so the table is closed.
@@ -249,12 +255,12 @@ def implied_sums(tables: Sequence[CountTable]) -> tuple[Sum, ...]:
         for part in tables:
             if set(total.keys) < set(part.keys):
                 inner = {name: part.keys[name] for name in total.keys}
-                rows = match(total.keys, inner) if inner else np.zeros(len(part), dtype=np.int64)
+                rows = match_rows(total.keys, inner) if inner else np.zeros(len(part), dtype=np.int64)
                 found.append(Sum(total.name, part.name, rows))
     return tuple(found)
 
 
-def match(keys: Mapping[str, NDArray[Any]], cells: Mapping[str, NDArray[Any]]) -> Ints:
+def match_rows(keys: Mapping[str, NDArray[Any]], cells: Mapping[str, NDArray[Any]]) -> Ints:
     """For each cell the first row whose keys are its own, −1 where there is none."""
     if not keys:
         size = max((len(c) for c in cells.values()), default=1)
@@ -288,3 +294,120 @@ def _stacked(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
 def quoted(names: Iterable[str]) -> str:
     """Names in quotation marks, for messages."""
     return ", ".join(map(repr, names)) or "none"
+
+
+# What a release of ours publishes, as tables that an attacker meets: counts, and the noisy answers beside them.
+
+
+MEASURED_SUFFIX_NOTE = (
+    " (measured)"  # after a feature's name: its noisy answers, where they are published beside the counts
+)
+
+
+def from_release(release: Release) -> PublishedTables:
+    """What a release of ours publishes: every feature's counts, and the noisy measurements where it has any.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> release = cbdp.ConstraintBased(features, epsilon=1).simulate(trips, seed=0)
+    >>> [table.name for table in from_release(release).tables][:3]
+    ['total', 'time', 'singleton']
+    """
+    features = release.features
+    names = list(release.tables) or [n for n in features.features if features.size(n) <= MAX_LISTED_TYPES]
+    tables = [_published_table(release, name) for name in names]
+    sums = _sums_to_coarser(features, names, "", exact=not release.tables)
+    tree = release.levels or features
+    measured = [m for m in release.measurements if m.floor is None]
+    # A feature may be measured twice: each measurement has its own name, and sums hold for the first of them.
+    tables = _unique_names([*tables, *(_measurement_table(tree, m) for m in measured)])
+    whole = [m.feature for m in measured if m.elements is None]
+    sums += _sums_to_coarser(tree, list(dict.fromkeys(whole)), MEASURED_SUFFIX_NOTE, exact=False)
+    claim = release.claim
+    epsilon = float(claim.cost.epsilon) if claim.holds else None
+    delta = float(claim.cost.delta) if claim.holds else 0.0
+    return PublishedTables(tuple(tables), epsilon, delta, (), tuple(sums))
+
+
+def declared_distribution(measured: Measurement) -> NoiseDistribution | None:
+    """The law that a measurement declares for its noise; None where it has none, or a variance that contradicts it."""
+    law = measured.noise
+    if law is None:
+        return None
+    law = law.times(1.0)  # the scale as a float, so that equal scales are equal laws
+    variance = measured.variance
+    if variance is None or not len(variance):
+        return law
+    return law if np.isclose(float(variance[0]), law.variance(), rtol=1e-6, atol=0) else None
+
+
+def _published_table(release: Release, name: str) -> CountTable:
+    """A feature's published counts. Counts that were post-processed have no noise law of their own."""
+    features = release.features
+    own = release.recipe.tables.get(name) if name in release.tables else None
+    return CountTable(
+        name,
+        _key_columns(features, name),
+        np.asarray(release.counts(name), dtype=np.float64),
+        None if own is None else own.law.times(1.0),
+        None if own is None else own.threshold,
+        own is None or not own.skips_zeros,
+        features.size(name),
+        canonical=True,
+        derived=name not in release.tables,
+    )
+
+
+def _measurement_table(tree: FeatureDag, m: Measurement) -> CountTable:
+    keys = _key_columns(tree, m.feature)
+    if m.elements is not None:
+        keys = {name: column[m.elements] for name, column in keys.items()}
+    return CountTable(
+        m.feature + MEASURED_SUFFIX_NOTE,
+        keys,
+        np.asarray(m.values, dtype=np.float64),
+        declared_distribution(m),
+        universe=tree.size(m.feature),
+        closed=m.elements is None,
+        canonical=True,
+        may_be_exact=False,
+    )
+
+
+def _key_columns(features: FeatureDag, name: str) -> dict[str, NDArray[Any]]:
+    if name == SINGLETON:
+        universe = features.universe
+        codes = universe.unrank_codes(np.arange(universe.size, dtype=np.int64))
+        pairs = zip(universe.dimensions.items(), codes, strict=True)
+        return {n: _sortable_labels(d.values)[c] for (n, d), c in pairs}
+    partition = features.partition(name)
+    return {
+        a.name: _sortable_labels(a.labels)[c]
+        for a, c in zip(partition.attributes, partition.label_codes(), strict=True)
+    }
+
+
+def _sortable_labels(values: Sequence[Hashable]) -> NDArray[Any]:
+    """Labels as an array of text, so that they can be sorted and compared whatever they are."""
+    return np.array([str(v) for v in values])
+
+
+def _unique_names(tables: Sequence[CountTable]) -> list[CountTable]:
+    seen: dict[str, int] = {}
+    made = []
+    for table in tables:
+        seen[table.name] = seen.get(table.name, 0) + 1
+        again = seen[table.name]
+        made.append(table if again == 1 else replace(table, name=f"{table.name} {again}"))
+    return made
+
+
+def _sums_to_coarser(features: FeatureDag, names: Sequence[str], suffix: str, *, exact: bool) -> list[Sum]:
+    """The sums among some features' tables: from each to the next coarser ones."""
+    return [
+        Sum(coarse + suffix, fine + suffix, features.map_elements(fine, coarse), exact)
+        for fine in names
+        for coarse in names
+        if fine != coarse and features.size(fine) > features.size(coarse) and features.refines(fine, coarse)
+    ]

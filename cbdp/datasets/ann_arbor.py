@@ -1,39 +1,195 @@
-"""A synthetic city with the statistics of the published Ann Arbor case study (`ann_arbor`).
+"""The public geography of the synthetic city: stops, zones, hubs and the mode of every pair.
 
-The trips are synthetic: the case study's own records were never public. What it printed about them is met exactly:
-16,900 ordered pairs of stops (so 130 stops; its text says 160), half-hour periods, 4 zones, 12 modes, 37,714 trips on a
-weekday of 28 periods (which agrees with its 261,032 trips after Laplace noise), of which 4,878 between 8 and 10 am on 591
-of 67,600 types. The tail follows the error of an answer that is zero everywhere, taken to be about 2.16 (root mean square
-over those types; the paper does not print it). Of the weekend it prints no demand, only a fleet of 48 shuttles against 99:
-half the trips, and all other weekend figures, are our choice.
-
-Demand: people travel from homes to work, campus and hubs in the morning and back in the evening; a pair that is popular
-in one period is popular in the next. No trip starts where it ends, though the published universe has those types.
+Nothing here is drawn: no seed and no demand moves a stop, a zone, a hub or a mode. Positions are rounded to 10 m, so that
+the last bits of a cosine do not matter.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Ints
-from cbdp.datasets.dataset import Dataset, Statistic, gini
-from cbdp.datasets.draws import apportion, exponential, generator, heavy_tailed, race, shuffled
-from cbdp.datasets.geography import HEIGHT, MODES, STOPS, WIDTH, ZONES, Geography, city
+from cbdp.datasets.dataset import (
+    Columns,
+    Dataset,
+    Statistic,
+    apportion,
+    exponential,
+    exponential_race,
+    generator,
+    gini,
+    heavy_tailed,
+    shuffled,
+)
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe, periods
 
-OPENS, CLOSES, EVERY = "06:00", "20:00", "30min"
-DAY = periods(OPENS, CLOSES, EVERY)
-RUSH = slice(4, 8)  # the periods from 08:00 to 10:00, which the case study examines
-FOCUS = 2.5  # how strongly demand keeps to the popular pairs
+STOP_COUNT = 130
+WIDTH_KM, HEIGHT_KM = 16.0, 12.0  # km
+ZONES = ("NE", "NW", "SW", "SE")
+LINE_OF_ZONE = np.array([0, 1, 0, 1])  # one bus line runs NE–SW, one NW–SE; they cross in the centre
+MODES = (
+    "walk",
+    "shuttle",
+    "shuttle to next zone",
+    "bus",
+    "bus-bus",
+    "shuttle-bus",
+    "shuttle-bus-bus",
+    "bus-shuttle",
+    "bus-bus-shuttle",
+    "shuttle-bus-shuttle",
+    "shuttle-bus-bus-shuttle",
+    "shuttle-bus-shuttle in zone",
+)
+WALK_KM, BORDER_KM, LONG_KM = (
+    0.5,
+    1.5,
+    4.0,
+)  # km: walked · served by one shuttle across a zone border · too long for one in its zone
+CENTRE_LAT, CENTRE_LON, KM_PER_DEGREE = 42.28, -83.74, 111.2
+
+
+@dataclass(frozen=True, eq=False)
+class Geography:
+    """Stops in the plane (km), the zone of each, which are hubs, and distance and mode of every ordered pair."""
+
+    names: tuple[str, ...]
+    x: Floats
+    y: Floats
+    zone: Ints
+    hub: NDArray[np.bool_]
+    distance: Floats
+    mode: NDArray[Any]
+
+    @property
+    def zones(self) -> list[str]:
+        """The zone of each stop, by name."""
+        return [ZONES[z] for z in self.zone]
+
+    def near(self, x: float, y: float, spread: float) -> Floats:
+        """How much each stop belongs to the surroundings of a point: 1 there, falling with `spread` (km)."""
+        made: Floats = np.exp(-((self.x - x) ** 2 + (self.y - y) ** 2) / (2 * spread**2))
+        return made
+
+    def columns(self) -> Columns:
+        """The table of stops."""
+        lon_km = KM_PER_DEGREE * math.cos(math.radians(CENTRE_LAT))
+        return {
+            "stop": np.array(self.names),
+            "x": self.x.copy(),
+            "y": self.y.copy(),
+            "lat": np.round(CENTRE_LAT + (self.y - HEIGHT_KM / 2) / KM_PER_DEGREE, 6),
+            "lon": np.round(CENTRE_LON + (self.x - WIDTH_KM / 2) / lon_km, 6),
+            "zone": np.array(self.zones),
+            "hub": self.hub.copy(),
+        }
+
+
+@cache
+def geography() -> Geography:
+    """The synthetic city: 130 stops, dense in the centre, in four contiguous zones with two hubs each."""
+    x, y = _positions()
+    zone = _zones(x, y)
+    hubs = _hubs(x, y, zone)
+    hub = np.isin(np.arange(STOP_COUNT), hubs)
+    distance: Floats = np.hypot(x[:, None] - x, y[:, None] - y)
+    mode = _modes(distance, zone, hub)
+    for array in (x, y, zone, hub, distance, mode):
+        array.setflags(write=False)
+    return Geography(tuple(f"S{i + 1:03d}" for i in range(STOP_COUNT)), x, y, zone, hub, distance, mode)
+
+
+def _positions() -> tuple[Floats, Floats]:
+    """Stops on a sunflower spiral that thins outwards, each moved a little so that no spiral shows."""
+    i = np.arange(STOP_COUNT)
+    radius = ((i + 0.5) / STOP_COUNT) ** 0.65
+    angle = i * math.pi * (3 - math.sqrt(5))
+    nudge = [0.7 * radius * (np.modf(i * math.sqrt(p))[0] - 0.5) for p in (2, 3)]
+    x = np.round(WIDTH_KM / 2 + 7.5 * radius * np.cos(angle) + nudge[0], 2)
+    y = np.round(HEIGHT_KM / 2 + 5.5 * radius * np.sin(angle) + nudge[1], 2)
+    return x, y
+
+
+def _zones(x: Floats, y: Floats) -> Ints:
+    """Lloyd's k-means from the middles of the four quarters: the zones are convex, hence contiguous."""
+    cx, cy = WIDTH_KM * np.array([0.75, 0.25, 0.25, 0.75]), HEIGHT_KM * np.array([0.75, 0.75, 0.25, 0.25])
+    for _ in range(30):
+        zone = np.argmin(np.hypot(x[:, None] - cx, y[:, None] - cy), axis=1)
+        size = np.bincount(zone, minlength=4)
+        cx, cy = np.bincount(zone, weights=x) / size, np.bincount(zone, weights=y) / size
+    made: Ints = zone.astype(np.int64)
+    return made
+
+
+def _hubs(x: Floats, y: Floats, zone: Ints) -> list[int]:
+    """Two hubs for each zone: one towards the centre of the city, one beyond the middle of the zone."""
+    hubs = []
+    for z in range(len(ZONES)):
+        own = np.flatnonzero(zone == z)
+        dx, dy = x[own].mean() - WIDTH_KM / 2, y[own].mean() - HEIGHT_KM / 2
+        for part in (0.35, 1.2):
+            gap = np.hypot(x[own] - WIDTH_KM / 2 - part * dx, y[own] - HEIGHT_KM / 2 - part * dy)
+            hubs.append(int(own[np.argmin(gap)]))
+    return hubs
+
+
+def _modes(distance: Floats, zone: Ints, hub: NDArray[np.bool_]) -> NDArray[Any]:
+    """The mode of each ordered pair: how the network serves it, by distance, zones, hubs and bus lines alone."""
+    places = np.flatnonzero(hub)
+    reach = np.where(zone[:, None] == zone[places], distance[:, places], np.inf)
+    access = np.argmin(reach, axis=1)  # the nearest hub of the stop's own zone
+    same_zone = zone[:, None] == zone
+    other_hub = access[:, None] != access
+    one_line = LINE_OF_ZONE[zone][:, None] == LINE_OF_ZONE[zone]
+    from_hub, to_hub = np.broadcast_arrays(hub[:, None], hub)
+    ridden = ~same_zone | (other_hub & (distance > LONG_KM))  # too far for one shuttle
+    cases = [
+        (distance <= WALK_KM, "walk"),
+        (from_hub & to_hub & one_line, "bus"),
+        (from_hub & to_hub, "bus-bus"),
+        (~ridden, "shuttle"),
+        (~same_zone & (distance <= BORDER_KM), "shuttle to next zone"),
+        (from_hub & one_line, "bus-shuttle"),
+        (from_hub, "bus-bus-shuttle"),
+        (to_hub & one_line, "shuttle-bus"),
+        (to_hub, "shuttle-bus-bus"),
+        (same_zone, "shuttle-bus-shuttle in zone"),
+        (one_line, "shuttle-bus-shuttle"),
+    ]
+    chosen = np.select([case for case, _ in cases], [MODES.index(mode) for _, mode in cases], len(MODES))
+    left = MODES.index("shuttle-bus-bus-shuttle")
+    return np.array(MODES, dtype=object)[np.where(chosen == len(MODES), left, chosen)]
+
+
+# A synthetic city with the statistics of the published Ann Arbor case study (`ann_arbor`).
+#
+# The trips are synthetic: the case study's own records were never public. What it printed about them is met exactly:
+# 16,900 ordered pairs of stops (so 130 stops; its text says 160), half-hour periods, 4 zones, 12 modes, 37,714 trips on a
+# weekday of 28 periods (which agrees with its 261,032 trips after Laplace noise), of which 4,878 between 8 and 10 am on 591
+# of 67,600 types. The tail follows the error of an answer that is zero everywhere, taken to be about 2.16 (root mean square
+# over those types; the paper does not print it). Of the weekend it prints no demand, only a fleet of 48 shuttles against 99:
+# half the trips, and all other weekend figures, are our choice.
+#
+# Demand: people travel from homes to work, campus and hubs in the morning and back in the evening; a pair that is popular
+# in one period is popular in the next. No trip starts where it ends, though the published universe has those types.
+
+
+OPENS, CLOSES, PERIOD_LENGTH = "06:00", "20:00", "30min"
+PERIODS = periods(OPENS, CLOSES, PERIOD_LENGTH)
+RUSH_PERIODS = slice(4, 8)  # the periods from 08:00 to 10:00, which the case study examines
+PAIR_CONCENTRATION = 2.5  # how strongly demand keeps to the popular pairs
 
 
 @dataclass(frozen=True)
-class _Peak:
+class _DemandPeak:
     """When trips of one kind are made: `share` of them, around `hour`, within about `spread` hours."""
 
     share: float
@@ -42,7 +198,7 @@ class _Peak:
 
 
 @dataclass(frozen=True)
-class _Day:
+class _DemandProfile:
     """What the demand of one kind of day is fitted to."""
 
     trips: int
@@ -51,19 +207,19 @@ class _Day:
     rush_types: int
     rush_rms: float  # of an answer that is zero everywhere, over all types from 8 to 10 am
     sources: tuple[str, str]  # of the trips and rush figures, and of the root mean square
-    inward: _Peak
-    outward: _Peak
-    errands: _Peak
+    inward: _DemandPeak
+    outward: _DemandPeak
+    errands: _DemandPeak
 
 
-DAYS: Mapping[str, _Day] = {
-    "weekday": _Day(
+DEMAND_PROFILES: Mapping[str, _DemandProfile] = {
+    "weekday": _DemandProfile(
         37_714, 4_571, 4_878, 591, 2.16, ("published", "estimate"),
-        inward=_Peak(0.25, 7.65, 0.85), outward=_Peak(0.38, 17.0, 1.45), errands=_Peak(0.37, 13.0, 3.75),
+        inward=_DemandPeak(0.25, 7.65, 0.85), outward=_DemandPeak(0.38, 17.0, 1.45), errands=_DemandPeak(0.37, 13.0, 3.75),
     ),
-    "weekend": _Day(
+    "weekend": _DemandProfile(
         18_900, 2_590, 2_365, 331, 1.40, ("chosen", "chosen"),
-        inward=_Peak(0.15, 9.5, 1.5), outward=_Peak(0.25, 17.5, 2.0), errands=_Peak(0.60, 13.5, 3.0),
+        inward=_DemandPeak(0.15, 9.5, 1.5), outward=_DemandPeak(0.25, 17.5, 2.0), errands=_DemandPeak(0.60, 13.5, 3.0),
     ),
 }  # fmt: skip
 
@@ -81,19 +237,19 @@ def ann_arbor(
     >>> rush.features().sizes
     {'total': 1, 'time': 4, 'zone': 64, 'mode': 48, 'singleton': 67600}
     """
-    if day not in DAYS:
+    if day not in DEMAND_PROFILES:
         raise InputError(f"the synthetic city has a 'weekday' and a 'weekend', not {day!r}")
     first, last = _period_range(hours)
-    fitted, place = DAYS[day], city()
+    fitted, place = DEMAND_PROFILES[day], geography()
     rng = generator(seed)
     pair, period, counts = _demand(rng, place, fitted)
     order = shuffled(rng, fitted.trips)
     pairs, times = np.repeat(pair, counts)[order], np.repeat(period, counts)[order]
     inside = (first <= times) & (times < last)
     pairs, times = pairs[inside], times[inside] - first
-    origin, destination = np.divmod(pairs, STOPS)
+    origin, destination = np.divmod(pairs, STOP_COUNT)
     universe = _universe(place, hours)
-    names, labels = np.array(place.names), np.array(DAY.values[first:last])
+    names, labels = np.array(place.names), np.array(PERIODS.values[first:last])
     here = (first <= period) & (period < last)
     return Dataset(
         name=f"Ann Arbor {day} {hours[0]}–{hours[1]}, seed {seed}",
@@ -106,7 +262,7 @@ def ann_arbor(
 
 
 def _period_range(hours: tuple[str, str]) -> tuple[int, int]:
-    edges = [*DAY.values, CLOSES]
+    edges = [*PERIODS.values, CLOSES]
     for hour in hours:
         if hour not in edges:
             raise InputError(
@@ -120,22 +276,25 @@ def _period_range(hours: tuple[str, str]) -> tuple[int, int]:
 
 def _universe(place: Geography, hours: tuple[str, str]) -> Universe:
     stops = Dimension(place.names, zone=place.zones)
-    made = Universe(origin=stops, destination=stops, time=periods(*hours, EVERY))
+    made = Universe(origin=stops, destination=stops, time=periods(*hours, PERIOD_LENGTH))
     return made.with_attribute("mode", ("origin", "destination"), place.mode)
 
 
-def _demand(rng: np.random.Generator, place: Geography, fitted: _Day) -> tuple[Ints, Ints, Ints]:
+def _demand(rng: np.random.Generator, place: Geography, fitted: _DemandProfile) -> tuple[Ints, Ints, Ints]:
     """The pair and period of every type that has trips, and how many it has; fitted in parts of two hours."""
-    rates = _rates(rng, place, fitted)
-    types = _with_rush(rates.sum(axis=1), RUSH, fitted.rush_types, fitted.types)
-    width = RUSH.stop - RUSH.start
-    parts = range(0, len(DAY), width)
+    rates = _pair_rates(rng, place, fitted)
+    types = _apportioned_with_rush(rates.sum(axis=1), RUSH_PERIODS, fitted.rush_types, fitted.types)
+    width = RUSH_PERIODS.stop - RUSH_PERIODS.start
+    parts = range(0, len(PERIODS), width)
     trips = np.array([types[start : start + width].sum() for start in parts], dtype=float)
-    trips = _with_rush(trips, RUSH.start // width, fitted.rush_trips, fitted.trips)
-    second_moment = fitted.rush_rms**2 * STOPS**2 * width / fitted.rush_types
+    trips = _apportioned_with_rush(trips, RUSH_PERIODS.start // width, fitted.rush_trips, fitted.trips)
+    second_moment = fitted.rush_rms**2 * STOP_COUNT**2 * width / fitted.rush_types
     columns = []
     for start, total in zip(parts, trips, strict=True):
-        winners = [race(rng, rates[t] ** FOCUS, int(types[t])) for t in range(start, start + width)]
+        winners = [
+            exponential_race(rng, rates[t] ** PAIR_CONCENTRATION, int(types[t]))
+            for t in range(start, start + width)
+        ]
         period = np.repeat(np.arange(start, start + width), [len(w) for w in winners])
         sizes = heavy_tailed(rng, len(period), int(total), second_moment * len(period))
         # The k-th to arrive in a period gets about the k-th share of its trips, whichever the period.
@@ -147,27 +306,27 @@ def _demand(rng: np.random.Generator, place: Geography, fitted: _Day) -> tuple[I
     return pair, when, counts
 
 
-def _rates(rng: np.random.Generator, place: Geography, fitted: _Day) -> Floats:
+def _pair_rates(rng: np.random.Generator, place: Geography, fitted: _DemandProfile) -> Floats:
     """How readily each pair travels in each period of the day (period × pair)."""
-    work = 0.1 + 1.5 * place.near(WIDTH / 2, HEIGHT / 2, 1.0)  # the centre
+    work = 0.1 + 1.5 * place.near(WIDTH_KM / 2, HEIGHT_KM / 2, 1.0)  # the centre
     work += 1.0 * place.near(10.0, 8.0, 0.8) + 0.7 * place.near(9.5, 3.5, 0.8)  # campus and hospital
     work += 0.6 * place.hub
-    homes = 1.2 - 0.9 * place.near(WIDTH / 2, HEIGHT / 2, 1.5)
+    homes = 1.2 - 0.9 * place.near(WIDTH_KM / 2, HEIGHT_KM / 2, 1.5)
     decay = np.exp(-place.distance / 6.0) * (place.distance > 0)
     habit = [
-        exponential(rng, (STOPS, STOPS)) ** 2.5 for _ in range(2)
+        exponential(rng, (STOP_COUNT, STOP_COUNT)) ** 2.5 for _ in range(2)
     ]  # a few pairs are far more popular than others
     commute = homes[:, None] * work * decay * habit[0]
     errand = (homes + work)[:, None] * work * decay * habit[1]
-    hour = np.arange(len(DAY)) / 2 + 6.25
-    made = np.zeros((len(DAY), STOPS**2))
+    hour = np.arange(len(PERIODS)) / 2 + 6.25
+    made = np.zeros((len(PERIODS), STOP_COUNT**2))
     for peak, pattern in ((fitted.inward, commute), (fitted.outward, commute.T), (fitted.errands, errand)):
         when = np.exp(-((hour - peak.hour) ** 2) / (2 * peak.spread**2))
         made += np.outer(peak.share * when / when.sum(), pattern.reshape(-1) / pattern.sum())
     return made
 
 
-def _with_rush(weight: Floats, rush: int | slice, inside: int, total: int) -> Ints:
+def _apportioned_with_rush(weight: Floats, rush: int | slice, inside: int, total: int) -> Ints:
     """Integers in proportion to `weight`, but with exactly `inside` of their `total` in the rush."""
     marked = np.zeros(len(weight), dtype=bool)
     marked[rush] = True
@@ -178,13 +337,13 @@ def _with_rush(weight: Floats, rush: int | slice, inside: int, total: int) -> In
 
 
 def _statistics(
-    fitted: _Day, universe: Universe, span: tuple[int, int], period: Ints, counts: Ints
+    fitted: _DemandProfile, universe: Universe, span: tuple[int, int], period: Ints, counts: Ints
 ) -> dict[str, Statistic]:
-    whole = span == (0, len(DAY))
+    whole = span == (0, len(PERIODS))
     source, rms_source = fitted.sources
     found = {
         "stops": Statistic(130, len(universe.dimension("origin")), "implied"),
-        "ordered pairs": Statistic(16_900, STOPS**2, "published"),
+        "ordered pairs": Statistic(16_900, STOP_COUNT**2, "published"),
         "zones": Statistic(4, len(ZONES), "published"),
         "modes": Statistic(12, len(MODES), "published"),
         "trip types": Statistic(16_900 * (span[1] - span[0]), universe.size, "implied"),
@@ -193,9 +352,9 @@ def _statistics(
             fitted.types if whole else None, len(counts), "chosen" if whole else ""
         ),
     }
-    if span[0] <= RUSH.start and RUSH.stop <= span[1]:
-        rush = counts[(period >= RUSH.start) & (period < RUSH.stop)]
-        size = STOPS**2 * (RUSH.stop - RUSH.start)
+    if span[0] <= RUSH_PERIODS.start and RUSH_PERIODS.stop <= span[1]:
+        rush = counts[(period >= RUSH_PERIODS.start) & (period < RUSH_PERIODS.stop)]
+        size = STOP_COUNT**2 * (RUSH_PERIODS.stop - RUSH_PERIODS.start)
         found |= {
             "8–10 am: trip types": Statistic(67_600, size, "published"),
             "8–10 am: trips": Statistic(fitted.rush_trips, int(rush.sum()), source),

@@ -16,15 +16,24 @@ tap-off half of it by 1 each: the sensitivity of a trip is 2, or 1 for either ha
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cbdp.arrays import Floats, Ints
-from cbdp.datasets.dataset import Columns, Statistic, gini, statistics_table
-from cbdp.datasets.draws import choose, exponential, generator, shuffled
+from cbdp.datasets.dataset import (
+    Columns,
+    Statistic,
+    exponential,
+    generator,
+    gini,
+    shuffled,
+    statistics_table,
+    weighted_choice,
+)
 from cbdp.errors import InputError
 from cbdp.features import Dimension, FeatureDag, Universe, opal, periods
 
@@ -35,7 +44,7 @@ LATE_DAYS = ("20160729", "20160730", "20160812", "20160813")  # Fridays and Satu
 TIMES = periods("00:00", "24:00", "15min")
 MANLY, CREMORNE = "Manly Wharf", "Cremorne Point Wharf"
 QUAY_3, QUAY_4 = "Circular Quay No. 3 Wharf", "Circular Quay No. 4 Wharf"
-THRESHOLD = 18  # Opal suppressed smaller counts
+OPAL_THRESHOLD = 18  # Opal suppressed smaller counts
 
 # Busiest first; the last of each is hardly used. The names are Sydney's, how busy each place is here is invented.
 _PLACES = {
@@ -91,7 +100,7 @@ _TRIPS = {
     "lightrail": (3_200, 2_600),
     "train": (19_000, 9_500),
 }
-_KINDS = {"weekday": (0.33, 0.35, 0.32), "weekend": (0.10, 0.15, 0.75)}
+_TRIP_KIND_SHARES = {"weekday": (0.33, 0.35, 0.32), "weekend": (0.10, 0.15, 0.75)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,13 +181,15 @@ def opal_taps(seed: int = 0) -> OpalTaps:
         for mode in LOCATIONS:
             usual = _TRIPS[mode][day in WEEKENDS]
             n = usual * 95 // 100 + int(rng.integers(usual // 10))
-            columns = _sail(rng, day, n) if mode == "ferry" else _ride(rng, networks[mode], day, n)
+            columns = (
+                _ferry_trips(rng, day, n) if mode == "ferry" else _network_trips(rng, networks[mode], day, n)
+            )
             order = shuffled(rng, len(columns["on_time"]))
             parts[day, mode] = {name: column[order] for name, column in columns.items()}
     return OpalTaps(f"Opal taps, seed {seed}", DAYS, tuple(LOCATIONS), universes, parts, _statistics(parts))
 
 
-def _clock_law(day: str) -> tuple[Floats, Floats]:
+def _start_time_distribution(day: str) -> tuple[Floats, Floats]:
     """How likely each kind of trip is, and when in the day each kind begins (kind × quarter hour)."""
     hour = np.arange(len(TIMES)) / 4 + 0.125
     inward = np.exp(-((hour - 8.0) ** 2) / 2)
@@ -186,7 +197,7 @@ def _clock_law(day: str) -> tuple[Floats, Floats]:
     rest = np.exp(-((hour - 14.0) ** 2) / (2 * 4.0**2))
     late = 0.002 * (1 + 4 * (day in LATE_DAYS))
     laws = np.stack([inward, outward, rest + late])
-    return np.array(_KINDS["weekend" if day in WEEKENDS else "weekday"]), laws
+    return np.array(_TRIP_KIND_SHARES["weekend" if day in WEEKENDS else "weekday"]), laws
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,27 +227,29 @@ def _network(mode: str) -> _Network:
     return _Network(weights, distance.reshape(-1), codes)
 
 
-def _ride(rng: np.random.Generator, network: _Network, day: str, n: int) -> dict[str, Ints]:
+def _network_trips(rng: np.random.Generator, network: _Network, day: str, n: int) -> dict[str, Ints]:
     """Trips by bus, train or light rail: a kind, a quarter hour, a pair of places and the minutes between them."""
-    shares, clock = _clock_law(day)
-    kinds = np.bincount(choose(rng, shares, n), minlength=3).tolist()
-    time = np.concatenate([choose(rng, law, k) for law, k in zip(clock, kinds, strict=True)])
-    pair = np.concatenate([choose(rng, law, k) for law, k in zip(network.weights, kinds, strict=True)])
+    shares, clock = _start_time_distribution(day)
+    kinds = np.bincount(weighted_choice(rng, shares, n), minlength=3).tolist()
+    time = np.concatenate([weighted_choice(rng, law, k) for law, k in zip(clock, kinds, strict=True)])
+    pair = np.concatenate(
+        [weighted_choice(rng, law, k) for law, k in zip(network.weights, kinds, strict=True)]
+    )
     minutes = 5 + 1.2 * network.distance[pair] + 4 * exponential(rng, n)
     off = np.floor(time + rng.random(n) + minutes / 15).astype(np.int64) % len(TIMES)
     start, end = (network.codes[place] for place in np.divmod(pair, len(network.codes)))
     return {"on_time": time, "on_location": start, "off_time": off, "off_location": end}
 
 
-def _sail(rng: np.random.Generator, day: str, n: int) -> dict[str, Ints]:
+def _ferry_trips(rng: np.random.Generator, day: str, n: int) -> dict[str, Ints]:
     """Trips by ferry, all over before midnight, and the late sailings that arrive at 00:00."""
-    shares, clock = _clock_law(day)
+    shares, clock = _start_time_distribution(day)
     quarter = np.arange(len(TIMES))
     clock = clock * ((quarter >= 22) & (quarter <= 93))  # 05:30 to 23:15
-    kinds = np.bincount(choose(rng, shares, n), minlength=3).tolist()
-    time = np.concatenate([choose(rng, law, k) for law, k in zip(clock, kinds, strict=True)])
+    kinds = np.bincount(weighted_choice(rng, shares, n), minlength=3).tolist()
+    time = np.concatenate([weighted_choice(rng, law, k) for law, k in zip(clock, kinds, strict=True)])
     inward = np.repeat([1.0, 0.0, 0.5], kinds) > rng.random(n)
-    route = choose(rng, np.array([r.weight for r in _FERRIES]), n)
+    route = weighted_choice(rng, np.array([r.weight for r in _FERRIES]), n)
     wharf = Dimension(LOCATIONS["ferry"])
     town, bay = wharf.codes(r.town for r in _FERRIES)[route], wharf.codes(r.bay for r in _FERRIES)[route]
     usual = {
@@ -245,13 +258,13 @@ def _sail(rng: np.random.Generator, day: str, n: int) -> dict[str, Ints]:
         "off_time": time + np.array([r.quarters for r in _FERRIES])[route],
         "off_location": np.where(inward, town, bay),
     }
-    late = _sail_late(rng, day, wharf)
+    late = _late_ferry_trips(rng, day, wharf)
     return {name: np.concatenate([usual[name], late[name]]) for name in usual}
 
 
-def _sail_late(rng: np.random.Generator, day: str, wharf: Dimension) -> dict[str, Ints]:
+def _late_ferry_trips(rng: np.random.Generator, day: str, wharf: Dimension) -> dict[str, Ints]:
     """The last ferries: both ways to and from Manly, and a few people to Cremorne Point, fewer than the threshold."""
-    few = THRESHOLD - 6 + int(rng.integers(6)) if day in LATE_DAYS else int(rng.integers(5))
+    few = OPAL_THRESHOLD - 6 + int(rng.integers(6)) if day in LATE_DAYS else int(rng.integers(5))
     people = [70 + int(rng.integers(30)), 30 + int(rng.integers(15)), few]
     return {
         "on_time": np.repeat(TIMES.codes(["23:30", "23:30", "23:45"]), people),
@@ -279,3 +292,92 @@ def _statistics(parts: Mapping[tuple[str, str], Columns]) -> dict[str, Statistic
             f"{mode}: Gini of the places": Statistic(None, gini(by_place)),
         }
     return found
+
+
+# Who holds which card, for the synthetic taps in the shape of Opal's: the same people travel on many days (`tap_rows`).
+#
+# Opal's rows were trips with a card. The synthetic trips of `opal_taps` are drawn trip by trip; here each is given to a card, so that a series can be told
+# what it costs one person. It is invented, and made of habits: the k-th trip before noon from A to B, the k-th after noon from B to A, and those of
+# every other day, are one person's. One habit in five belongs to somebody who has another habit too, often with another mode.
+
+
+NOON_PERIOD = len(TIMES) // 2
+MAX_PAIRS = max(len(places) for places in LOCATIONS.values()) ** 2
+SECOND_HABIT_RATIO = 5  # one habit in so many
+
+
+def card_of_trips(taps: OpalTaps, seed: int = 0) -> dict[tuple[str, str], Ints]:
+    """For each day and mode, the card of every trip."""
+    habits = []
+    for (_, mode), part in taps.parts.items():
+        back = part["on_time"] >= NOON_PERIOD
+        home = np.where(back, part["off_location"], part["on_location"])
+        work = np.where(back, part["on_location"], part["off_location"])
+        places = len(LOCATIONS[mode])
+        pair = home * places + work
+        habits.append(
+            (_occurrence_number(pair, back) * len(taps.modes) + taps.modes.index(mode)) * MAX_PAIRS + pair
+        )
+    found, habit = np.unique(np.concatenate(habits), return_inverse=True)
+    card = _holder_of_habit(len(found), seed)[habit]
+    ends = np.cumsum([len(h) for h in habits])[:-1]
+    return dict(zip(taps.parts, np.split(card, ends), strict=True))
+
+
+def _occurrence_number(pair: Ints, back: Any) -> Ints:
+    """The how manieth each trip is of its pair and half of the day."""
+    key = 2 * pair + back
+    order = np.argsort(key, kind="stable")
+    ranked = key[order]
+    first = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
+    turn = np.empty(len(key), dtype=np.int64)
+    turn[order] = np.arange(len(key)) - np.repeat(first, np.diff(np.r_[first, len(key)]))
+    return turn
+
+
+def _holder_of_habit(habits: int, seed: int) -> Ints:
+    """Whose each habit is: its own holder's, or for one in five that of another."""
+    order = shuffled(generator(seed), habits)
+    holder = np.arange(habits)
+    many = habits // SECOND_HABIT_RATIO
+    holder[order[:many]] = order[many : 2 * many]
+    return holder
+
+
+def tap_rows(taps: OpalTaps, seed: int = 0) -> Any:
+    """Every tap as a row, with its trip and card: a table of two rows for each trip.
+
+    >>> from cbdp.datasets import opal_taps
+    >>> tap_rows(opal_taps()).column_names
+    ['day', 'tap', 'time', 'location', 'trip', 'card']
+    """
+    import pyarrow as pa
+
+    held, made, first = card_of_trips(taps, seed), [], 0
+    for (day, mode), part in taps.parts.items():
+        trip = np.arange(first, first + len(part["on_time"]))
+        date = dt.datetime.strptime(day, "%Y%m%d").date()  # noqa: DTZ007 - a date alone
+        made += [_rows(date, kind, mode, part, trip, held[day, mode]) for kind in ("on", "off")]
+        first += len(trip)
+    return pa.concat_tables(made)
+
+
+def _rows(day: dt.date, kind: str, mode: str, part: Columns, trip: Ints, card: Ints) -> Any:
+    import pyarrow as pa
+
+    return pa.table(
+        {
+            "day": pa.array([day] * len(trip)),
+            "tap": pa.array([kind] * len(trip)),
+            "time": _labels_of_codes(TIMES.values, part[f"{kind}_time"]),
+            "location": _labels_of_codes(LOCATIONS[mode], part[f"{kind}_location"]),
+            "trip": trip,
+            "card": card,
+        }
+    )
+
+
+def _labels_of_codes(names: Any, codes: Ints) -> Any:
+    import pyarrow as pa
+
+    return pa.array(list(names)).take(pa.array(codes))

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-FIRST, DAYS = dt.date(2026, 3, 2), 28  # a Monday, and four weeks
-COMMUTERS, OTHERS = 400, 300
+FIRST_DAY, DAY_COUNT = dt.date(2026, 3, 2), 28  # a Monday, and four weeks
+COMMUTER_COUNT, OTHER_PERSON_COUNT = 400, 300
 CENTRE = (42.28, -83.74)
-STEP = 0.009  # degrees of latitude: about a kilometre
+DEGREES_PER_KM = 0.009  # degrees of latitude: about a kilometre
 # zone → where it lies, east and north of the centre in kilometres; its stops
 ZONES = {
     "Centre": ((0.0, 0.0), ("Market", "Station", "Library", "Town Hall")),
@@ -24,7 +24,7 @@ ZONES = {
     "East": ((3.1, 0.2), ("University", "Stadium", "Campus", "Bridge")),
     "South": ((-0.6, -2.8), ("Harbour", "Ferry", "Beach", "Airport")),
 }
-AROUND = ((-0.4, -0.3), (0.5, -0.4), (-0.3, 0.5), (0.6, 0.4))
+STOP_OFFSETS = ((-0.4, -0.3), (0.5, -0.4), (-0.3, 0.5), (0.6, 0.4))
 
 
 class PracticeStop(NamedTuple):
@@ -55,9 +55,9 @@ def stops() -> list[PracticeStop]:
     """
     made: list[PracticeStop] = []
     for zone, (middle, names) in ZONES.items():
-        for name, (east, north) in zip(names, AROUND, strict=True):
-            lat = round(CENTRE[0] + STEP * (middle[1] + north), 5)
-            lon = round(CENTRE[1] + STEP * 1.352 * (middle[0] + east), 5)
+        for name, (east, north) in zip(names, STOP_OFFSETS, strict=True):
+            lat = round(CENTRE[0] + DEGREES_PER_KM * (middle[1] + north), 5)
+            lon = round(CENTRE[1] + DEGREES_PER_KM * 1.352 * (middle[0] + east), 5)
             made.append(PracticeStop(f"S{len(made) + 1:02}", name, lat, lon, zone))
     return made
 
@@ -72,16 +72,18 @@ def trips(seed: int = 0) -> list[PracticeTrip]:
     ids = [stop.id for stop in stops()]
     drawn = [
         trip
-        for number in range(COMMUTERS + OTHERS)
-        for trip in (_commuter if number < COMMUTERS else _other)(chance, f"C{1000 + number}", ids)
+        for number in range(COMMUTER_COUNT + OTHER_PERSON_COUNT)
+        for trip in (_commuter_trips if number < COMMUTER_COUNT else _occasional_trips)(
+            chance, f"C{1000 + number}", ids
+        )
     ]
     return sorted(drawn, key=lambda trip: (trip.start, trip.card))
 
 
-def files(seed: int = 0) -> dict[str, str]:
+def practice_files(seed: int = 0) -> dict[str, str]:
     """The text of every file, by its name.
 
-    >>> for name, text in files().items():
+    >>> for name, text in practice_files().items():
     ...     print(name, text.splitlines()[:2])
     stops.csv ['stop_id,name,lat,lon,zone', 'S01,Market,42.2773,-83.74487,Centre']
     trips.csv ['card_id,start_time,from_stop,to_stop', 'C1207,2026-03-02 05:52,S15,S06']
@@ -94,27 +96,27 @@ def files(seed: int = 0) -> dict[str, str]:
     ]
     summed = Counter((str(t.start.date()), t.start.hour, t.origin, t.destination) for t in made)
     return {
-        "stops.csv": _text(["stop_id", "name", "lat", "lon", "zone"], stops()),
-        "trips.csv": _text(
+        "stops.csv": _csv_text(["stop_id", "name", "lat", "lon", "zone"], stops()),
+        "trips.csv": _csv_text(
             ["card_id", "start_time", "from_stop", "to_stop"],
-            ((t.card, _minute(t.start), t.origin, t.destination) for t in made),
+            ((t.card, _minute_text(t.start), t.origin, t.destination) for t in made),
         ),
-        "counts.csv": _text(
+        "counts.csv": _csv_text(
             ["date", "hour", "from", "to", "count"], ((*key, n) for key, n in sorted(summed.items()))
         ),
-        "taps.csv": _text(
+        "taps.csv": _csv_text(
             ["card", "time", "stop", "tap"],
-            ((card, _minute(when), stop, tap) for when, card, stop, tap in sorted(taps)),
+            ((card, _minute_text(when), stop, tap) for when, card, stop, tap in sorted(taps)),
         ),
     }
 
 
-def _commuter(chance: random.Random, card: str, ids: Sequence[str]) -> Iterator[PracticeTrip]:
+def _commuter_trips(chance: random.Random, card: str, ids: Sequence[str]) -> Iterator[PracticeTrip]:
     """To work in the morning and home in the afternoon, on most working days; some at the weekend, too, some out for lunch."""
     home, work = chance.sample(ids, 2)
     if chance.random() < 0.6:
         work = chance.choice([stop for stop in (*ids[:4], *ids[8:10]) if stop != home])
-    for day in range(DAYS):
+    for day in range(DAY_COUNT):
         if chance.random() < (0.86 if day % 7 < 5 else 0.15):
             yield _trip(chance, card, day, chance.gauss(7.9, 0.6), home, work)
             if chance.random() < 0.12:
@@ -124,9 +126,9 @@ def _commuter(chance: random.Random, card: str, ids: Sequence[str]) -> Iterator[
             yield _trip(chance, card, day, chance.gauss(17.1, 0.8), work, home)
 
 
-def _other(chance: random.Random, card: str, ids: Sequence[str]) -> Iterator[PracticeTrip]:
+def _occasional_trips(chance: random.Random, card: str, ids: Sequence[str]) -> Iterator[PracticeTrip]:
     """Now and then, anywhere, in daytime, and on from there half of the time."""
-    for day in range(DAYS):
+    for day in range(DAY_COUNT):
         hour = chance.uniform(8, 17) if chance.random() < 0.24 else 24.0
         here = chance.choice(ids)
         while hour < 21:
@@ -139,17 +141,17 @@ def _other(chance: random.Random, card: str, ids: Sequence[str]) -> Iterator[Pra
 def _trip(
     chance: random.Random, card: str, day: int, hour: float, origin: str, destination: str
 ) -> PracticeTrip:
-    start = dt.datetime.combine(FIRST + dt.timedelta(days=day), dt.time()) + dt.timedelta(
+    start = dt.datetime.combine(FIRST_DAY + dt.timedelta(days=day), dt.time()) + dt.timedelta(
         minutes=round(60 * min(max(hour, 5), 22))
     )
     return PracticeTrip(card, start, start + dt.timedelta(minutes=chance.randint(8, 35)), origin, destination)
 
 
-def _minute(moment: dt.datetime) -> str:
+def _minute_text(moment: dt.datetime) -> str:
     return moment.isoformat(" ", "minutes")
 
 
-def _text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def _csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)

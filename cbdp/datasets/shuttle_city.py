@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from cbdp.arrays import Floats
-from cbdp.datasets.geography import HEIGHT, LINE_OF_ZONE, WIDTH, ZONES, Geography, city
+from cbdp.datasets.ann_arbor import HEIGHT_KM, LINE_OF_ZONE, WIDTH_KM, ZONES, Geography, geography
 from cbdp.transit.city import City, Driving, Line, make_city
 
 
@@ -17,7 +17,7 @@ def ann_arbor_city(driving: Driving | None = None, *, headway: int = 600, bus_sp
 
     A bus every ten minutes is what the case study calls high-frequency; buses run at 30 km/h on the same streets.
     """
-    place = city()
+    place = geography()
     drive = driving or Driving()
     ways = drive.metres(place.x, place.y)
     centre = int(np.argmin(_from_centre(place)))
@@ -33,7 +33,7 @@ def ann_arbor_city(driving: Driving | None = None, *, headway: int = 600, bus_sp
 
 
 def _from_centre(place: Geography) -> Floats:
-    made: Floats = np.hypot(place.x - WIDTH / 2, place.y - HEIGHT / 2)
+    made: Floats = np.hypot(place.x - WIDTH_KM / 2, place.y - HEIGHT_KM / 2)
     return made
 
 

@@ -1,6 +1,14 @@
 """PRIVATE. From counts to measurements: here ε is spent. Nothing right of the wall may import it."""
 
-from cbdp.measuring.dense import DENSE, measure, noisy, paid
+from cbdp.measuring.dense import MAX_DENSE_TRIP_TYPES, cost_argument, measure, noisy_counts
 from cbdp.privacy.entropy import Entropy, InsecureSeededEntropy, SystemEntropy
 
-__all__ = ["DENSE", "Entropy", "InsecureSeededEntropy", "SystemEntropy", "measure", "noisy", "paid"]
+__all__ = [
+    "MAX_DENSE_TRIP_TYPES",
+    "Entropy",
+    "InsecureSeededEntropy",
+    "SystemEntropy",
+    "cost_argument",
+    "measure",
+    "noisy_counts",
+]

@@ -1,7 +1,10 @@
-"""Where ε is spent: exact counts in, noisy answers out. The last step left of the wall."""
+"""PRIVATE. Where ε is spent: exact counts in, noisy answers out; single answers, by our samplers or OpenDP's, and the sums of a series."""
 
 from __future__ import annotations
 
+import importlib.metadata
+import math
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal
@@ -9,21 +12,26 @@ from typing import Any, Literal
 import numpy as np
 
 from cbdp.arrays import Ints
+from cbdp.counting import Counts, check_universe
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
+from cbdp.measuring.inverse_cdf import SAMPLES_PER_PASS
 from cbdp.measuring.samplers import sampler_of
-from cbdp.measuring.sparse import SparseAnswer
-from cbdp.privacy.budget import BudgetLike, shares
-from cbdp.privacy.changes import change_in
+from cbdp.measuring.sparse import SparseThresholdedAnswer
+from cbdp.privacy.budget import BudgetLike, allocate
+from cbdp.privacy.continual import Strategy
 from cbdp.privacy.entropy import Entropy, SystemEntropy
-from cbdp.privacy.laws import LAWS, Law
 from cbdp.privacy.measurement import Measurement, NoisyAnswer
+from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
 from cbdp.privacy.numbers import Number
-from cbdp.trips import Counts, check_universe
+from cbdp.privacy.unit import feature_sensitivity
+
+# Where ε is spent: exact counts in, noisy answers out. The last step left of the wall.
+
 
 Backend = Literal["cbdp", "opendp"]
 
-DENSE = (
+MAX_DENSE_TRIP_TYPES = (
     2**24
 )  # trip types up to which all are noised at once; the posterior reveals all of as many (`Tuning.revealed`)
 
@@ -46,7 +54,7 @@ def measure(
     What one unit can change of a feature's counts follows from the unit and from what the feature tells apart. Noise that costs ε_i (or
     ρ_i) for such a change makes them ε_i-differentially private (ρ_i-zCDP), and answers about the same trips compose.
 
-    In a universe of more than `DENSE` trip types (or with `sparse=True`) the answer to `singleton` is revealed on demand, from
+    In a universe of more than `MAX_DENSE_TRIP_TYPES` trip types (or with `sparse=True`) the answer to `singleton` is revealed on demand, from
     the top down, at the cost of the trips and not of the universe: its `measurement()` is what may be published.
 
     Proof: docs/proofs/composition.md.
@@ -61,20 +69,23 @@ def measure(
     """
     check_universe(counts, features.universe)
     source = entropy or SystemEntropy()
-    kind = LAWS.get(law)
-    given = shares(features, _amount(kind, epsilon, rho), budget, only)
-    large = features.universe.size > DENSE if sparse is None else sparse
-    laws = {name: kind.costing(e, change_in(features, name, counts.unit)) for name, e in given.items()}
+    kind = NOISE_DISTRIBUTIONS.get(law)
+    given = allocate(features, _amount_spent(kind, epsilon, rho), budget, only)
+    large = features.universe.size > MAX_DENSE_TRIP_TYPES if sparse is None else sparse
+    laws = {
+        name: kind.costing(e, feature_sensitivity(features, name, counts.unit)) for name, e in given.items()
+    }
     if backend != "cbdp":
         _check_backend(backend, law, entropy, large and SINGLETON in given)
     if large and SINGLETON in given:
-        return _above(counts, features, given, laws, source)
+        return _thresholded_answer(counts, features, given, laws, source)
     return [
-        noisy(name, counts.of(features, name), laws[name], e, source, backend) for name, e in given.items()
+        noisy_counts(name, counts.of(features, name), laws[name], e, source, backend)
+        for name, e in given.items()
     ]
 
 
-def _amount(kind: type[Law], epsilon: Number | None, rho: Number | None) -> Number:
+def _amount_spent(kind: type[NoiseDistribution], epsilon: Number | None, rho: Number | None) -> Number:
     """What is spent, in the currency of the law."""
     given, other = (epsilon, rho) if kind.currency == "epsilon" else (rho, epsilon)
     if given is None or other is not None:
@@ -84,11 +95,11 @@ def _amount(kind: type[Law], epsilon: Number | None, rho: Number | None) -> Numb
     return given
 
 
-def paid(law: Law, share: Fraction | None) -> dict[str, Any]:
+def cost_argument(law: NoiseDistribution, share: Fraction | None) -> dict[str, Any]:
     """What a measurement cost, under the name of its currency.
 
-    >>> from cbdp.privacy.laws import law_of
-    >>> paid(law_of("geometric", 2), Fraction(1, 2)), paid(law_of("gaussian", 2), Fraction(1, 8))
+    >>> from cbdp.privacy.noise import noise_distribution
+    >>> cost_argument(noise_distribution("geometric", 2), Fraction(1, 2)), cost_argument(noise_distribution("gaussian", 2), Fraction(1, 8))
     ({'epsilon': Fraction(1, 2)}, {'rho': Fraction(1, 8)})
     """
     return {law.currency: share}
@@ -110,31 +121,34 @@ def _check_backend(backend: str, law: str, entropy: Entropy | None, large: bool)
         )
 
 
-def noisy(
-    name: str, truth: Ints, law: Law, share: Fraction, entropy: Entropy, backend: Backend = "cbdp"
+def noisy_counts(
+    name: str,
+    truth: Ints,
+    law: NoiseDistribution,
+    share: Fraction,
+    entropy: Entropy,
+    backend: Backend = "cbdp",
 ) -> Measurement:
     """One feature's counts with noise.
 
     >>> import cbdp
-    >>> from cbdp.privacy.laws import law_of
-    >>> answer = cbdp.measuring.noisy("time", np.array([3, 3]), law_of("geometric", 2), Fraction(1, 2), cbdp.measuring.SystemEntropy())
+    >>> from cbdp.privacy.noise import noise_distribution
+    >>> answer = cbdp.measuring.noisy_counts("time", np.array([3, 3]), noise_distribution("geometric", 2), Fraction(1, 2), cbdp.measuring.SystemEntropy())
     >>> answer.feature, answer.values.shape, answer.scale
     ('time', (2,), 2)
     """
     if backend == "opendp":
-        from cbdp.measuring import opendp
-
-        noise = opendp.sample(law, len(truth))
+        noise = sample_opendp(law, len(truth))
     else:
         noise = sampler_of(law).sample(len(truth), entropy)
-    return Measurement(name, truth + noise, scale=law.scale, law=law.name, **paid(law, share))
+    return Measurement(name, truth + noise, scale=law.scale, law=law.name, **cost_argument(law, share))
 
 
-def _above(
+def _thresholded_answer(
     counts: Counts,
     features: FeatureDag,
     given: dict[str, Fraction],
-    laws: dict[str, Law],
+    laws: dict[str, NoiseDistribution],
     source: Entropy,
 ) -> list[NoisyAnswer]:
     cell = features.cells.partition.element_of(counts.universe.unrank_codes(counts.index))
@@ -145,6 +159,66 @@ def _above(
         if name != SINGLETON:
             truth = np.zeros(features.size(name), dtype=np.int64)
             np.add.at(truth, features.cells.element_of_cell[name], held)
-            answers.append(noisy(name, truth, laws[name], share, source))
-    answers.append(SparseAnswer(counts, cell, features, laws[SINGLETON], source, given[SINGLETON]))
+            answers.append(noisy_counts(name, truth, laws[name], share, source))
+    answers.append(SparseThresholdedAnswer(counts, cell, features, laws[SINGLETON], source, given[SINGLETON]))
     return answers
+
+
+# OpenDP's samplers as an independent source of the same noise.
+
+
+def sample_opendp(law: NoiseDistribution, n: int) -> Ints:
+    """Draw from OpenDP's sampler, which takes its scale as a float: the exact one or the next float above it."""
+    dp = _import_opendp()
+    scale, near = Fraction(law.scale), float(law.scale)
+    above = near if Fraction(near) >= scale else math.nextafter(near, math.inf)
+    counts = dp.vector_domain(dp.atom_domain(T="i64"))
+    if law.name == "gaussian":
+        noise = dp.m.make_gaussian(counts, dp.l2_distance(T=float), scale=above)
+    elif law.name == "geometric":
+        noise = dp.m.make_laplace(counts, dp.l1_distance(T="i64"), scale=above)
+    else:
+        raise InputError(f"OpenDP draws geometric or gaussian noise, not {law.name!r}: leave the backend out")
+    parts = [noise([0] * min(SAMPLES_PER_PASS, n - start)) for start in range(0, n, SAMPLES_PER_PASS)]
+    return np.concatenate([np.empty(0, dtype=np.int64), *(np.array(part, dtype=np.int64) for part in parts)])
+
+
+def _import_opendp() -> Any:
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        raise InputError("the noise backend 'opendp' is not installed: pip install 'cbdp[opendp]'") from None
+    version = importlib.metadata.version("opendp")
+    if tuple(map(int, re.findall(r"\d+", version)[:3])) < (0, 14, 2):
+        raise InputError(
+            f"opendp {version} samples wrongly at some scales; 0.14.2 is the first that does not: pip install 'cbdp[opendp]'"
+        )
+    dp.enable_features("contrib")
+    return dp
+
+
+# Sums over the periods of a series with noise, each measured when its last period is over. Here privacy is spent.
+
+
+MAX_ABSOLUTE_SUM = 2**62  # sums stay far from the ends of 64 bits
+
+
+def measure_sums(
+    strategy: Strategy, tables: Sequence[Ints], law: NoiseDistribution, entropy: Entropy
+) -> Ints:
+    """The noisy sums that end in the last of these periods: a row for each, a column for each count of the table.
+
+    `tables` are the true counts of every period so far, the oldest first. Sums and noise are whole numbers, so nothing is rounded.
+
+    Proof: docs/proofs/continual.md.
+    """
+    if not 0 < len(tables) <= strategy.periods:
+        raise InputError(f"{len(tables)} periods of a strategy for {strategy.periods}: start a new one")
+    held = np.array([np.asarray(t, dtype=np.int64) for t in tables])
+    asked = strategy.asked(len(tables) - 1)[:, : len(tables)]
+    largest = int(asked.sum(axis=1).max(initial=0)) * int(np.abs(held).max(initial=0))
+    if largest > MAX_ABSOLUTE_SUM:
+        raise InputError(f"sums of up to {largest:,} do not fit in 64 bits: count shorter periods")
+    noise = sampler_of(law).sample(asked.shape[0] * held.shape[1], entropy)
+    made: Ints = asked @ held + noise.reshape(asked.shape[0], held.shape[1])
+    return made

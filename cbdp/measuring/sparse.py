@@ -16,22 +16,22 @@ from functools import cached_property
 import numpy as np
 
 from cbdp.arrays import Ints
+from cbdp.counting.counts import Counts
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.features.index import among
+from cbdp.features.universe import is_member
 from cbdp.measuring.samplers import sampler_of
 from cbdp.privacy.entropy import Entropy
-from cbdp.privacy.laws import Law
-from cbdp.privacy.measurement import BOTTOM, Measurement
-from cbdp.trips.count import Counts
+from cbdp.privacy.measurement import ALL_REVEALED_THRESHOLD, Measurement
+from cbdp.privacy.noise import NoiseDistribution
 
-HIDDEN = (
+ALL_HIDDEN_THRESHOLD = (
     2**61
 )  # the floor of a cell of which nothing is revealed; noisy counts beyond it, or not above BOTTOM, are cut
-MOST = 2**29  # survivors that may be drawn at once
+MAX_DRAWN_AT_ONCE = 2**29  # survivors that may be drawn at once
 
 
-class SparseAnswer:
+class SparseThresholdedAnswer:
     """Noisy counts of all trip types, revealed where they exceed a floor that may be lowered. Proof: docs/proofs/sparse.md."""
 
     def __init__(
@@ -39,14 +39,14 @@ class SparseAnswer:
         counts: Counts,
         cell: Ints,
         features: FeatureDag,
-        law: Law,
+        law: NoiseDistribution,
         entropy: Entropy,
         share: Fraction | None,
     ) -> None:
         self.noise = law
         self.share = share  # what it costs, in the currency of the law
         self.features = features
-        self.floor = np.full(features.cells.size, HIDDEN, dtype=np.int64)
+        self.floor = np.full(features.cells.size, ALL_HIDDEN_THRESHOLD, dtype=np.int64)
         self.index = self.value = np.empty(0, dtype=np.int64)  # revealed, in the universe's order
         self._sampler = sampler_of(law)
         self._entropy = entropy
@@ -56,14 +56,14 @@ class SparseAnswer:
     @cached_property
     def _noisy(self) -> Ints:
         """Private: the types with trips draw their noise once and for all, whether it will be revealed or not."""
-        return _cut(self._count + self._sampler.sample(len(self._count), self._entropy))
+        return _clipped(self._count + self._sampler.sample(len(self._count), self._entropy))
 
     def lower(self, floor: Ints) -> None:
         """Reveal the noisy counts above these floors, one per cell; a floor that is not lower changes nothing."""
         floor = np.minimum(np.asarray(floor, dtype=np.int64), self.floor)
-        if (floor < BOTTOM).any():
+        if (floor < ALL_REVEALED_THRESHOLD).any():
             raise InputError(f"a floor of {floor.min()} is lower than any count can be: give at least −2^61")
-        if (floor == BOTTOM).all() and (self.floor == HIDDEN).all():
+        if (floor == ALL_REVEALED_THRESHOLD).all() and (self.floor == ALL_HIDDEN_THRESHOLD).all():
             self._reveal_all()
             return
         index, value = zip(self._with_trips(floor), *self._without_trips(floor), strict=True)
@@ -76,7 +76,7 @@ class SparseAnswer:
 
     def measurement(self) -> Measurement:
         """What is revealed so far; where that is all, it is like any other measurement, and has no floor."""
-        whole = bool((self.floor == BOTTOM).all())
+        whole = bool((self.floor == ALL_REVEALED_THRESHOLD).all())
         return Measurement(
             SINGLETON,
             self.value,
@@ -92,8 +92,8 @@ class SparseAnswer:
         """Where nothing was asked before: noise on every type, drawn as `cbdp.measure` draws it where types are listed."""
         noisy = self._sampler.sample(self.features.universe.size, self._entropy)
         noisy[self._index] += self._count
-        self.index, self.value = np.arange(len(noisy)), _cut(noisy)
-        self.floor = np.full_like(self.floor, BOTTOM)
+        self.index, self.value = np.arange(len(noisy)), _clipped(noisy)
+        self.floor = np.full_like(self.floor, ALL_REVEALED_THRESHOLD)
 
     def _with_trips(self, floor: Ints) -> tuple[Ints, Ints]:
         shown = (self._noisy > floor[self._cell]) & (self._noisy <= self.floor[self._cell])
@@ -111,37 +111,37 @@ class SparseAnswer:
             offset = hits - (ends - self._sizes[cells])[place]
             index = self.features.cells.partition.type_at(cells[place], offset)
             # types with trips have noise of their own, and those revealed before have theirs: their hits mean nothing
-            index = index[~among(index, self._index) & ~among(index, self.index)]
+            index = index[~is_member(index, self._index) & ~is_member(index, self.index)]
             yield index, self._excess(len(index), low, high)
 
     def _hits(self, types: int, low: int, high: int) -> Ints:
-        above = 0.0 if high == HIDDEN else float(self.noise.survival(high))
+        above = 0.0 if high == ALL_HIDDEN_THRESHOLD else float(self.noise.survival(high))
         expected = types * (float(self.noise.survival(low)) - above)
-        if expected > MOST:
+        if expected > MAX_DRAWN_AT_ONCE:
             raise InputError(
                 f"about {expected:.1e} noisy counts would have to be drawn, more than fit in memory: measure coarser features "
                 "or spend more"
             )
-        if low == BOTTOM:
+        if low == ALL_REVEALED_THRESHOLD:
             return np.arange(types)
-        if high == HIDDEN:
+        if high == ALL_HIDDEN_THRESHOLD:
             return self._sampler.sample_skips(types, low, self._entropy)
         return self._sampler.sample_band_hits(types, low, high, self._entropy)
 
     def _excess(self, n: int, low: int, high: int) -> Ints:
-        if low == BOTTOM:
+        if low == ALL_REVEALED_THRESHOLD:
             return self._at_most(n, high)
-        if high == HIDDEN:
-            return np.minimum(self._sampler.sample_excess(n, low, self._entropy), HIDDEN)
+        if high == ALL_HIDDEN_THRESHOLD:
+            return np.minimum(self._sampler.sample_excess(n, low, self._entropy), ALL_HIDDEN_THRESHOLD)
         return self._sampler.sample_band(n, low, high, self._entropy)
 
     def _at_most(self, n: int, high: int) -> Ints:
         """Noise of which no more is known than that it is not above `high`; laws of noise are symmetric."""
-        if high == HIDDEN:
+        if high == ALL_HIDDEN_THRESHOLD:
             drawn = self._sampler.sample(n, self._entropy)
         else:
             drawn = -self._sampler.sample_excess(n, -high - 1, self._entropy)
-        return _cut(drawn)
+        return _clipped(drawn)
 
     def _insert(self, index: Ints, value: Ints) -> None:
         place = np.searchsorted(self.index, index)
@@ -149,6 +149,6 @@ class SparseAnswer:
         self.value = np.insert(self.value, place, value)
 
 
-def _cut(noisy: Ints) -> Ints:
+def _clipped(noisy: Ints) -> Ints:
     """Noisy counts as they are revealed; noise gets as far as that next to never."""
-    return np.clip(noisy, BOTTOM + 1, HIDDEN)
+    return np.clip(noisy, ALL_REVEALED_THRESHOLD + 1, ALL_HIDDEN_THRESHOLD)

@@ -11,8 +11,7 @@ from cbdp.mechanisms.base import Mechanism
 from cbdp.mechanisms.constraint_based import ConstraintBased
 from cbdp.mechanisms.hierarchical import Hierarchical, nested
 from cbdp.mechanisms.laplace import Laplace
-from cbdp.mechanisms.stability_histogram import StabilityHistogram
-from cbdp.mechanisms.threshold_laplace import ThresholdLaplace
+from cbdp.mechanisms.threshold import StabilityHistogram, ThresholdLaplace
 from cbdp.parts import Parts, subclass_of
 from cbdp.release import Release
 from cbdp.release import load as load_folder
@@ -24,8 +23,8 @@ MECHANISMS: Parts[type[Mechanism]] = Parts(
         "constraint-based": "cbdp.mechanisms.constraint_based:ConstraintBased",
         "laplace": "cbdp.mechanisms.laplace:Laplace",
         "hierarchical": "cbdp.mechanisms.hierarchical:Hierarchical",
-        "stability-histogram": "cbdp.mechanisms.stability_histogram:StabilityHistogram",
-        "threshold-laplace": "cbdp.mechanisms.threshold_laplace:ThresholdLaplace",
+        "stability-histogram": "cbdp.mechanisms.threshold:StabilityHistogram",
+        "threshold-laplace": "cbdp.mechanisms.threshold:ThresholdLaplace",
     },
     subclass_of(Mechanism),
     base="cbdp.mechanisms.Mechanism",

@@ -1,33 +1,88 @@
-"""What all mechanisms share: features and ε in the constructor, trips in, a release out."""
+"""A mechanism run again, on trips as they may be: what intervals about the estimate are made with."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from cbdp.arrays import Ints
+from cbdp.counting import Clock, Counts, count
 from cbdp.errors import InputError
-from cbdp.estimate.intervals import Interval, intervals
+from cbdp.estimation import ESTIMATORS, Estimate
+from cbdp.estimation.intervals import Interval, intervals
+from cbdp.estimation.invariants import exact_answers
 from cbdp.features import FeatureDag
-from cbdp.mechanisms.again import Again
+from cbdp.measuring.samplers import sampler_of
+from cbdp.privacy.accounting import (
+    Composable,
+    Cost,
+    DPCost,
+    EpsilonDeltaStatement,
+    PrivacyGuarantee,
+    ZCDPCost,
+    epsilon_of,
+    rho_for,
+)
 from cbdp.privacy.budget import DemandFacts
-from cbdp.privacy.changes import change_in
-from cbdp.privacy.claim import Claim
 from cbdp.privacy.entropy import Entropy, InsecureSeededEntropy, SystemEntropy
-from cbdp.privacy.laws.base import Currency
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
-from cbdp.privacy.numbers import positive
-from cbdp.privacy.sensitivity import Change
-from cbdp.privacy.unit import unit_of
+from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution, PrivacyMeasure
+from cbdp.privacy.noise.gaussian import DiscreteGaussian
+from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.numbers import positive, probability
+from cbdp.privacy.unit import Sensitivity, feature_sensitivity, unit_of
 from cbdp.release import Release
-from cbdp.release.recipe import Recipe, TableNoise, given, plain
-from cbdp.trips import Clock, Counts, count
+from cbdp.release.serialization import Recipe, TableNoise, setting_from_json, setting_to_json
 
-HELD = ("prior", "running")  # settings that a release holds in files of their own
-STATED = ("features", "epsilon", "unit")  # what a manifest says elsewhere
+MAX_CACHED_TYPES = 2**25  # trip types, of all runs together, up to which runs are kept for the next question
+
+PosteriorReplicate = tuple[tuple[Ints, Ints], Release]
+
+# those on trips as they may be, as long as somebody holds the estimate: a release that is given stops or words keeps it
+_posterior_replicates: WeakKeyDictionary[Estimate, dict[int, PosteriorReplicate]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class ReplicateRuns:
+    """Runs from seeds. Each is made once for a release, however many questions are asked."""
+
+    mechanism: Mechanism
+    release: Release
+
+    def likely(self, seed: int) -> PosteriorReplicate:
+        """Trips drawn from what the noisy answers leave possible, and a release of them."""
+        assert self.release.estimate is not None
+        kept = _posterior_replicates.setdefault(self.release.estimate, {})
+        if seed in kept:
+            return kept[seed]
+        universe, estimator = self.release.features.universe, self.release.recipe.estimator
+        answers = [*self.release.measurements, *exact_answers(self.release.recipe.public)]
+        counts = ESTIMATORS.installed(estimator).drawn(
+            self.release.features, answers, self.release.prior, seed
+        )
+        index = np.flatnonzero(counts)
+        trips = index, counts[index]
+        made = trips, self.mechanism.simulate(Counts(universe, *trips, self.mechanism.unit), seed)
+        if (len(kept) + 1) * universe.size <= MAX_CACHED_TYPES:
+            kept[seed] = made
+        return made
+
+    def further(self, seed: int) -> PosteriorReplicate:
+        """The same, in the place of the release the run from this seed: it is kept with that run."""
+        return ReplicateRuns(self.mechanism, self.likely(seed)[1]).likely(seed)
+
+
+# What all mechanisms share: features and ε in the constructor, trips in, a release out.
+
+
+SETTINGS_IN_FILES = ("prior", "running")  # settings that a release holds in files of their own
+SETTINGS_IN_MANIFEST = ("features", "epsilon", "unit")  # what a manifest says elsewhere
 
 
 @dataclass(frozen=True)
@@ -75,7 +130,7 @@ class Mechanism(ABC):
     # What is promised and planned: public, before any data is seen
 
     @abstractmethod
-    def claim(self) -> Claim:
+    def claim(self) -> PrivacyGuarantee:
         """What this mechanism promises."""
 
     @abstractmethod
@@ -88,7 +143,7 @@ class Mechanism(ABC):
         return self.features
 
     @property
-    def currency(self) -> Currency:
+    def currency(self) -> PrivacyMeasure:
         """What the noise is paid for in."""
         return "epsilon"
 
@@ -98,9 +153,9 @@ class Mechanism(ABC):
         made: Fraction = self.epsilon
         return made
 
-    def change(self, feature: str) -> Change:
+    def change(self, feature: str) -> Sensitivity:
         """How much one unit can change the counts of a measured feature."""
-        return change_in(self.measured_features, feature, self.unit)
+        return feature_sensitivity(self.measured_features, feature, self.unit)
 
     def share_of(self, feature: str) -> Callable[[Fraction], Fraction]:
         """What a feature would get of any ε (or ρ, where the noise is paid for in it), shared as it is shared now."""
@@ -122,7 +177,11 @@ class Mechanism(ABC):
     @property
     def recipe(self) -> Recipe:
         """All that `finish` needs beside the measurements."""
-        settings = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in STATED}
+        settings = {
+            f.name: setting_to_json(getattr(self, f.name))
+            for f in fields(self)
+            if f.name not in SETTINGS_IN_MANIFEST
+        }
         return Recipe(self.name, settings, self.own_tables())
 
     def own_tables(self) -> Mapping[str, TableNoise]:
@@ -134,9 +193,9 @@ class Mechanism(ABC):
         """The mechanism that made a release."""
         known = {f.name for f in fields(cls)}
         settings = {
-            n: given(v)
+            n: setting_from_json(v)
             for n, v in release.recipe.settings.items()
-            if n in known and n not in (*HELD, *STATED)
+            if n in known and n not in (*SETTINGS_IN_FILES, *SETTINGS_IN_MANIFEST)
         }
         if "prior" in known:
             settings["prior"] = release.prior
@@ -204,10 +263,10 @@ class Mechanism(ABC):
         self._check_made(release)
         return intervals(release, confidence, features=features)
 
-    def again(self, release: Release) -> Again:
+    def again(self, release: Release) -> ReplicateRuns:
         """Runs of this mechanism in the place of the one that made a release: no privacy is spent."""
         self._check_made(release)
-        return Again(self, release)
+        return ReplicateRuns(self, release)
 
     def _check_made(self, release: Release) -> None:
         own, made = self.claim(), release.claim
@@ -222,3 +281,115 @@ class Mechanism(ABC):
             raise InputError(
                 f"the release has {release.features!r}, the mechanism {self.features!r}: they must agree"
             )
+
+
+# Mechanisms whose noise may have either law: geometric, paid for in pure ε, or discrete Gaussian, paid for in ρ and stated as (ε, δ).
+
+
+DEFAULT_DELTA = Fraction(1, 10**6)  # at which ρ is stated unless told otherwise
+
+
+@dataclass(frozen=True)
+class AdditiveNoiseMechanism(Mechanism):
+    """With `law="gaussian"` give `rho`, or `epsilon` and `delta`: then the largest ρ is spent that is known to give them.
+
+    Once it is built, `rho` and `delta` are fractions where the noise is paid for in ρ, and `epsilon` is what ρ gives at that δ.
+    """
+
+    law: str = field(default="geometric", kw_only=True)
+    rho: Any = field(default=None, kw_only=True)
+    delta: Any = field(default=None, kw_only=True)
+
+    @property
+    def law_kind(self) -> type[NoiseDistribution]:
+        return NOISE_DISTRIBUTIONS.get(self.law)
+
+    @property
+    def currency(self) -> PrivacyMeasure:
+        return self.law_kind.currency
+
+    @property
+    def amount(self) -> Fraction:
+        made: Fraction = self.rho if self.currency == "rho" else self.epsilon
+        return made
+
+    @property
+    def recipe(self) -> Recipe:
+        made = super().recipe
+        if self.currency == "rho":
+            return made
+        return replace(made, settings={n: v for n, v in made.settings.items() if n not in ("rho", "delta")})
+
+    def settle(self) -> None:
+        sampler_of(self.law_kind(1))  # refuses a law that is never drawn
+        if self.currency == "epsilon":
+            if self.rho is not None or self.delta is not None:
+                name = "rho" if self.rho is not None else "delta"
+                raise InputError(
+                    f"{name} is given with law {self.law!r}, which spends pure ε: leave it out, or use law 'gaussian'"
+                )
+            super().settle()
+            return
+        rho, delta = self._priced()
+        object.__setattr__(self, "rho", rho)
+        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "epsilon", epsilon_of(rho, delta))
+
+    def _priced(self) -> tuple[Fraction, Fraction]:
+        """ρ and δ, whichever way they are given."""
+        if self.rho is None:
+            if self.epsilon is None or self.delta is None:
+                raise InputError(
+                    f"law {self.law!r} is paid for in ρ: give rho, or epsilon and delta, like 1e-6 (well below one over the number of riders)"
+                )
+            return rho_for(self.epsilon, self.delta), probability(self.delta)
+        rho, delta = (
+            positive(self.rho, "rho"),
+            DEFAULT_DELTA if self.delta is None else probability(self.delta),
+        )
+        # a mechanism that is made again from its own fields has both
+        if self.epsilon is not None and positive(self.epsilon) != epsilon_of(rho, delta):
+            raise InputError(
+                f"rho {self.rho} and epsilon {self.epsilon} are both given: leave one of them out"
+            )
+        return rho, delta
+
+    def with_other_law(self) -> AdditiveNoiseMechanism:
+        """The same mechanism with the other law, for the same ε and δ; pure ε needs no δ."""
+        cost = self.claim().cost
+        if self.currency == "rho":
+            given: dict[str, Any] = {
+                "law": DiscreteLaplace.name,
+                "epsilon": cost.epsilon,
+                "rho": None,
+                "delta": None,
+            }
+        else:
+            given = {
+                "law": DiscreteGaussian.name,
+                "epsilon": cost.epsilon,
+                "rho": None,
+                "delta": cost.delta or DEFAULT_DELTA,
+            }
+        budget = getattr(self, "budget", None)
+        if isinstance(budget, Mapping):
+            plain = replace(self, budget="uniform", **given)  # type: ignore[call-arg]
+            parts = {name: Fraction(share) / self.amount * plain.amount for name, share in budget.items()}
+            given["budget"] = parts
+        return replace(self, **given)
+
+    def paid(self) -> dict[str, Any]:
+        """What is spent, under the name of its currency."""
+        return {self.currency: self.amount}
+
+    def spend(self, what: str, share: Fraction) -> DPCost | ZCDPCost:
+        """What an answer costs."""
+        return ZCDPCost(what, share) if self.currency == "rho" else DPCost(what, share)
+
+    def stated(self, cost: Composable) -> Cost:
+        """What is promised for all answers together."""
+        return EpsilonDeltaStatement(cost, self.delta) if self.currency == "rho" else cost
+
+    def noise_for(self, feature: str, share: Fraction) -> NoiseDistribution:
+        """The noise that a share buys for a measured feature."""
+        return self.law_kind.costing(share, self.change(feature))

@@ -8,43 +8,49 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+from cbdp.counting import Counts
 from cbdp.errors import InputError
-from cbdp.estimate import ESTIMATORS, TOLERANCE, Estimator, check_prior, post_process
-from cbdp.estimate.public import exact_answers, read_public, total_of
-from cbdp.estimate.running import Steered, drawn_again, steered
+from cbdp.estimation import ESTIMATORS, TOLERANCE, Estimator, check_prior, post_process
+from cbdp.estimation.continual import GlsUpdate, apply_gls_updates, simulated_answers
+from cbdp.estimation.invariants import exact_answers, public_total, read_public_counts
 from cbdp.features import SINGLETON, TOTAL
-from cbdp.measuring import DENSE, measure
-from cbdp.mechanisms.either_law import EitherLaw
+from cbdp.measuring import MAX_DENSE_TRIP_TYPES, measure
+from cbdp.mechanisms.base import AdditiveNoiseMechanism
 from cbdp.parts import setting
-from cbdp.privacy.budget import BUDGETS, Asked, Budget, BudgetLike, DemandFacts, measured_levels, shares
-from cbdp.privacy.budget.errors import expected_errors
-from cbdp.privacy.budget.optimal import Optimal, check_target
-from cbdp.privacy.budget.served import enough_of
-from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Sequential, amount_of, spends_of
+from cbdp.privacy.accounting import PrivacyGuarantee, Sequential, cost_amount, single_costs
+from cbdp.privacy.budget import (
+    BUDGETS,
+    AllocationProblem,
+    Budget,
+    BudgetLike,
+    DemandFacts,
+    allocate,
+    measured_features,
+)
+from cbdp.privacy.budget.allocation import OptimalBudget, check_target, max_table_share
+from cbdp.privacy.budget.expected_error import expected_errors
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
-from cbdp.privacy.sensitivity import Change
+from cbdp.privacy.unit import Sensitivity
 from cbdp.progress import tell
 from cbdp.release import Release
-from cbdp.release.recipe import Recipe, plain
-from cbdp.release.running import part_name
+from cbdp.release.serialization import Recipe, setting_to_json
+from cbdp.release.series import running_total_part
 from cbdp.rounding import ROUNDINGS
 from cbdp.solvers import SOLVERS
-from cbdp.trips import Counts
 
-PRESETS: dict[str, dict[str, Any]] = {
+SETTINGS_PRESETS: dict[str, dict[str, Any]] = {
     "best": {"budget": "balanced"},
     "paper": {"budget": "uniform", "weights": "size", "estimator": "projection"},
 }
 
 
 @dataclass(frozen=True)
-class ConstraintBased(EitherLaw):
+class ConstraintBased(AdditiveNoiseMechanism):
     """Constraint-based differential privacy over any feature DAG; the paper's O3, O4 and O5 with `preset="paper"`.
 
     All features are measured, or those that `measured` names (`singleton` among them); all are published. In a universe
-    of more than `cbdp.measuring.DENSE` trip types noise is drawn only where it can matter: the law of the release is the same.
+    of more than `cbdp.measuring.MAX_DENSE_TRIP_TYPES` trip types noise is drawn only where it can matter: the law of the release is the same.
 
     The estimate is the expected value of every count given all noisy answers, reconciled by the quadratic program
     (`estimator="posterior"`), or the program alone on the noisy answers ("projection"). The preset "paper" is the published
@@ -83,7 +89,9 @@ class ConstraintBased(EitherLaw):
     tolerance: float = setting("how far the certificate may be off", "real", default=TOLERANCE)
     sparse: bool | None = None  # None: by the size of the universe
     estimator: Any = setting("how counts are estimated from the noisy answers", choices=ESTIMATORS)
-    preset: str = setting("best, or paper: as it was published", choices=tuple(PRESETS), default="best")
+    preset: str = setting(
+        "best, or paper: as it was published", choices=tuple(SETTINGS_PRESETS), default="best"
+    )
     prior: Any = setting(
         "a public CSV or Parquet file of weights by stop, or by dimensions: where trips are expected",
         "file",
@@ -96,15 +104,17 @@ class ConstraintBased(EitherLaw):
     rounding: Any = setting("how whole trips are chosen", choices=ROUNDINGS)
     public: Any = field(default=None, repr=False)
     # what the running totals of a series make of the noisy answers to some tables; only `finish` looks at it
-    running: Mapping[str, Steered] | None = field(default=None, repr=False)
+    running: Mapping[str, GlsUpdate] | None = field(default=None, repr=False)
 
     def check(self) -> None:
-        if self.preset not in PRESETS:
-            raise InputError(f"unknown preset {self.preset!r}: use {' or '.join(map(repr, PRESETS))}")
+        if self.preset not in SETTINGS_PRESETS:
+            raise InputError(
+                f"unknown preset {self.preset!r}: use {' or '.join(map(repr, SETTINGS_PRESETS))}"
+            )
         self._check_public()
         if self.target is not None:
             self._check_target()
-        for name, value in PRESETS[self.preset].items():
+        for name, value in SETTINGS_PRESETS[self.preset].items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
         self._check_estimator()
@@ -117,7 +127,7 @@ class ConstraintBased(EitherLaw):
 
     def _check_public(self) -> None:
         """What is public already is not measured."""
-        object.__setattr__(self, "public", read_public(self.features, self.public))
+        object.__setattr__(self, "public", read_public_counts(self.features, self.public))
         for what, names in (("measured", self.measured), ("target", self.target)):
             for name in self.public or ():
                 if name in (names or ()):
@@ -125,11 +135,11 @@ class ConstraintBased(EitherLaw):
 
     def _check_target(self) -> None:
         """A target takes the place of a budget."""
-        if self.budget not in (None, Optimal.name):
+        if self.budget not in (None, OptimalBudget.name):
             raise InputError(
                 f"a target with budget {self.budget!r}, which does not look at it: use budget 'optimal', or no target"
             )
-        object.__setattr__(self, "budget", Optimal.name)
+        object.__setattr__(self, "budget", OptimalBudget.name)
         object.__setattr__(self, "target", check_target(self.target, self.features))
 
     def _check_estimator(self) -> None:
@@ -164,7 +174,7 @@ class ConstraintBased(EitherLaw):
 
     @property
     def _large(self) -> bool:
-        return self.features.universe.size > DENSE if self.sparse is None else self.sparse
+        return self.features.universe.size > MAX_DENSE_TRIP_TYPES if self.sparse is None else self.sparse
 
     @property
     def expects(self) -> bool:
@@ -179,13 +189,13 @@ class ConstraintBased(EitherLaw):
 
     def facts(self) -> DemandFacts:
         """What is public about the trips, for a budget that is worked out."""
-        trips = total_of(self.public) if self.expected_trips is None else self.expected_trips
+        trips = public_total(self.public) if self.expected_trips is None else self.expected_trips
         known = tuple(self.public or ())
         return DemandFacts(
             self.unit.sensitivity, trips, self.expected_filled, self.law, known, changes=self.changes()
         )
 
-    def changes(self) -> tuple[tuple[str, Change], ...]:
+    def changes(self) -> tuple[tuple[str, Sensitivity], ...]:
         """How much one unit changes the counts of each feature."""
         return tuple((name, self.change(name)) for name in self.features.features)
 
@@ -202,18 +212,18 @@ class ConstraintBased(EitherLaw):
 
     def _shared(self, budget: BudgetLike) -> dict[str, Fraction]:
         stated: Any = {"target": self.target, "facts": self.facts(), "enough": self._enough}
-        return shares(self.features, self.amount, budget, self.queried, **stated)
+        return allocate(self.features, self.amount, budget, self.queried, **stated)
 
     @property
     def _enough(self) -> Fraction | None:
         """The most that all tables get with the budget "leaves": expected values learn the rest from the leaves."""
-        return enough_of(self.law_kind, self.change(TOTAL)) if self._estimator.expects else None
+        return max_table_share(self.law_kind, self.change(TOTAL)) if self._estimator.expects else None
 
-    def claim(self) -> Claim:
+    def claim(self) -> PrivacyGuarantee:
         spends = [self.spend(name, share) for name, share in self._shares.items()]
         for name, one in (self.running or {}).items():
-            spends.append(self.spend(part_name(name), one.amount))
-        return Claim(self.unit, self.stated(Sequential(tuple(spends), "features")))
+            spends.append(self.spend(running_total_part(name), one.amount))
+        return PrivacyGuarantee(self.unit, self.stated(Sequential(tuple(spends), "features")))
 
     def answers(self) -> tuple[PlannedAnswer, ...]:
         return tuple(
@@ -225,10 +235,10 @@ class ConstraintBased(EitherLaw):
             return super().share_of(feature)
         return lambda epsilon: self._budget.split(self._to_share(epsilon))[feature]
 
-    def _to_share(self, epsilon: Fraction) -> Asked:
+    def _to_share(self, epsilon: Fraction) -> AllocationProblem:
         """What a budget is asked."""
-        levels = measured_levels(self.features, self.queried)
-        return Asked(self.features, levels, epsilon, self.target, self.facts(), self._enough)
+        levels = measured_features(self.features, self.queried)
+        return AllocationProblem(self.features, levels, epsilon, self.target, self.facts(), self._enough)
 
     @property
     def _budget_name(self) -> str | Mapping[str, Any] | None:
@@ -250,11 +260,11 @@ class ConstraintBased(EitherLaw):
 
     def remarks(self) -> Sequence[str]:
         said = []
-        if self._large and self._estimator.expects and self.features.universe.size > DENSE:
+        if self._large and self._estimator.expects and self.features.universe.size > MAX_DENSE_TRIP_TYPES:
             said.append(
                 f"The universe has {self.features.universe.size:,} trip types, too many to reveal a noisy count of each. Tables are as sharp as in a "
                 "smaller one. Counts that no table tells apart, as by stop, are less sharp, the more so the larger the universe. "
-                f"Releases of up to {DENSE:,} trip types each (fewer days or longer periods) avoid that."
+                f"Releases of up to {MAX_DENSE_TRIP_TYPES:,} trip types each (fewer days or longer periods) avoid that."
             )
         if not self._estimator.expects:
             said.append(
@@ -272,7 +282,7 @@ class ConstraintBased(EitherLaw):
     @property
     def recipe(self) -> Recipe:
         made = super().recipe
-        stated = {name: plain(vars(one)) for name, one in (self.running or {}).items()}
+        stated = {name: setting_to_json(vars(one)) for name, one in (self.running or {}).items()}
         settings = {n: v for n, v in made.settings.items() if n != "running"}
         return replace(made, settings=settings | ({"running": stated} if stated else {}))
 
@@ -280,7 +290,7 @@ class ConstraintBased(EitherLaw):
     def from_recipe(cls, release: Release) -> Self:
         """As of every mechanism, with ε shared as it was spent: a later version may share it in another way."""
         made = super().from_recipe(release)
-        spent = {part.what: amount_of(part) for part in spends_of(release.claim.cost)}
+        spent = {part.what: cost_amount(part) for part in single_costs(release.claim.cost)}
         made.__dict__["_shares"] = {name: spent[name] for name in made._shares if name in spent}
         return made
 
@@ -301,11 +311,11 @@ class ConstraintBased(EitherLaw):
             raise InputError("running totals are of a series: make its releases with `cbdp series run`")
         alone = replace(self, running=None)
         alone.__dict__["_shares"] = self._shares
-        return alone.finish(drawn_again(answers, self.running, entropy))
+        return alone.finish(simulated_answers(answers, self.running, entropy))
 
     def finish(self, answers: Sequence[NoisyAnswer]) -> Release:
         estimate = post_process(
-            self.features, [*steered(answers, self.running), *exact_answers(self.public)], weights=self.weights, solver=self.solver, tolerance=self.tolerance,
+            self.features, [*apply_gls_updates(answers, self.running), *exact_answers(self.public)], weights=self.weights, solver=self.solver, tolerance=self.tolerance,
             estimator=self.estimator, prior=self.prior,
         )  # fmt: skip
         tell("rounding")

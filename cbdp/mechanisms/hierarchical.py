@@ -10,20 +10,19 @@ from typing import ClassVar
 
 import numpy as np
 
+from cbdp.counting import Counts
 from cbdp.errors import InputError
-from cbdp.estimate.tree import least_squares, tree_of
+from cbdp.estimation.gls import tree_least_squares, tree_of
 from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag
 from cbdp.measuring import measure
-from cbdp.mechanisms.either_law import EitherLaw
+from cbdp.mechanisms.base import AdditiveNoiseMechanism
 from cbdp.parts import setting
-from cbdp.privacy.budget import BudgetLike, shares
-from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Sequential
+from cbdp.privacy.accounting import PrivacyGuarantee, Sequential
+from cbdp.privacy.budget import BudgetLike, allocate
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.measurement import NoisyAnswer, PlannedAnswer, tables_and_leaves
 from cbdp.release import Release
 from cbdp.release.release import from_leaves
-from cbdp.trips import Counts
 
 
 def nested(features: FeatureDag, levels: Sequence[str] | None = None) -> FeatureDag:
@@ -51,7 +50,7 @@ def nested(features: FeatureDag, levels: Sequence[str] | None = None) -> Feature
 
 
 @dataclass(frozen=True)
-class Hierarchical(EitherLaw):
+class Hierarchical(AdditiveNoiseMechanism):
     """Noise on every node of a tree, then the closed form that makes parents the sums of their children.
 
     The tree is `nested(features, levels)`. `root` says whether the total is measured (Hay and others leave it out);
@@ -85,11 +84,11 @@ class Hierarchical(EitherLaw):
         return [n for n in self.measured_features.features if self.root or n != TOTAL]
 
     def _shares(self) -> dict[str, Fraction]:
-        return shares(self.measured_features, self.amount, self.budget, self._measured)
+        return allocate(self.measured_features, self.amount, self.budget, self._measured)
 
-    def claim(self) -> Claim:
+    def claim(self) -> PrivacyGuarantee:
         spends = tuple(self.spend(name, part) for name, part in self._shares().items())
-        return Claim(self.unit, self.stated(Sequential(spends, "levels")))
+        return PrivacyGuarantee(self.unit, self.stated(Sequential(spends, "levels")))
 
     def answers(self) -> tuple[PlannedAnswer, ...]:
         return tuple(
@@ -108,5 +107,5 @@ class Hierarchical(EitherLaw):
         levels = list(dag.features)
         noisy = [by_name[n].values if n in by_name else np.zeros(dag.size(n)) for n in levels]
         variance = [float(by_name[n].variance[0]) if n in by_name else np.inf for n in levels]
-        leaves = least_squares(tree_of(dag), noisy, variance, prune=self.prune)[-1]
+        leaves = tree_least_squares(tree_of(dag), noisy, variance, prune=self.prune)[-1]
         return self.made(*from_leaves(leaves), measured, levels=dag)

@@ -9,28 +9,28 @@ from typing import ClassVar
 import numpy as np
 
 from cbdp.arrays import Ints
+from cbdp.counting import Counts
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
-from cbdp.features.index import among
-from cbdp.measuring import noisy, paid
+from cbdp.features.universe import is_member
+from cbdp.measuring import cost_argument, noisy_counts
 from cbdp.measuring.samplers import sampler_of
-from cbdp.measuring.sparse import MOST
-from cbdp.mechanisms.either_law import EitherLaw
+from cbdp.measuring.sparse import MAX_DRAWN_AT_ONCE
+from cbdp.mechanisms.base import AdditiveNoiseMechanism
 from cbdp.parts import setting
-from cbdp.privacy.claim import Claim
+from cbdp.privacy.accounting import PrivacyGuarantee
 from cbdp.privacy.entropy import Entropy
-from cbdp.privacy.laws import Law
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
+from cbdp.privacy.noise import NoiseDistribution
 from cbdp.release import Release
 from cbdp.release.release import from_leaves, rounded
-from cbdp.trips import Counts
 
-DENSE = 2**24  # trip types up to which all are noised at once
-LAWS = ("rounded", "geometric", "gaussian")
+MAX_DENSE_TYPES = 2**24  # trip types up to which all are noised at once
+NOISE_NAMES = ("rounded", "geometric", "gaussian")
 
 
 @dataclass(frozen=True)
-class Laplace(EitherLaw):
+class Laplace(AdditiveNoiseMechanism):
     """Noise on every type, clipped at zero. Most types are zero, so clipping invents trips.
 
     `law` is "rounded" (the paper's: continuous Laplace noise, rounded; sampled exactly), "geometric" or "gaussian".
@@ -47,28 +47,28 @@ class Laplace(EitherLaw):
     about: ClassVar[str] = "noise on every trip type, clipped at zero: the baseline that invents trips"
     asks_tables: ClassVar[bool] = False
 
-    law: str = setting("the law of the noise", choices=LAWS, default="rounded", kw_only=True)
+    law: str = setting("the law of the noise", choices=NOISE_NAMES, default="rounded", kw_only=True)
     sparse: bool | None = None  # None: by the size of the universe
 
     def check(self) -> None:
-        if self.law not in LAWS:
-            raise InputError(f"unknown law {self.law!r}: use {' or '.join(map(repr, LAWS))}")
+        if self.law not in NOISE_NAMES:
+            raise InputError(f"unknown law {self.law!r}: use {' or '.join(map(repr, NOISE_NAMES))}")
 
     @property
-    def noise(self) -> Law:
+    def noise(self) -> NoiseDistribution:
         return self.noise_for(SINGLETON, self.amount)
 
-    def claim(self) -> Claim:
-        return Claim(self.unit, self.stated(self.spend("every trip type once", self.amount)))
+    def claim(self) -> PrivacyGuarantee:
+        return PrivacyGuarantee(self.unit, self.stated(self.spend("every trip type once", self.amount)))
 
     def answers(self) -> tuple[PlannedAnswer, ...]:
         return (PlannedAnswer(SINGLETON, self.amount, self.noise),)
 
     def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
         law = self.noise
-        large = self.features.universe.size > DENSE if self.sparse is None else self.sparse
+        large = self.features.universe.size > MAX_DENSE_TYPES if self.sparse is None else self.sparse
         if not large:
-            return [noisy(SINGLETON, counts.dense(), law, self.amount, entropy)]
+            return [noisy_counts(SINGLETON, counts.dense(), law, self.amount, entropy)]
         index, values = self._above_zero(counts, law, entropy)
         floor = np.zeros(self.features.cells.size, dtype=np.int64)
         return [
@@ -79,7 +79,7 @@ class Laplace(EitherLaw):
                 elements=index,
                 floor=floor,
                 law=law.name,
-                **paid(law, self.amount),
+                **cost_argument(law, self.amount),
             )
         ]
 
@@ -89,18 +89,18 @@ class Laplace(EitherLaw):
         whole = from_leaves(m.values) if m.elements is None else rounded(m.elements, m.values)
         return self.made(*whole, (m,))
 
-    def _above_zero(self, counts: Counts, law: Law, entropy: Entropy) -> tuple[Ints, Ints]:
+    def _above_zero(self, counts: Counts, law: NoiseDistribution, entropy: Entropy) -> tuple[Ints, Ints]:
         """The types whose noisy count is above 0, the only ones that are published: docs/explanation/universes.md."""
         size, sampler = self.features.universe.size, sampler_of(law)
         expected = size * float(law.survival(0))
-        if expected > MOST:
+        if expected > MAX_DRAWN_AT_ONCE:
             raise InputError(
                 f"about {expected:.1e} of {size:.1e} trip types would be published, nearly all of them invented: "
                 "use ConstraintBased, which asks only what can matter"
             )
         own = counts.value + sampler.sample(len(counts.value), entropy)
         hits = sampler.sample_skips(size, 0, entropy)
-        hits = hits[~among(hits, counts.index)]
+        hits = hits[~is_member(hits, counts.index)]
         index = np.concatenate([counts.index[own > 0], hits])
         values = np.concatenate([own[own > 0], sampler.sample_excess(len(hits), 0, entropy)])
         order = np.argsort(index, kind="stable")

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Floats
 from cbdp.errors import InputError
-from cbdp.privacy.laws import Law, law_of
+from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 
-CERTAIN = 1e-4  # stands for no variance at all: a hundredth of a trip
-BOTTOM = -(2**61)  # the floor of a cell of which every noisy count is revealed
+EXACT_STANDARD_ERROR = 1e-4  # stands for no variance at all: a hundredth of a trip
+ALL_REVEALED_THRESHOLD = -(2**61)  # the floor of a cell of which every noisy count is revealed
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Measurement:
     how much: then `elements` are those, in ascending order.
 
     Counts that are public already are `exact`: they have no noise, and every estimate meets them. Where a variance is needed to weigh
-    them, it is `CERTAIN`.
+    them, it is `EXACT_STANDARD_ERROR`.
 
     >>> Measurement("zone", [4, -1, 0], scale=1).variance.round(3).tolist()
     [1.841, 1.841, 1.841]
@@ -48,12 +48,12 @@ class Measurement:
     rho: Fraction | None = None  # what it cost, where its noise is paid for in ρ and not in ε
 
     @property
-    def noise(self) -> Law | None:
+    def noise(self) -> NoiseDistribution | None:
         """The law of the noise, where its scale is known."""
-        return None if self.scale is None else law_of(self.law, self.scale)
+        return None if self.scale is None else noise_distribution(self.law, self.scale)
 
     def __post_init__(self) -> None:
-        values = _numbers(self.values, f"measurement of {self.feature!r}")
+        values = _checked_values(self.values, f"measurement of {self.feature!r}")
         object.__setattr__(self, "values", values)
         if self.elements is not None:
             object.__setattr__(self, "elements", self._elements(len(values)))
@@ -76,7 +76,7 @@ class Measurement:
 
     def _variance(self, size: int) -> Floats | None:
         if self.exact:
-            return np.broadcast_to(CERTAIN, (size,))
+            return np.broadcast_to(EXACT_STANDARD_ERROR, (size,))
         if self.variance is None and self.scale is None:
             return None
         given = self.scale if self.variance is None else self.variance
@@ -91,10 +91,14 @@ class Measurement:
             raise InputError(f"measurement of {self.feature!r}: {what} {given!r} must be above 0 and finite")
         if what == "variance":
             return numbers
-        return np.broadcast_to(law_of(self.law, float(numbers[0])).variance(), (size,)) if size else numbers
+        return (
+            np.broadcast_to(noise_distribution(self.law, float(numbers[0])).variance(), (size,))
+            if size
+            else numbers
+        )
 
 
-def _numbers(values: Any, what: str) -> NDArray[Any]:
+def _checked_values(values: Any, what: str) -> NDArray[Any]:
     """Whole numbers as int64, others as float64; anything else is refused."""
     try:
         numbers = np.asarray(values)
@@ -113,18 +117,18 @@ def _numbers(values: Any, what: str) -> NDArray[Any]:
     return numbers.astype(np.int64 if whole else np.float64, copy=False)
 
 
-class Revealing(Protocol):
+class ThresholdedAnswer(Protocol):
     """Noisy counts of all trip types of a universe too large to list: those above a floor are known, and it may be lowered.
 
     This is the one question that post-processing may ask back across the wall; what it asked for becomes part of the
-    measurement, so that the answer can be made again from what is published. With all floors at `BOTTOM` every noisy count is
+    measurement, so that the answer can be made again from what is published. With all floors at `ALL_REVEALED_THRESHOLD` every noisy count is
     revealed, and the measurement is one without floors.
     """
 
     floor: NDArray[np.int64]  # an integer per cell
 
     @property
-    def noise(self) -> Law: ...
+    def noise(self) -> NoiseDistribution: ...
 
     def lower(self, floor: NDArray[np.int64]) -> None:
         """Reveal what exceeds these floors."""
@@ -135,10 +139,10 @@ class Revealing(Protocol):
         ...
 
 
-NoisyAnswer = Measurement | Revealing
+NoisyAnswer = Measurement | ThresholdedAnswer
 
 
-class Revealed:
+class PublishedThresholdedAnswer:
     """Noisy counts above their floors as they were published: no more can be asked for."""
 
     def __init__(self, published: Measurement) -> None:
@@ -148,7 +152,7 @@ class Revealed:
         self.floor: NDArray[np.int64] = published.floor
 
     @property
-    def noise(self) -> Law:
+    def noise(self) -> NoiseDistribution:
         found = self._published.noise
         assert found is not None
         return found
@@ -160,14 +164,14 @@ class Revealed:
         return self._published
 
 
-def tables_and_leaves(answers: Sequence[NoisyAnswer]) -> tuple[list[Measurement], Revealing | None]:
+def tables_and_leaves(answers: Sequence[NoisyAnswer]) -> tuple[list[Measurement], ThresholdedAnswer | None]:
     """The measurements, apart from the leaves of a universe that is not listed."""
     tables, leaves = [], None
     for answer in answers:
         if not isinstance(answer, Measurement):
             leaves = answer
         elif answer.floor is not None:
-            leaves = Revealed(answer)
+            leaves = PublishedThresholdedAnswer(answer)
         else:
             tables.append(answer)
     return tables, leaves
@@ -179,6 +183,6 @@ class PlannedAnswer:
 
     feature: str
     share: Fraction  # what it costs: ε, or ρ where its law is paid for in ρ
-    law: Law
+    law: NoiseDistribution
     delta: Fraction = Fraction(0)
     threshold: float | None = None  # noisy counts below are not shown

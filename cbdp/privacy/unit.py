@@ -1,15 +1,79 @@
-"""What is protected: one trip, or what one person does in a period, with at most so many trips of it counted."""
+"""What is protected, and how much one unit of it changes the counts: units of privacy, the private quantile that may bound them, and sensitivity."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
+from weakref import WeakKeyDictionary
 
 from cbdp.errors import InputError
-from cbdp.privacy.bought import Bought
+from cbdp.features import FeatureDag
+from cbdp.features.contribution import contribution_structure
+from cbdp.privacy.numbers import Number, positive, probability
 
-NEIGHBOURS = ("add-remove", "replace")
+# A public choice of `max_trips` that is paid for: a quantile of how many trips persons have, by the exponential mechanism.
+
+
+MAX_TRIPS_CANDIDATES = tuple(range(1, 101))
+
+
+@dataclass(frozen=True, init=False)
+class PrivateQuantile:
+    """Which share of persons shall lose no trip, and the ε that is paid to find the `max_trips` that does it.
+
+    Let n persons have x trips each, and q be the quantile. A candidate k is off by the persons that would have to change sides for
+    it to be a quantile: max(0, #{x < k} − q·n, q·n − #{x ≤ k}). One person more or less changes that by at most max(q, 1 − q) for every k, so a
+    k that is drawn with probability proportional to exp(−ε · off / (2 · max(q, 1 − q))) is ε-differentially private. The candidates, 1 to 100, are public.
+
+    Proof: docs/proofs/quantile.md.
+
+    >>> PrivateQuantile("0.95", "1/20")
+    PrivateQuantile(quantile=Fraction(19, 20), epsilon=Fraction(1, 20))
+    """
+
+    quantile: Fraction
+    epsilon: Fraction
+
+    def __init__(self, quantile: Number, epsilon: Number) -> None:
+        share = probability(quantile, "the quantile")
+        if not 0 < share < 1:
+            raise InputError(f"the quantile {quantile!r} must lie strictly between 0 and 1")
+        object.__setattr__(self, "quantile", share)
+        object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """The most by which one person can change how far off a candidate is."""
+        return max(self.quantile, 1 - self.quantile)
+
+
+def rank_errors(bought: PrivateQuantile, trips: Sequence[int], persons: Sequence[int]) -> list[Fraction]:
+    """How far off each candidate is, where so many persons have so many trips."""
+    target = bought.quantile * sum(persons)
+    exactly = dict(zip(trips, persons, strict=True))
+    found, fewer = [], 0
+    for most in MAX_TRIPS_CANDIDATES:
+        upto = fewer + exactly.get(most, 0)
+        found.append(max(Fraction(0), fewer - target, target - upto))
+        fewer = upto
+    return found
+
+
+def selection_exponents(
+    bought: PrivateQuantile, trips: Sequence[int], persons: Sequence[int]
+) -> list[Fraction]:
+    """For each candidate the x such that it is drawn with probability proportional to exp(−x); the least is 0. Proof: docs/proofs/quantile.md."""
+    each, rate = rank_errors(bought, trips, persons), bought.epsilon / (2 * bought.sensitivity)
+    least = min(each)
+    return [rate * (o - least) for o in each]
+
+
+# What is protected: one trip, or what one person does in a period, with at most so many trips of it counted.
+
+
+NEIGHBOURING_RELATIONS = ("add-remove", "replace")
 RELEASE = "release"
 PERIODS = ("day", "week", "month", RELEASE)
 
@@ -28,9 +92,9 @@ class Trip:
     apart: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
-        if self.neighbours not in NEIGHBOURS:
+        if self.neighbours not in NEIGHBOURING_RELATIONS:
             raise InputError(
-                f"unknown neighbours {self.neighbours!r}: use {' or '.join(map(repr, NEIGHBOURS))}"
+                f"unknown neighbours {self.neighbours!r}: use {' or '.join(map(repr, NEIGHBOURING_RELATIONS))}"
             )
 
     @property
@@ -72,7 +136,7 @@ class Person:
     max_trips: int
     per: str = RELEASE
     apart: str | None = None
-    bought: Bought | None = None
+    bought: PrivateQuantile | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.max_trips, bool) or not isinstance(self.max_trips, int) or self.max_trips < 1:
@@ -115,7 +179,7 @@ class Person:
 
 Unit = Trip | Person
 
-KEYS = {"person", "max_trips", "per", "apart"}
+PERSON_KEYS = {"person", "max_trips", "per", "apart"}
 
 
 def unit_of(given: Any) -> Unit:
@@ -128,8 +192,124 @@ def unit_of(given: Any) -> Unit:
         return given
     if given == "trip":
         return Trip()
-    if isinstance(given, Mapping) and {"person", "max_trips"} <= set(given) <= KEYS:
+    if isinstance(given, Mapping) and {"person", "max_trips"} <= set(given) <= PERSON_KEYS:
         return Person(given["person"], given["max_trips"], given.get("per", RELEASE), given.get("apart"))
     raise InputError(
         f"unknown unit of privacy {given!r}: use 'trip' or {{'person': column, 'max_trips': m}}, with 'per' and 'apart' if wanted"
     )
+
+
+# How much one unit of privacy can change one feature's counts: it follows from the unit and from what the feature tells apart.
+#
+# A person's counted trips of one period add a vector x of whole numbers to a feature's counts. All of x adds up to at most k = `max_trips`, so the counts
+# change by k in all, and where nothing else is known, one count may change by k: x·x ≤ k². With `apart` a person has at most one trip in each slot, so
+# that a count which holds g slots changes by at most g. Fill the counts that hold the most slots first, up to k trips: every x that is
+# possible is majorised by that vector, and x·x, which is convex, is greatest there.
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The most by which adding or removing one unit can change one feature's counts."""
+
+    l1: int  # all counts together
+    l2_squared: int  # their squares together: the Euclidean length, squared
+    touched: int  # how many counts
+    pile: int  # a single count
+
+    def __post_init__(self) -> None:
+        if min(self.l1, self.l2_squared, self.touched, self.pile) < 1:
+            raise InputError(f"{self}: each of the numbers must be at least 1")
+
+
+class ContributionFacts(Protocol):
+    """What a feature tells apart of one person's trips in one period, as `cbdp.features.contribution` finds it."""
+
+    @property
+    def elements(self) -> int: ...  # how many counts there are
+    @property
+    def slots(self) -> int | None: ...  # of a period; None where trips are not kept apart
+    @property
+    def in_one(self) -> Sequence[int]: ...  # how many of them counts hold, the largest first
+    @property
+    def periods(self) -> bool: ...  # whether no count holds trips of two periods
+
+
+def sensitivity(unit: Unit, tells: ContributionFacts | None = None) -> Sensitivity:
+    """How much one unit can change the counts of a feature; of a feature of which nothing is known, the worst.
+
+    Proof: docs/proofs/counting.md and docs/proofs/sensitivity.md.
+
+    >>> from cbdp.privacy.unit import Person
+    >>> sensitivity(Trip()), sensitivity(Trip("replace"))
+    (Sensitivity(l1=1, l2_squared=1, touched=1, pile=1), Sensitivity(l1=2, l2_squared=2, touched=2, pile=1))
+    >>> sensitivity(Person("card", 4))
+    Sensitivity(l1=4, l2_squared=16, touched=4, pile=4)
+    """
+    if isinstance(unit, Trip):
+        both = 1 if unit.neighbours == "add-remove" else 2
+        return Sensitivity(both, both, both, 1)
+    most = unit.max_trips
+    if tells is None:
+        return Sensitivity(most, most**2, most, most)
+    if unit.apart is None:
+        return Sensitivity(most, most**2, min(most, tells.elements), most)
+    if tells.slots is None or not tells.in_one:
+        raise InputError(f"trips are kept apart by {unit.apart!r}: say how many slots there are")
+    most = min(most, tells.slots)
+    piles = _majorant(most, tells.in_one)
+    return Sensitivity(most, sum(pile**2 for pile in piles), min(most, tells.elements), piles[0])
+
+
+def group_sensitivity(unit: Unit, tells: ContributionFacts | None = None, *, periods: int) -> Sensitivity:
+    """How much one person can change the counts of a feature in so many periods of one release: with a day as the period, 7 are a week.
+
+    Where no count holds trips of two periods, the periods' squares add up. Else the same counts may change in each of them, and lengths add up.
+
+    Proof: docs/proofs/sensitivity.md.
+
+    >>> from cbdp.privacy.unit import Person
+    >>> group_sensitivity(Person("card", 4, per="day"), periods=7)
+    Sensitivity(l1=28, l2_squared=784, touched=28, pile=28)
+    """
+    if periods < 1:
+        raise InputError(f"{periods!r} periods: give a whole number of at least 1")
+    if unit.per == RELEASE and periods > 1:
+        raise InputError(f"{unit} has one period, the release: ask for 1, not {periods}")
+    one = sensitivity(unit, tells)
+    if tells is not None and tells.periods:
+        return Sensitivity(periods * one.l1, periods * one.l2_squared, periods * one.touched, one.pile)
+    touched = periods * one.touched if tells is None else min(periods * one.touched, tells.elements)
+    return Sensitivity(periods * one.l1, periods**2 * one.l2_squared, touched, periods * one.pile)
+
+
+def _majorant(most: int, in_one: Sequence[int]) -> list[int]:
+    """So many trips, put into the counts that hold the most slots."""
+    piles, left = [], most
+    for slots in sorted(in_one, reverse=True):
+        if left:
+            piles.append(min(slots, left))
+            left -= piles[-1]
+    return piles
+
+
+# How much one unit changes the counts of each feature of a DAG; worked out once.
+
+
+_SENSITIVITIES: WeakKeyDictionary[FeatureDag, dict[tuple[str, Unit], Sensitivity]] = WeakKeyDictionary()
+
+
+def feature_sensitivity(features: FeatureDag, name: str, unit: Unit) -> Sensitivity:
+    """The most by which one unit can change the counts of this feature: it follows from the unit and from what the feature tells apart.
+
+    Proof: docs/proofs/sensitivity.md.
+
+    >>> from cbdp.features import Universe
+    >>> from cbdp.privacy.unit import Person
+    >>> dag = FeatureDag(Universe(stop=["A", "B"], time=["am", "pm"]), [])
+    >>> [feature_sensitivity(dag, name, Person("card", 2, apart="time")).l2_squared for name in ("total", "singleton")]
+    [4, 2]
+    """
+    kept = _SENSITIVITIES.setdefault(features, {})
+    if (name, unit) not in kept:
+        kept[name, unit] = sensitivity(unit, contribution_structure(features, name, unit.per, unit.apart))
+    return kept[name, unit]

@@ -6,7 +6,7 @@ from cbdp.lazy import lazily
 
 if TYPE_CHECKING:
     from cbdp.release.about import About, Dates
-    from cbdp.release.loading import load
+    from cbdp.release.files import load
     from cbdp.release.release import Release
 
 __getattr__, __dir__ = lazily(
@@ -15,7 +15,7 @@ __getattr__, __dir__ = lazily(
         "About": "cbdp.release.about",
         "Dates": "cbdp.release.about",
         "Release": "cbdp.release.release",
-        "load": "cbdp.release.loading",
+        "load": "cbdp.release.files",
     },
 )
 

@@ -12,11 +12,16 @@ from typing import Any
 from cbdp.errors import InputError
 from cbdp.text import masked
 
-LONGEST = 200  # characters of a line
-REFUSED = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of pairs, ends of lines and paragraphs
+MAX_LINE_CHARACTERS = 200  # characters of a line
+REFUSED_CATEGORIES = (
+    "Cc",
+    "Cs",
+    "Zl",
+    "Zp",
+)  # control characters, halves of pairs, ends of lines and paragraphs
 # no characters at all, and those that would make the text read in another order
-STRANGE = frozenset("\ufffe\uffff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-MONTHS = (
+REFUSED_CHARACTERS = frozenset("\ufffe\uffff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+MONTH_NAMES = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
@@ -47,7 +52,7 @@ class Dates:
         2 March – 5 April 2026
         """
         first, last = self.first, self.last
-        until = f"{last.day} {MONTHS[last.month - 1]} {last.year}"
+        until = f"{last.day} {MONTH_NAMES[last.month - 1]} {last.year}"
         if first == last:
             return until
         whole = first.day == 1 and last.day == calendar.monthrange(last.year, last.month)[1]
@@ -56,7 +61,7 @@ class Dates:
         if (first.year, first.month) == (last.year, last.month):
             return f"{first.day}–{until}"
         year = "" if first.year == last.year else f" {first.year}"
-        return f"{first.day} {MONTHS[first.month - 1]}{year} – {until}"
+        return f"{first.day} {MONTH_NAMES[first.month - 1]}{year} – {until}"
 
     def json(self) -> dict[str, str]:
         return {"first": self.first.isoformat(), "last": self.last.isoformat()}
@@ -66,8 +71,8 @@ def _months(first: dt.date, last: dt.date) -> str:
     """Whole months of a year."""
     if (first.month, last.month) == (1, 12):
         return str(first.year)
-    until = f"{MONTHS[last.month - 1]} {last.year}"
-    return until if first.month == last.month else f"{MONTHS[first.month - 1]} – {until}"
+    until = f"{MONTH_NAMES[last.month - 1]} {last.year}"
+    return until if first.month == last.month else f"{MONTH_NAMES[first.month - 1]} – {until}"
 
 
 @dataclass(frozen=True)
@@ -120,12 +125,12 @@ def check_line(name: str, value: Any) -> None:
     """Refuse what is no line of text that every format can hold."""
     if not isinstance(value, str) or not value.strip():
         raise InputError(f"about.{name} is {value!r}: give a line of text, or leave it out")
-    if len(value) > LONGEST:
+    if len(value) > MAX_LINE_CHARACTERS:
         raise InputError(
-            f"about.{name} has {len(value):,} characters, at most {LONGEST} are allowed: shorten it"
+            f"about.{name} has {len(value):,} characters, at most {MAX_LINE_CHARACTERS} are allowed: shorten it"
         )
     for letter in value:
-        if unicodedata.category(letter) in REFUSED or letter in STRANGE:
+        if unicodedata.category(letter) in REFUSED_CATEGORIES or letter in REFUSED_CHARACTERS:
             raise InputError(
                 f"about.{name} contains the character {letter!r}, which is not part of a line of text: remove it"
             )

@@ -1,8 +1,8 @@
 """Answers to any question about a release: counts by any attributes, of any trip types, with intervals. No privacy is spent.
 
-Intervals are made from the measurements that add up to a count (`cbdp.estimate.intervals`): those hold counts of every size as often as they say. Where
+Intervals are made from the measurements that add up to a count (`cbdp.estimation.intervals`): those hold counts of every size as often as they say. Where
 no measurements do, there are none, and the answer says why. With `sharp` they are about the estimate where this is narrower
-(`cbdp.estimate.likely`): these promise less, for they hold fewer of the largest counts, and take runs of the mechanism that made the release, once, whatever is asked.
+(`cbdp.estimation.bootstrap`): these promise less, for they hold fewer of the largest counts, and take runs of the mechanism that made the release, once, whatever is asked.
 """
 
 from __future__ import annotations
@@ -15,28 +15,27 @@ import numpy as np
 
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
-from cbdp.estimate import ESTIMATORS
-from cbdp.estimate.combined import Combination, combined
-from cbdp.estimate.intervals import Ends, checked_risk, interval_ends, table_ends
-from cbdp.estimate.likely import (
-    GROUPS,
-    LEAST,
-    LikelyRuns,
-    Seen,
-    can_draw,
-    estimates,
-    excess,
+from cbdp.estimation import ESTIMATORS
+from cbdp.estimation.bootstrap import (
+    MIN_GROUPS_FOR_OPTIMISM,
+    MIN_WIDTH_RATIO,
+    BootstrapReplicates,
+    GroupReplicates,
+    bootstrap_half_widths,
+    bootstrap_replicates,
+    can_bootstrap,
+    estimated_counts,
     half_widths,
-    likely_runs,
-    reaching,
+    variance_inflation,
 )
-from cbdp.estimate.shares import share_ends
+from cbdp.estimation.gls import UnbiasedAnswer, best_linear_unbiased
+from cbdp.estimation.intervals import Ends, checked_risk, interval_ends, table_ends
+from cbdp.estimation.quantiles import share_interval
 from cbdp.features import SINGLETON
-from cbdp.features.grouping import Filter, Grouping
-from cbdp.release.counted import counted
-from cbdp.release.roles import listed
-from cbdp.release.where import Where, attribute_of, conditions
-from cbdp.release.words import left_out
+from cbdp.features.queries import Filter, Grouping
+from cbdp.release.filters import Where, attribute_of, conditions
+from cbdp.release.roles import counted_noun, enumerated
+from cbdp.release.summary import left_out
 from cbdp.solvers.problem import bincount
 
 if TYPE_CHECKING:
@@ -44,13 +43,13 @@ if TYPE_CHECKING:
 
 Columns = dict[str, list[Hashable] | Ints | Floats]
 
-NEARLY = 1e-6  # of a trip: what an estimate may be off
+ESTIMATE_TOLERANCE = 1e-6  # of a trip: what an estimate may be off
 MAX_NAMED = 8  # published tables that a note names
-NUMBERS = ("count", "estimate", "low", "high")
-SHARES = ("share", "share_low", "share_high")
+COUNT_COLUMNS = ("count", "estimate", "low", "high")
+SHARE_COLUMNS = ("share", "share_low", "share_high")
 
 
-class Answer(dict[str, list[Hashable] | Ints | Floats]):
+class AnswerTable(dict[str, list[Hashable] | Ints | Floats]):
     """The columns of an answer, for any data frame, and `notes`: what a reader must know of them, in sentences.
 
     `low` and `high` are whole numbers. Where some counts have no interval they are floats, with NaN for those.
@@ -71,22 +70,22 @@ def ask(
     confidence: float = 0.9,
     share_of: str | Sequence[str] | None = None,
     sharp: bool | None = None,
-) -> Answer:
+) -> AnswerTable:
     """The columns of `by`, then count (published), estimate, low, high; with `share_of`, which share of these groups each is."""
     risk = checked_risk(confidence)
     grouping = grouping_of(release, by, where)
     if release.tables:
-        return _of_table(release, grouping, confidence, share_of)
-    counts, estimate = grouping.added(release.index, release.value), estimates(release, grouping)
+        return _ask_independent_table(release, grouping, confidence, share_of)
+    counts, estimate = grouping.added(release.index, release.value), estimated_counts(release, grouping)
     wholes = (
         None
         if share_of is None
-        else Grouping(grouping.universe, _wholes(grouping, share_of), grouping.conditions)
+        else Grouping(grouping.universe, _totals_of_shares(grouping, share_of), grouping.conditions)
     )
-    runs = _runs(release, grouping, estimate, wholes) if sharp else None
+    runs = _replicates(release, grouping, estimate, wholes) if sharp else None
     ends = interval_ends(release, grouping, risk)
     if runs is not None:
-        ends = _nearer(ends, counts, combined(release, grouping), runs, risk)
+        ends = _narrower_interval(ends, counts, best_linear_unbiased(release, grouping), runs, risk)
     columns: Columns = {**grouping.keys(), "count": counts, "estimate": estimate, **_both(ends)}
     if wholes is not None:
         columns |= _shares(release, grouping, wholes, counts, risk, runs)
@@ -95,7 +94,7 @@ def ask(
         _about_estimates(confidence) if runs is not None else "",
         _left_out(release),
     ]
-    return Answer(columns, [note for note in notes if note], confidence)
+    return AnswerTable(columns, [note for note in notes if note], confidence)
 
 
 def _both(ends: Ends) -> Columns:
@@ -109,7 +108,7 @@ def why_none(release: Release, missing: int, many: int) -> str:
     """Why so many of some counts have no interval, and what has one; empty where all have."""
     if not missing:
         return ""
-    noun = counted(release.features.universe)
+    noun = counted_noun(release.features.universe)
     which = "These counts have" if missing == many else f"{missing:,} of {many:,} counts have"
     if many == 1:
         which = "This count has"
@@ -122,7 +121,7 @@ def why_none(release: Release, missing: int, many: int) -> str:
         if n in release.features and n != SINGLETON
     ]
     named = (
-        f" Measured were {listed([f'“{t}”' for t in tables[:MAX_NAMED]])}: ask for these or for sums of them."
+        f" Measured were {enumerated([f'“{t}”' for t in tables[:MAX_NAMED]])}: ask for these or for sums of them."
         if tables
         else ""
     )
@@ -147,40 +146,40 @@ def _about_estimates(confidence: float) -> str:
 
 
 def _left_out(release: Release) -> str:
-    return left_out(release.claim.unit, counted(release.features.universe))
+    return left_out(release.claim.unit, counted_noun(release.features.universe))
 
 
 @dataclass(frozen=True, eq=False)
-class _Runs:
+class _Replicates:
     """What runs of the mechanism say of the groups, and of the coarser groups that they are shares of."""
 
-    parts: Seen
-    among: Seen  # the same, or finer groups where they are few
-    wholes: LikelyRuns | None
+    parts: GroupReplicates
+    among: GroupReplicates  # the same, or finer groups where they are few
+    wholes: BootstrapReplicates | None
 
 
-def _runs(
+def _replicates(
     release: Release, grouping: Grouping, estimate: Floats, wholes: Grouping | None = None
-) -> _Runs | None:
+) -> _Replicates | None:
     """Runs of the mechanism, where they can be made and may be of use."""
     single = bool((grouping.types == 1).all())  # expected values do not hold single types of every size
-    if release.again is None or single or not _expects(release) or not can_draw(release):
+    if release.again is None or single or not _has_expected_counts(release) or not can_bootstrap(release):
         return None
     if wholes is None and _measured(release, grouping):
         return None
-    finer = _finer(grouping)
+    finer = _comparison_grouping(grouping)
     asked = {"parts": grouping} | ({} if wholes is None else {"wholes": wholes})
-    seen = likely_runs(
+    seen = bootstrap_replicates(
         release, release.again(release), asked if finer is grouping else {**asked, "among": finer}
     )
-    parts = Seen(estimate, seen["parts"])
-    among = parts if finer is grouping else Seen(estimates(release, finer), seen["among"])
-    return _Runs(parts, among, seen.get("wholes"))
+    parts = GroupReplicates(estimate, seen["parts"])
+    among = parts if finer is grouping else GroupReplicates(estimated_counts(release, finer), seen["among"])
+    return _Replicates(parts, among, seen.get("wholes"))
 
 
-def _finer(grouping: Grouping) -> Grouping:
+def _comparison_grouping(grouping: Grouping) -> Grouping:
     """The groups, if they are many enough to tell how much they differ; otherwise the values of the dimension that has most."""
-    if grouping.size >= GROUPS:
+    if grouping.size >= MIN_GROUPS_FOR_OPTIMISM:
         return grouping
     universe = grouping.universe
     by_value = (Grouping(universe, (name,), grouping.conditions) for name in universe.dimensions)
@@ -197,19 +196,21 @@ def _measured(release: Release, grouping: Grouping) -> bool:
     return not grouping.conditions and grouping.by in named
 
 
-def _expects(release: Release) -> bool:
+def _has_expected_counts(release: Release) -> bool:
     estimator = release.recipe.estimator
     return estimator is not None and ESTIMATORS.installed(estimator).expects
 
 
-def _nearer(ends: Ends, counts: Ints, best: Combination, runs: _Runs, risk: float) -> Ends:
+def _narrower_interval(
+    ends: Ends, counts: Ints, best: UnbiasedAnswer, runs: _Replicates, risk: float
+) -> Ends:
     """Intervals about the estimate, where they are narrower; they hold the published count."""
     half, estimate = half_widths(runs.parts, runs.among, best, risk), runs.parts.estimate
     if half is None:
         return ends
     use = (half < best.half_width(risk)) & (ends.low < ends.high)
-    low = np.maximum(np.ceil(estimate - half - NEARLY), 0.0)
-    high = np.maximum(np.floor(estimate + half + NEARLY), np.ceil(estimate - NEARLY))
+    low = np.maximum(np.ceil(estimate - half - ESTIMATE_TOLERANCE), 0.0)
+    high = np.maximum(np.floor(estimate + half + ESTIMATE_TOLERANCE), np.ceil(estimate - ESTIMATE_TOLERANCE))
     low, high = np.minimum(low, counts), np.maximum(high, counts)
     return Ends(np.where(use, low, ends.low), np.where(use, high, ends.high))
 
@@ -222,7 +223,7 @@ def grouping_of(
     names = names_of(by)
     for name in names:
         attribute_of(universe, name)
-    for name in (*NUMBERS, *SHARES):
+    for name in (*COUNT_COLUMNS, *SHARE_COLUMNS):
         if name in names:
             raise InputError(f"an attribute is named {name!r}, as a column of the answer is: rename it")
     if len(set(names)) < len(names):
@@ -243,7 +244,7 @@ def names_of(by: str | Sequence[str], what: str = "by") -> tuple[str, ...]:
     return tuple(by)
 
 
-def _wholes(grouping: Grouping, share_of: str | Sequence[str]) -> tuple[str, ...]:
+def _totals_of_shares(grouping: Grouping, share_of: str | Sequence[str]) -> tuple[str, ...]:
     coarse = names_of(share_of, "share_of")
     for name in coarse:
         if name not in grouping.by:
@@ -254,7 +255,12 @@ def _wholes(grouping: Grouping, share_of: str | Sequence[str]) -> tuple[str, ...
 
 
 def _shares(
-    release: Release, grouping: Grouping, wholes: Grouping, counts: Ints, risk: float, runs: _Runs | None
+    release: Release,
+    grouping: Grouping,
+    wholes: Grouping,
+    counts: Ints,
+    risk: float,
+    runs: _Replicates | None,
 ) -> Columns:
     """The share of each group in the coarser group that holds it, of the trips that meet the same conditions."""
     inside = grouping.inside(wholes)
@@ -262,7 +268,7 @@ def _shares(
     share = np.divide(counts, total, out=np.zeros(len(counts)), where=total > 0)
     low, high = _share_ends(release, grouping, wholes, inside, risk)
     if runs is not None and runs.wholes is not None:
-        low, high = _nearer_share(release, grouping, inside, (low, high), runs, risk)
+        low, high = _narrower_share_interval(release, grouping, inside, (low, high), runs, risk)
     return {
         "share": share,
         "share_low": np.minimum(low, share),
@@ -270,8 +276,13 @@ def _shares(
     }
 
 
-def _nearer_share(
-    release: Release, grouping: Grouping, inside: Ints, told: tuple[Floats, Floats], runs: _Runs, risk: float
+def _narrower_share_interval(
+    release: Release,
+    grouping: Grouping,
+    inside: Ints,
+    told: tuple[Floats, Floats],
+    runs: _Replicates,
+    risk: float,
 ) -> tuple[Floats, Floats]:
     """The ends about the estimated share, where they are narrower."""
     assert runs.wholes is not None
@@ -279,12 +290,12 @@ def _nearer_share(
     truth = _share(parts.truth, wholes.truth[:, inside])
     error = _share(parts.estimate, wholes.estimate[:, inside]) - truth
     own = _share(estimate, bincount(inside, estimate, wholes.truth.shape[1])[inside])
-    more = excess(runs.parts, runs.among, combined(release, grouping))
-    half = reaching(own, error, truth, more, risk)
+    more = variance_inflation(runs.parts, runs.among, best_linear_unbiased(release, grouping))
+    half = bootstrap_half_widths(own, error, truth, more, risk)
     low, high = told
     if half is None:
         return told
-    half = np.maximum(half, LEAST * (high - low) / 2)
+    half = np.maximum(half, MIN_WIDTH_RATIO * (high - low) / 2)
     use = 2 * half < high - low
     return np.where(use, np.maximum(own - half, 0.0), low), np.where(use, np.minimum(own + half, 1.0), high)
 
@@ -298,15 +309,15 @@ def _share_ends(
     release: Release, parts: Grouping, wholes: Grouping, inside: Ints, risk: float
 ) -> tuple[Floats, Floats]:
     """From what was measured; NaN where that does not tell."""
-    part, whole = combined(release, parts), combined(release, wholes)
-    low, high = share_ends(part, whole, inside, risk)
+    part, whole = best_linear_unbiased(release, parts), best_linear_unbiased(release, wholes)
+    low, high = share_interval(part, whole, inside, risk)
     told = part.told & whole.told[inside]
     return np.where(told, low, np.nan), np.where(told, high, np.nan)
 
 
-def _of_table(
+def _ask_independent_table(
     release: Release, grouping: Grouping, confidence: float, share_of: str | Sequence[str] | None
-) -> Answer:
+) -> AnswerTable:
     """Tables that were published one by one do not add up: each answers for itself alone."""
     fits = [n for n, f in release.features.features.items() if tuple(f.by) == grouping.by]
     name = next((n for n in fits if n in release.tables), None)
@@ -319,4 +330,4 @@ def _of_table(
     ends = table_ends(release, name, checked_risk(confidence))
     columns: Columns = {**grouping.keys(), "count": counts, "estimate": counts.astype(float), **_both(ends)}
     notes = [_without(release, ends), _left_out(release)]
-    return Answer(columns, [note for note in notes if note], confidence)
+    return AnswerTable(columns, [note for note in notes if note], confidence)

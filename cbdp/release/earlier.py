@@ -8,17 +8,17 @@ folder alone can call `finish` again.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from cbdp.arrays import Floats
 from cbdp.errors import InputError
-from cbdp.estimate.earlier import Learnt, learnt
-from cbdp.release.loading import load
+from cbdp.estimation.prior import PriorOfEarlierDays, prior_of_earlier_days
+from cbdp.features import SINGLETON, TOTAL, Dimension, Feature, FeatureDag, Universe
+from cbdp.release.files import MANIFEST, load
 from cbdp.release.release import Release
-from cbdp.release.saving import MANIFEST
 from cbdp.release.universe_files import universe_hash
 
 
@@ -48,9 +48,9 @@ def earlier_prior(alike: Sequence[str | Path], others: Sequence[str | Path] = ()
         raise InputError("there is no earlier release to learn from: leave the prior out")
     _check_alike([(path, release) for side in held for path, release in side])
     same, rest = ([release.measurements for _, release in side] for side in held)
-    found = learnt(every[0].features, same, rest)
-    stated = [[_stated(path, release) for path, release in side] for side in held]
-    return EarlierPrior(found.weights, _source(found, *stated))
+    found = prior_of_earlier_days(every[0].features, same, rest)
+    stated = [[_prior_statement(path, release) for path, release in side] for side in held]
+    return EarlierPrior(found.weights, _prior_source(found, *stated))
 
 
 def _check_alike(held: Sequence[tuple[Path, Release]]) -> None:
@@ -60,13 +60,15 @@ def _check_alike(held: Sequence[tuple[Path, Release]]) -> None:
             raise InputError(f"the release {str(path)!r} has another universe than the others: leave it out")
 
 
-def _stated(path: Path, release: Release) -> dict[str, str]:
+def _prior_statement(path: Path, release: Release) -> dict[str, str]:
     digest = hashlib.sha256((path / MANIFEST).read_bytes()).hexdigest()
     named = {"period": release.series.period} if release.series is not None else {}
     return {**named, "manifest_sha256": digest}
 
 
-def _source(found: Learnt, alike: list[dict[str, str]], others: list[dict[str, str]]) -> dict[str, Any]:
+def _prior_source(
+    found: PriorOfEarlierDays, alike: list[dict[str, str]], others: list[dict[str, str]]
+) -> dict[str, Any]:
     return {
         "earlier_releases": alike,
         "of_another_kind": others,
@@ -76,3 +78,35 @@ def _source(found: Learnt, alike: list[dict[str, str]], others: list[dict[str, s
         "tables_persist": round(found.tables, 6),
         "types_persist": round(found.persists, 6),
     }
+
+
+# A release with other names for some values of its dimensions: what a stop was called before it got another name. Nothing else changes.
+
+
+def with_renamed_values(release: Release, names: Mapping[Hashable, Hashable]) -> Release:
+    """The release with the new name of every value that has one, in all dimensions that hold the old one; counts stay where they are."""
+    dag = _renamed_dag(release.features, names)
+    estimate = None if release.estimate is None else replace(release.estimate, features=dag)
+    levels = None if release.levels is None else _renamed_dag(release.levels, names)
+    places = release.places
+    if places is not None:
+        places = replace(places, ids=tuple(names.get(stop, stop) for stop in places.ids))
+    return replace(release, features=dag, estimate=estimate, levels=levels, places=places)
+
+
+def _renamed_dag(features: FeatureDag, names: Mapping[Hashable, Hashable]) -> FeatureDag:
+    universe = _renamed_universe(features.universe, names)
+    between = [f for name, f in features.features.items() if name not in (SINGLETON, TOTAL)]
+    return FeatureDag(universe, [Feature(f.name, by=list(f.by)) for f in between])
+
+
+def _renamed_universe(universe: Universe, names: Mapping[Hashable, Hashable]) -> Universe:
+    dims = {
+        name: Dimension(
+            [names.get(v, v) for v in dimension.values], edges=dimension.edges, **dimension.attributes
+        )
+        for name, dimension in universe.dimensions.items()
+    }
+    made = Universe(**dims)
+    others = {name: a for name, a in universe.attributes.items() if name not in dims}
+    return made._copy(attributes={**made.attributes, **others}, zeros=universe.zeros)

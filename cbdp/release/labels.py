@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
 
-ENCODED = "encoded"  # labels of mixed kinds, or of kinds that no column holds: JSON text
-PLAIN: dict[type, tuple[str, Any]] = {
+ENCODED_KIND = "encoded"  # labels of mixed kinds, or of kinds that no column holds: JSON text
+PLAIN_KINDS: dict[type, tuple[str, Any]] = {
     str: ("text", pa.string()),
     int: ("integer", pa.int64()),
     float: ("number", pa.float64()),
@@ -25,14 +25,14 @@ PLAIN: dict[type, tuple[str, Any]] = {
     dt.datetime: ("moment", pa.timestamp("us")),
     dt.time: ("time", pa.time64("us")),
 }
-KINDS = (*(kind for kind, _ in PLAIN.values()), ENCODED)
-TAGGED: dict[type, tuple[str, Any, Any]] = {
+LABEL_KINDS = (*(kind for kind, _ in PLAIN_KINDS.values()), ENCODED_KIND)
+TAGGED_TYPES: dict[type, tuple[str, Any, Any]] = {
     dt.datetime: ("datetime", dt.datetime.isoformat, dt.datetime.fromisoformat),
     dt.date: ("date", dt.date.isoformat, dt.date.fromisoformat),
     dt.time: ("time", dt.time.isoformat, dt.time.fromisoformat),
     bytes: ("bytes", bytes.hex, bytes.fromhex),
 }
-READERS = {tag: read for tag, _, read in TAGGED.values()}
+TAG_READERS = {tag: read for tag, _, read in TAGGED_TYPES.values()}
 
 
 def kind_of(labels: Sequence[Hashable]) -> str:
@@ -43,9 +43,9 @@ def kind_of(labels: Sequence[Hashable]) -> str:
     """
     kinds = {type(label) for label in labels}
     only = kinds.pop() if len(kinds) == 1 else None
-    if only is None or only not in PLAIN:
-        return ENCODED
-    return PLAIN[only][0] if _fits(only, labels) else ENCODED
+    if only is None or only not in PLAIN_KINDS:
+        return ENCODED_KIND
+    return PLAIN_KINDS[only][0] if _fits(only, labels) else ENCODED_KIND
 
 
 def _fits(kind: type, labels: Sequence[Any]) -> bool:
@@ -63,18 +63,18 @@ def _fits(kind: type, labels: Sequence[Any]) -> bool:
 def column(labels: Sequence[Hashable]) -> pa.Array:
     """The labels as an Arrow array of their kind."""
     kind = kind_of(labels)
-    if kind == ENCODED:
+    if kind == ENCODED_KIND:
         return pa.array([encoded(label) for label in labels], pa.string())
-    return pa.array(list(labels), next(held for name, held in PLAIN.values() if name == kind))
+    return pa.array(list(labels), next(held for name, held in PLAIN_KINDS.values() if name == kind))
 
 
 def labels_of(array: pa.Array | pa.ChunkedArray, kind: str) -> list[Any]:
     """The labels that a column of this kind holds."""
     listed = array.to_pylist()
-    return [decoded(text) for text in listed] if kind == ENCODED else list(listed)
+    return [decoded(text) for text in listed] if kind == ENCODED_KIND else list(listed)
 
 
-def picked(column: pa.Array, codes: Ints) -> pa.Array:
+def take_labels(column: pa.Array, codes: Ints) -> pa.Array:
     """The labels with these codes. Text is not repeated: codes into a list of the labels that occur."""
     if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
         return column.take(pa.array(codes))
@@ -85,7 +85,7 @@ def picked(column: pa.Array, codes: Ints) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(place[codes], pa.int32()), values)
 
 
-def codes_in(values: pa.Array, column: pa.ChunkedArray) -> Ints:
+def codes_of_column(values: pa.Array, column: pa.ChunkedArray) -> Ints:
     """The place of each label of a column among the values; −1 for one that is not there."""
     found = pc.index_in(column, value_set=values.cast(column.type)).fill_null(-1)
     return np.asarray(found.to_numpy(), dtype=np.int64)
@@ -105,8 +105,8 @@ def _json(label: Any) -> Any:
         return label
     if type(label) is tuple:
         return [_json(part) for part in label]
-    if type(label) in TAGGED:
-        tag, write, _ = TAGGED[type(label)]
+    if type(label) in TAGGED_TYPES:
+        tag, write, _ = TAGGED_TYPES[type(label)]
         return {tag: write(label)}
     raise InputError(
         f"the label {label!r} is of type {type(label).__name__}, which files cannot hold: "
@@ -132,11 +132,11 @@ def _label(given: Any) -> Any:
     if isinstance(given, list):
         return tuple(_label(part) for part in given)
     if isinstance(given, dict):
-        if len(given) != 1 or not given.keys() <= READERS.keys():
-            kinds = ", ".join(READERS)
+        if len(given) != 1 or not given.keys() <= TAG_READERS.keys():
+            kinds = ", ".join(TAG_READERS)
             raise InputError(f"the label {json.dumps(given)} is of no known kind: there are {kinds}")
         ((tag, text),) = given.items()
-        return READERS[tag](text)
+        return TAG_READERS[tag](text)
     return given
 
 

@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, Attribute, FeatureDag
-from cbdp.features.index import merged
 from cbdp.features.places import Stops
+from cbdp.features.universe import sorted_union
 from cbdp.privacy.measurement import Measurement
 from cbdp.release import manifest
-from cbdp.release.labels import column, kind_of, picked
+from cbdp.release.labels import column, kind_of, take_labels
 from cbdp.release.release import Release
-from cbdp.release.running import AFTER, RunningPart
-from cbdp.release.stated import exact
-from cbdp.release.universe_files import Names, Sheet, chunks, universe_sheets
+from cbdp.release.serialization import exact_json
+from cbdp.release.series import AFTER_COLUMN, RunningPart
+from cbdp.release.universe_files import FileNames, FileTables, chunks, universe_files
 
-TRIPS, FLOORS, PLACES = "trips.parquet", "floors", "universe/places.parquet"
-PRIOR = "universe/prior.parquet"
+TRIPS_FILE, FLOORS_FOLDER, PLACES_FILE = "trips.parquet", "floors", "universe/places.parquet"
+PRIOR_FILE = "universe/prior.parquet"
 # no attribute may be so named
-NUMBERS = ("noisy", "scale", "variance", "estimate", "count", "low", "high", "floor")
+NUMBER_COLUMNS = ("noisy", "scale", "variance", "estimate", "count", "low", "high", "floor")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,21 +57,21 @@ class _Numbers:
 
 
 Columns = Mapping[str, _Numbers]
-NOTHING = _Numbers(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-NOTHING_REAL = _Numbers(np.zeros(0), np.zeros(0, dtype=np.int64))
+NO_INTEGERS = _Numbers(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+NO_FLOATS = _Numbers(np.zeros(0), np.zeros(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
     sections: dict[str, Any]
-    sheets: list[Sheet]
+    sheets: list[FileTables]
 
 
-def check(features: FeatureDag) -> None:
+def check_writable(features: FeatureDag) -> None:
     """Refuse features that could not be written, before anything is spent: labels or names that files do not hold."""
     universe = features.universe
     for name, attribute in universe.attributes.items():
-        if name in NUMBERS:
+        if name in NUMBER_COLUMNS:
             raise InputError(
                 f"the dimension or attribute {name!r} has the name of a column that the files have already: rename it"
             )
@@ -83,51 +83,53 @@ def check(features: FeatureDag) -> None:
 
 def layout(release: Release) -> Layout:
     """Every file of a release and what the manifest says about it."""
-    universe, sheets = universe_sheets(release.features.universe)
-    sheets.append(Sheet(TRIPS, partial(_trip_tables, release)))
+    universe, sheets = universe_files(release.features.universe)
+    sheets.append(FileTables(TRIPS_FILE, partial(_trip_tables, release)))
     sections: dict[str, Any] = {
         "universe": universe,
-        "trips": {"file": TRIPS, "types": len(release.index), "total": release.total},
+        "trips": {"file": TRIPS_FILE, "types": len(release.index), "total": release.total},
         "places": None,
     }
     if release.places is not None:
-        sheets.append(Sheet(PLACES, partial(_place_tables, release.places)))
+        sheets.append(FileTables(PLACES_FILE, partial(_place_tables, release.places)))
         zones = release.places.zone is not None
-        sections["places"] = {"file": PLACES, "ids": kind_of(release.places.ids), "zones": zones}
+        sections["places"] = {"file": PLACES_FILE, "ids": kind_of(release.places.ids), "zones": zones}
     prior = release.prior
     if prior is not None:
         columns = {"weight": _Numbers(prior)}
-        sheets.append(Sheet(PRIOR, partial(_feature_tables, release.features, SINGLETON, None, columns)))
-        sections["prior"] = {"file": PRIOR}
+        sheets.append(
+            FileTables(PRIOR_FILE, partial(_feature_tables, release.features, SINGLETON, None, columns))
+        )
+        sections["prior"] = {"file": PRIOR_FILE}
     if release.running is not None:
         sections["running"] = _add_running(release, release.running, sheets)
     return _add_features(release, sections, sheets)
 
 
-def _add_running(release: Release, running: RunningPart, sheets: list[Sheet]) -> dict[str, Any]:
+def _add_running(release: Release, running: RunningPart, sheets: list[FileTables]) -> dict[str, Any]:
     """The tables of running totals, each in a file of its own, with the total that is published."""
-    name, files = Names("running"), {}
+    name, files = FileNames("running"), {}
     for feature, table in running.tables.items():
         columns = {n: _Numbers(values) for n, values in table.columns().items()}
-        columns[AFTER] = _Numbers(table.before + release.counts(feature))
+        columns[AFTER_COLUMN] = _Numbers(table.before + release.counts(feature))
         files[feature] = name(feature)
         sheets.append(
-            Sheet(files[feature], partial(_feature_tables, release.features, feature, None, columns))
+            FileTables(files[feature], partial(_feature_tables, release.features, feature, None, columns))
         )
     return running.json(files)
 
 
-def _add_features(release: Release, sections: dict[str, Any], sheets: list[Sheet]) -> Layout:
+def _add_features(release: Release, sections: dict[str, Any], sheets: list[FileTables]) -> Layout:
     """The features' tables. A measurement stands in its feature's table, or in one of its own if it is of other elements."""
     dag, levels = release.features, release.levels or release.features
-    beside = _beside(release, levels)
-    name, own_name = Names("features", taken=[FLOORS]), Names("measurements")
+    beside = _measurements_of_features(release, levels)
+    name, own_name = FileNames("features", taken=[FLOORS_FOLDER]), FileNames("measurements")
     features: dict[str, dict[str, Any]] = {}
     for n in dag.features:
-        rows = _rows(release, n, beside.get(n))
-        columns = _measured(beside.get(n)) | _published(release, n)
+        rows = _listed_elements(release, n, beside.get(n))
+        columns = _measurement_columns(beside.get(n)) | _published_columns(release, n)
         features[n] = _feature(release, n, rows, name(n))
-        sheets.append(Sheet(features[n]["file"], partial(_feature_tables, dag, n, rows, columns)))
+        sheets.append(FileTables(features[n]["file"], partial(_feature_tables, dag, n, rows, columns)))
     measurements: list[dict[str, Any]] = []
     for m in release.measurements:
         where = features.get(m.feature, {})
@@ -135,13 +137,15 @@ def _add_features(release: Release, sections: dict[str, Any], sheets: list[Sheet
             rows = _elements(m) if m.feature == SINGLETON else None
             where = {"file": own_name(m.feature), "rows": "all" if rows is None else "listed"}
             sheets.append(
-                Sheet(where["file"], partial(_feature_tables, levels, m.feature, rows, _measured(m)))
+                FileTables(
+                    where["file"], partial(_feature_tables, levels, m.feature, rows, _measurement_columns(m))
+                )
             )
         floor = None
         if m.floor is not None:
             first = all(made["floors"] is None for made in measurements)
-            floor = f"features/{FLOORS}.parquet" if first else name(FLOORS)
-            sheets.append(Sheet(floor, partial(_cell_tables, levels, {"floor": _Numbers(m.floor)})))
+            floor = f"features/{FLOORS_FOLDER}.parquet" if first else name(FLOORS_FOLDER)
+            sheets.append(FileTables(floor, partial(_cell_tables, levels, {"floor": _Numbers(m.floor)})))
         measurements.append(_measurement(m, floor) | {key: where[key] for key in ("file", "rows")})
     sections["features"], sections["measurements"] = list(features.values()), measurements
     chain = [{"name": n, "by": list(f.by)} for n, f in levels.features.items()]
@@ -149,7 +153,7 @@ def _add_features(release: Release, sections: dict[str, Any], sheets: list[Sheet
     return Layout(sections, sheets)
 
 
-def _beside(release: Release, levels: FeatureDag) -> dict[str, Measurement]:
+def _measurements_of_features(release: Release, levels: FeatureDag) -> dict[str, Measurement]:
     """The measurements whose elements are those of the feature of their name; the first of each."""
     found: dict[str, Measurement] = {}
     for m in release.measurements:
@@ -164,8 +168,8 @@ def _beside(release: Release, levels: FeatureDag) -> dict[str, Measurement]:
 
 
 def _feature(release: Release, name: str, rows: Ints | None, path: str) -> dict[str, Any]:
-    spent = manifest.spent_on(release, name)
-    return {key: exact(value) for key, value in spent.items()} | {
+    spent = manifest.cost_of_feature(release, name)
+    return {key: exact_json(value) for key, value in spent.items()} | {
         "name": name,
         "by": list(release.features.features[name].by),
         "size": release.features.size(name),
@@ -178,11 +182,11 @@ def _feature(release: Release, name: str, rows: Ints | None, path: str) -> dict[
 
 def _measurement(m: Measurement, floor: str | None) -> dict[str, Any]:
     several = m.variance is not None and len(m.variance) > 0 and manifest.variance_of(m) is None
-    return ({} if m.rho is None else {"rho": exact(m.rho)}) | {
+    return ({} if m.rho is None else {"rho": exact_json(m.rho)}) | {
         "feature": m.feature,
-        "epsilon": exact(m.epsilon),
+        "epsilon": exact_json(m.epsilon),
         "law": m.law if m.scale is not None else None,
-        "scale": exact(m.scale),
+        "scale": exact_json(m.scale),
         "variance": "by element" if several else manifest.variance_of(m),
         "elements": "all" if m.elements is None else "listed",
         "floors": floor,
@@ -193,13 +197,13 @@ def _elements(m: Measurement) -> Ints | None:
     return None if m.elements is None else np.sort(m.elements)
 
 
-def _measured(m: Measurement | None) -> dict[str, _Numbers]:
+def _measurement_columns(m: Measurement | None) -> dict[str, _Numbers]:
     """The columns of a measurement; those of none are empty."""
     if m is None:
-        return {"noisy": NOTHING, "scale": NOTHING_REAL}
+        return {"noisy": NO_INTEGERS, "scale": NO_FLOATS}
     order = slice(None) if m.elements is None else np.argsort(m.elements, kind="stable")
     index = None if m.elements is None else m.elements[order]
-    columns = {"noisy": _Numbers(m.values[order], index), "scale": NOTHING_REAL}
+    columns = {"noisy": _Numbers(m.values[order], index), "scale": NO_FLOATS}
     if m.scale is not None:
         columns["scale"] = _Numbers(np.full(len(m.values), float(m.scale)), index)
     if m.variance is not None and manifest.variance_of(m) is None:
@@ -207,10 +211,10 @@ def _measured(m: Measurement | None) -> dict[str, _Numbers]:
     return columns
 
 
-def _published(release: Release, name: str) -> dict[str, _Numbers]:
+def _published_columns(release: Release, name: str) -> dict[str, _Numbers]:
     """The columns of the estimate, the published counts and their intervals."""
     estimate, interval = release.estimate, release.intervals.get(name)
-    real = NOTHING_REAL
+    real = NO_FLOATS
     if estimate is not None and name == SINGLETON:
         real = _Numbers(estimate.solution.leaves, estimate.index)
     elif estimate is not None:
@@ -219,13 +223,13 @@ def _published(release: Release, name: str) -> dict[str, _Numbers]:
         whole = _Numbers(release.value, release.index, 0)
     else:
         whole = _Numbers(release.counts(name))
-    low, high = NOTHING, NOTHING
+    low, high = NO_INTEGERS, NO_INTEGERS
     if interval is not None:
         low, high = _Numbers(interval.low), _Numbers(interval.high)
     return {"estimate": real, "count": whole, "low": low, "high": high}
 
 
-def _rows(release: Release, name: str, measured: Measurement | None) -> Ints | None:
+def _listed_elements(release: Release, name: str, measured: Measurement | None) -> Ints | None:
     """The elements that have a row; None: all. Of `singleton`, those about which anything was published."""
     if name != SINGLETON:
         return None
@@ -244,7 +248,7 @@ def _rows(release: Release, name: str, measured: Measurement | None) -> Ints | N
         listed.append(estimate.index)
     if name in release.tables:
         listed.append(np.flatnonzero(release.tables[name]).astype(np.int64))
-    return merged(*listed)
+    return sorted_union(*listed)
 
 
 def _keys(dag: FeatureDag, name: str) -> Callable[[Ints | slice], dict[str, pa.Array]]:
@@ -252,7 +256,11 @@ def _keys(dag: FeatureDag, name: str) -> Callable[[Ints | slice], dict[str, pa.A
     if name == SINGLETON:
         columns = {n: column(d.values) for n, d in dag.universe.dimensions.items()}
         return lambda here: dict(
-            zip(columns, map(picked, columns.values(), dag.universe.unrank_codes(_listed(here))), strict=True)
+            zip(
+                columns,
+                map(take_labels, columns.values(), dag.universe.unrank_codes(_listed(here))),
+                strict=True,
+            )
         )
     partition = dag.partition(name)
     return _label_columns(partition.attributes, partition.label_codes())
@@ -262,7 +270,7 @@ def _label_columns(
     attributes: Sequence[Attribute], codes: Sequence[Ints]
 ) -> Callable[[Ints | slice], dict[str, pa.Array]]:
     labels = {a.name: column(a.labels) for a in attributes}
-    return lambda here: {n: picked(v, c[here]) for (n, v), c in zip(labels.items(), codes, strict=True)}
+    return lambda here: {n: take_labels(v, c[here]) for (n, v), c in zip(labels.items(), codes, strict=True)}
 
 
 def _listed(here: Ints | slice) -> Ints:
@@ -303,7 +311,7 @@ def _place_tables(places: Stops) -> list[pa.Table]:
 def tables(release: Release) -> Iterator[tuple[str, Iterator[pa.Table]]]:
     """The trips, each feature's table and the stops by the name of its file without the ending, in pieces."""
     made = layout(release)
-    wanted = [PLACES, made.sections["trips"]["file"], *(f["file"] for f in made.sections["features"])]
+    wanted = [PLACES_FILE, made.sections["trips"]["file"], *(f["file"] for f in made.sections["features"])]
     for sheet in made.sheets:
         if sheet.path in wanted:
             yield sheet.path.removesuffix(".parquet"), iter(sheet.tables())

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from cbdp.features import FeatureDag, Universe
-from cbdp.features.dimension import Dimension
+from cbdp.features.universe import Dimension
 
-TIMES = ("time", "period", "hour", "departure")
-ENDS = (("origin", "destination"), ("from", "to"), ("start", "end"))
-BARS = 24  # labels up to which an attribute is shown as bars
-CHARTS = 3
+TIME_NAMES = ("time", "period", "hour", "departure")
+END_NAMES = (("origin", "destination"), ("from", "to"), ("start", "end"))
+MAX_BAR_LABELS = 24  # labels up to which an attribute is shown as bars
+MAX_SHARE_CHARTS = 3
 
 
 @dataclass(frozen=True)
@@ -38,22 +39,22 @@ def roles(dag: FeatureDag) -> Roles:
     taken = {time, *(ends or ()), *(zones or ())}
     named = [name for feature in dag.features.values() for name in feature.by]
     every = dict.fromkeys([*named, *(n for n, a in universe.attributes.items() if len(a.of) > 1)])
-    few = [n for n in every if n not in taken and 1 < len(universe.attribute(n).labels) <= BARS]
+    few = [n for n in every if n not in taken and 1 < len(universe.attribute(n).labels) <= MAX_BAR_LABELS]
     if ends is not None:  # a zone of one end alone is in the matrix already
         few = [n for n in few if universe.attribute(n).of not in ((ends[0],), (ends[1],))]
     few.sort(key=lambda name: "mode" not in name.lower())
-    return Roles(time, ends, zones, tuple(few[:CHARTS]))
+    return Roles(time, ends, zones, tuple(few[:MAX_SHARE_CHARTS]))
 
 
 def _time(universe: Universe) -> str | None:
     binned = [n for n, d in universe.dimensions.items() if d.edges is not None]
-    named = [n for n in universe.dimensions if n.lower() in TIMES]
+    named = [n for n in universe.dimensions if n.lower() in TIME_NAMES]
     return next(iter(binned + named), None)
 
 
 def ends_of(universe: Universe) -> tuple[str, str] | None:
     """The dimensions that a trip leads from and to: by their names, or because both have the same values."""
-    for pair in ENDS:
+    for pair in END_NAMES:
         if all(end in universe.dimensions for end in pair):
             return pair
     names = list(universe.dimensions)
@@ -84,23 +85,87 @@ def period_names(dimension: Dimension) -> list[str]:
     edges = dimension.edges
     if edges is None or len(edges) != len(dimension) + 1:
         return [str(value) for value in dimension.values]
-    return [f"{clock(a)}–{clock(b)}" for a, b in pairwise(edges)]
+    return [f"{clock_second(a)}–{clock_second(b)}" for a, b in pairwise(edges)]
 
 
-def clock(second: int) -> str:
+def clock_second(second: int) -> str:
     """A second of the day as it is read off a clock.
 
-    >>> clock(6 * 3600 + 1800), clock(61)
+    >>> clock_second(6 * 3600 + 1800), clock_second(61)
     ('06:30', '00:01:01')
     """
     text = f"{second // 3600:02d}:{second // 60 % 60:02d}"
     return f"{text}:{second % 60:02d}" if second % 60 else text
 
 
-def listed(names: Sequence[str]) -> str:
+def enumerated(names: Sequence[str]) -> str:
     """Names as a part of a sentence.
 
-    >>> listed(["a"]), listed(["a", "b", "c"])
+    >>> enumerated(["a"]), enumerated(["a", "b", "c"])
     ('a', 'a, b and c')
     """
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+# What a release counts, as a word: trips, or taps where a row has one place and not two.
+
+
+TAP_DIMENSION = "tap"  # the dimension that tells tap-ons from tap-offs, and where they were made: as `cbdp init` names them
+PLACE_NAMES = ("location", "stop", "station")
+TAP_KINDS = ("on", "off")
+
+
+@dataclass(frozen=True)
+class Noun:
+    """A word for one, and for many.
+
+    >>> TAP_NOUN.number(1), TAP_NOUN.number(2000)
+    ('1 tap', '2,000 taps')
+    """
+
+    one: str
+    many: str
+
+    def number(self, n: float) -> str:
+        return f"{n:,.0f} {self.one if n == 1 else self.many}"
+
+    def say(self, text: str) -> str:
+        """A sentence about trips, with this word in place of theirs.
+
+        >>> TAP_NOUN.say("Trips are protected: each trip counts.")
+        'Taps are protected: each tap counts.'
+        """
+        return re.sub(
+            r"\b([Tt])rip(s?)\b",
+            lambda found: _cased(self.many if found[2] else self.one, found[1] == "T"),
+            text,
+        )
+
+
+TRIP_NOUN, TAP_NOUN = Noun("trip", "trips"), Noun("tap", "taps")
+
+
+def counted_noun(universe: Universe) -> Noun:
+    """Trips lead from one place to another. Where there is one place alone, and `tap` or `location` names it, taps are counted.
+
+    >>> counted_noun(Universe(location=["Manly", "Quay"], time=["08:00", "08:15"])).many
+    'taps'
+    >>> counted_noun(Universe(tap=["on"], location=["Manly", "Quay"])).many
+    'tap-ons'
+    >>> counted_noun(Universe(origin=["Manly", "Quay"], destination=["Manly", "Quay"])).many
+    'trips'
+    """
+    if ends_of(universe) is not None or not {TAP_DIMENSION, PLACE_NAMES[0]} & set(universe.dimensions):
+        return TRIP_NOUN
+    kinds = (
+        [str(v) for v in universe.dimensions[TAP_DIMENSION].values]
+        if TAP_DIMENSION in universe.dimensions
+        else []
+    )
+    if len(kinds) == 1 and kinds[0] in TAP_KINDS:
+        return Noun(f"tap-{kinds[0]}", f"tap-{kinds[0]}s")
+    return TAP_NOUN
+
+
+def _cased(word: str, capital: bool) -> str:
+    return f"{word[0].upper()}{word[1:]}" if capital else word

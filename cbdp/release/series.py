@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
+from cbdp.estimation.continual import GlsUpdate
+from cbdp.privacy.continual import STRATEGIES
+from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
+from cbdp.privacy.unit import Sensitivity
+from cbdp.release.serialization import exact_from, exact_json
 
 FINAL, PRELIMINARY = "final", "preliminary"
-RUNNING = "running totals"  # what a ledger calls the stage of charges that pay no single release
+RUNNING_TOTALS = "running totals"  # what a ledger calls the stage of charges that pay no single release
 
 
 @dataclass(frozen=True)
@@ -47,7 +58,7 @@ class InSeries:
         return {"changes": list(self.changes), "renamed": dict(self.renamed), "days": self.days}
 
 
-def in_series(given: Mapping[str, Any] | None) -> InSeries | None:
+def series_from(given: Mapping[str, Any] | None) -> InSeries | None:
     """What a manifest states; None where the release is of no series."""
     if given is None:
         return None
@@ -57,3 +68,116 @@ def in_series(given: Mapping[str, Any] | None) -> InSeries | None:
         raise InputError(f"series: {given['first']!r} to {given['last']!r} are not days") from None
     renamed = tuple(given.get("renamed", {}).items())
     return InSeries(**{**given, **days, "changes": tuple(given.get("changes", ())), "renamed": renamed})
+
+
+# What a release of a series holds of running totals: the noisy sums that end in its period, and what they make of its own tables. Public.
+#
+# A span of periods is paid for once, by a charge of its own. Each release holds the sums that end with it, so that whoever has all releases of a
+# span can work out every total again; and what the sums so far make of its own noisy answers, so that whoever has one folder can make it again.
+
+
+REST_COLUMN, BEFORE_COLUMN, AFTER_COLUMN = "running rest", "published before", "running total"  # columns
+COLUMN_MEANINGS = (
+    "Running totals of these tables since the first day of a span. The price is for the whole span, for what one unit does in one period of "
+    "it; 'privacy' states it in every release of the span, and it is charged once. Each published table is estimated from 'weight' times its own noisy "
+    "count plus 'running rest', which is the total that all noisy answers of the span tell, less what was published before."
+)
+
+
+def running_total_part(feature: str) -> str:
+    """What a claim calls the price of a table's running totals."""
+    return f"running totals of {feature}, all of their span"
+
+
+def sensitivity_of_span(stated: Mapping[str, Any], one: Sensitivity) -> Sensitivity:
+    """What one unit can change of all sums of a span, as a manifest states it, if it changes this much of a period's table."""
+    return STRATEGIES[stated["strategy"]](stated["periods"]).change(one)
+
+
+@dataclass(frozen=True, eq=False)
+class RunningTable:
+    """Of one table: the noisy sums that end in this period (a row for each), and what was published in the span before it."""
+
+    answers: Ints = field(repr=False)
+    before: Ints = field(repr=False)
+    steered: GlsUpdate = field(repr=False)
+    law: NoiseDistribution
+    deviation: float  # of the noise of the total after this period
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The columns of its file, beside those that name the counts."""
+        sums = {f"sum {n}": row for n, row in enumerate(self.answers, 1)}
+        return {**sums, REST_COLUMN: self.steered.rest, BEFORE_COLUMN: self.before}
+
+    def json(self, feature: str, file: str) -> dict[str, Any]:
+        return {
+            "feature": feature,
+            "file": file,
+            "law": self.law.name,
+            "scale": exact_json(self.law.scale),
+            self.law.currency: exact_json(self.steered.amount),  # for the whole span
+            "sums": len(self.answers),
+            "weight": self.steered.weight,
+            "variance": self.steered.variance,
+            "deviation": self.deviation,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class RunningPart:
+    """Which release of which span it is, and its tables."""
+
+    first: dt.date  # of the span
+    number: int  # from 1 on
+    periods: int  # that the span may have
+    strategy: str
+    request: str  # by which the ledger knows the span's charge
+    tables: Mapping[str, RunningTable]
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES or not 1 <= self.number <= self.periods:
+            raise InputError(f"running totals: {self.number} of {self.periods} periods by {self.strategy!r}")
+
+    @property
+    def steered(self) -> dict[str, GlsUpdate]:
+        """What `finish` needs of it."""
+        return {name: table.steered for name, table in self.tables.items()}
+
+    def json(self, files: Mapping[str, str]) -> dict[str, Any]:
+        return {
+            "meaning": COLUMN_MEANINGS,
+            "first": self.first.isoformat(),
+            "number": self.number,
+            "periods": self.periods,
+            "strategy": self.strategy,
+            "request": self.request,
+            "tables": [table.json(name, files[name]) for name, table in self.tables.items()],
+        }
+
+
+def read_running_totals(place: Path, stated: Mapping[str, Any] | None) -> RunningPart | None:
+    """What a folder holds of running totals; None where its series keeps none."""
+    if stated is None:
+        return None
+    tables = {t["feature"]: _read_table(place, t) for t in stated["tables"]}
+    first = dt.date.fromisoformat(stated["first"])
+    return RunningPart(
+        first, stated["number"], stated["periods"], stated["strategy"], stated["request"], tables
+    )
+
+
+def _read_table(place: Path, stated: Mapping[str, Any]) -> RunningTable:
+    from cbdp.release.universe_files import read_table
+
+    held = read_table(place / stated["file"])
+    law = NOISE_DISTRIBUTIONS.installed(stated["law"])(exact_from(stated["scale"]))
+    sums = [_column(held, f"sum {n}") for n in range(1, stated["sums"] + 1)]
+    answers = np.array(sums, dtype=np.int64).reshape(stated["sums"], held.num_rows)
+    rest, amount = _column(held, REST_COLUMN).astype(float), exact_from(stated[law.currency])
+    steered = GlsUpdate(stated["weight"], rest, stated["variance"], amount)
+    before = _column(held, BEFORE_COLUMN).astype(np.int64)
+    return RunningTable(answers, before, steered, law, stated["deviation"])
+
+
+def _column(held: pa.Table, name: str) -> NDArray[Any]:
+    return np.asarray(held[name].combine_chunks().to_numpy(zero_copy_only=False))

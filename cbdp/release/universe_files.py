@@ -19,22 +19,22 @@ from numpy.typing import NDArray
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import Attribute, Dimension, Universe
-from cbdp.release.labels import codes_in, column, encoded, kind_of, labels_of, picked
+from cbdp.release.labels import codes_of_column, column, encoded, kind_of, labels_of, take_labels
 from cbdp.untrusted import read_parquet
 
-ROWS = 2**20  # of a row group, and of what is held in memory as a table at once
-LONGEST = 80  # characters of a name that a file name keeps
+ROWS_PER_GROUP = 2**20  # of a row group, and of what is held in memory as a table at once
+MAX_FILE_NAME_CHARACTERS = 80  # characters of a name that a file name keeps
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class FileTables:
     """A file of a release: where it goes, and the tables it is made of, one after the other."""
 
     path: str
     tables: Callable[[], Iterable[pa.Table]]
 
 
-class Names:
+class FileNames:
     """File names for names of any kind: safe on every system, and no two alike."""
 
     def __init__(self, folder: str, taken: Iterable[str] = ()) -> None:
@@ -42,7 +42,7 @@ class Names:
         self._taken = set(taken)
 
     def __call__(self, name: str) -> str:
-        safe = quote(name, safe=" ")[:LONGEST].rstrip(" .%") or "unnamed"
+        safe = quote(name, safe=" ")[:MAX_FILE_NAME_CHARACTERS].rstrip(" .%") or "unnamed"
         if safe.startswith("."):
             safe = f"%2E{safe[1:]}"
         tries = itertools.chain([safe], (f"{safe}~{n}" for n in itertools.count(2)))
@@ -52,19 +52,19 @@ class Names:
 
 
 def chunks(rows: int) -> Iterator[slice]:
-    """Slices of at most `ROWS` rows; an empty one where there are none, so that every table has its columns."""
-    for start in range(0, max(rows, 1), ROWS):
-        yield slice(start, min(start + ROWS, rows))
+    """Slices of at most `ROWS_PER_GROUP` rows; an empty one where there are none, so that every table has its columns."""
+    for start in range(0, max(rows, 1), ROWS_PER_GROUP):
+        yield slice(start, min(start + ROWS_PER_GROUP, rows))
 
 
-def universe_sheets(universe: Universe) -> tuple[dict[str, Any], list[Sheet]]:
+def universe_files(universe: Universe) -> tuple[dict[str, Any], list[FileTables]]:
     """What the manifest says about a universe, and its files."""
-    name, sheets = Names("universe", taken=["places"]), []
+    name, sheets = FileNames("universe", taken=["places"]), []
     dimensions, attributes, zeros = [], [], []
     for dim, held in universe.dimensions.items():
         path = name(dim)
         own = {n: a for n, a in universe.attributes.items() if a.of == (dim,) and n != dim}
-        sheets.append(Sheet(path, partial(_dimension_tables, universe, dim, own)))
+        sheets.append(FileTables(path, partial(_dimension_tables, universe, dim, own)))
         edges = None if held.edges is None else [int(e) for e in held.edges]
         dimensions.append(
             {"name": dim, "size": len(held), "labels": kind_of(held.values), "edges": edges, "file": path}
@@ -74,11 +74,11 @@ def universe_sheets(universe: Universe) -> tuple[dict[str, Any], list[Sheet]]:
     for n, a in universe.attributes.items():
         if len(a.of) > 1:
             path = name(n)
-            sheets.append(Sheet(path, partial(_attribute_tables, universe, a)))
+            sheets.append(FileTables(path, partial(_attribute_tables, universe, a)))
             attributes.append(_attribute(a, path, own=False))
     for of, zero in universe.zeros:
         path = name("zeros")
-        sheets.append(Sheet(path, partial(_zero_tables, universe, of, zero)))
+        sheets.append(FileTables(path, partial(_zero_tables, universe, of, zero)))
         zeros.append({"of": list(of), "file": path})
     order = list(universe.attributes)
     attributes.sort(key=lambda made: order.index(made["name"]))
@@ -104,7 +104,7 @@ def _attribute(attribute: Attribute, path: str, *, own: bool) -> dict[str, Any]:
 
 def _dimension_tables(universe: Universe, dim: str, own: Mapping[str, Attribute]) -> list[pa.Table]:
     columns = {dim: column(universe.dimensions[dim].values)}
-    return [pa.table(columns | {name: picked(column(a.labels), a.codes) for name, a in own.items()})]
+    return [pa.table(columns | {name: take_labels(column(a.labels), a.codes) for name, a in own.items()})]
 
 
 def _attribute_tables(universe: Universe, attribute: Attribute) -> Iterator[pa.Table]:
@@ -112,8 +112,8 @@ def _attribute_tables(universe: Universe, attribute: Attribute) -> Iterator[pa.T
     labels, codes = column(attribute.labels), attribute.codes.reshape(-1)
     for part in chunks(codes.size):
         place = np.unravel_index(np.arange(part.start, part.stop), attribute.codes.shape)
-        columns = {d: picked(v, p) for (d, v), p in zip(values.items(), place, strict=True)}
-        yield pa.table(columns | {attribute.name: picked(labels, codes[part])})
+        columns = {d: take_labels(v, p) for (d, v), p in zip(values.items(), place, strict=True)}
+        yield pa.table(columns | {attribute.name: take_labels(labels, codes[part])})
 
 
 def _zero_tables(universe: Universe, of: Sequence[str], zero: NDArray[np.bool_]) -> Iterator[pa.Table]:
@@ -121,7 +121,7 @@ def _zero_tables(universe: Universe, of: Sequence[str], zero: NDArray[np.bool_])
     where = np.flatnonzero(zero)
     for part in chunks(len(where)):
         place = np.unravel_index(where[part], zero.shape)
-        yield pa.table({d: picked(v, p) for (d, v), p in zip(values.items(), place, strict=True)})
+        yield pa.table({d: take_labels(v, p) for (d, v), p in zip(values.items(), place, strict=True)})
 
 
 def universe_hash(universe: Universe) -> str:
@@ -207,13 +207,13 @@ def _read_zeros(
     of = tuple(described["of"])
     table = read_table(folder / described["file"])
     zero = np.zeros([len(dimensions[d]) for d in of], dtype=bool)
-    zero[tuple(codes_in(column(dimensions[d].values), table[d]) for d in of)] = True
+    zero[tuple(codes_of_column(column(dimensions[d].values), table[d]) for d in of)] = True
     return of, zero
 
 
 def read_types(universe: Universe, table: pa.Table, file: str) -> Ints:
     """The index of the trip type in each row of a table, which must be in the universe's order."""
-    codes = [codes_in(column(d.values), table[name]) for name, d in universe.dimensions.items()]
+    codes = [codes_of_column(column(d.values), table[name]) for name, d in universe.dimensions.items()]
     index = universe.rank_codes(codes)
     if len(index) and (index[0] < 0 or (np.diff(index) <= 0).any()):
         raise InputError(f"{file!r} has a row outside the universe, or out of order")

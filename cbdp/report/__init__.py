@@ -1,5 +1,5 @@
 """The report of a release: one page that opens offline. Right of the wall."""
 
-from cbdp.report.build import build
+from cbdp.report.page import build
 
 __all__ = ["build"]

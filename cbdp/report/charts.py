@@ -1,8 +1,10 @@
-"""What each chart shows, as plain numbers: embedded once in the page, and drawn from there."""
+"""The stops and zones of the map: each once, with its name and where it is."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,57 +13,229 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Ints
 from cbdp.features import SINGLETON
-from cbdp.release.counted import counted
-from cbdp.release.framing import Frame, frame
-from cbdp.release.published import TOLD, Grouped, Published
-from cbdp.release.roles import Roles, period_names, roles
-from cbdp.release.stops import placed
-from cbdp.release.when import calendar_order, of_one_day
-from cbdp.report.dots import dots
-from cbdp.report.nodes import Nodes, called
-from cbdp.report.support import supported
-from cbdp.report.text import named
-from cbdp.report.trust import judge
+from cbdp.features.places import Stops
+from cbdp.features.universe import Dimension
+from cbdp.release.periods import calendar_order, is_single_day
+from cbdp.release.roles import PLACE_NAMES, Roles, counted_noun, period_names, roles
+from cbdp.release.views import MAX_INTERVALS, Frame, GroupedCounts, Published, map_frame, stop_totals
+from cbdp.report.reliability import reliability_of, supported
+from cbdp.report.text import display_labels
+
+MAX_STOPS_DRAWN = 1_500  # drawn on the map
+NUMBERED_ZONE = re.compile(r"Z\d+")  # zones that were made from coordinates
+StopPosition = tuple[str, float | None, float | None, int]  # name, latitude, longitude, zone
+
+
+class Nodes:
+    """Stops in the order they are first needed: label, name, latitude, longitude (None if unknown) and zone."""
+
+    def __init__(
+        self, places: Stops | None, first: Dimension, second: Dimension, published: Published, parts: Roles
+    ) -> None:
+        self._place: dict[Hashable, int] = {}
+        self._stops = places
+        self._where = {} if places is None else {stop: i for i, stop in enumerate(places.ids)}
+        self._texts = {str(stop): i for stop, i in self._where.items()}
+        self._values = (first.values, second.values)
+        self._zone: dict[Hashable, int] = {}
+        self._zones: list[str] = []
+        self.listed: list[list[Any]] = []
+        self.hidden = 0
+        self._find_zones(published, parts)
+
+    def _find_zones(self, published: Published, parts: Roles) -> None:
+        universe = published.dag.universe
+        if parts.zones is not None:
+            names: dict[str, int] = {}
+            for values, attribute in zip(self._values, parts.zones, strict=True):
+                a = universe.attribute(attribute)
+                for value, code in zip(values, a.codes.tolist(), strict=True):
+                    self._zone[value] = names.setdefault(str(a.labels[code]), len(names))
+            order = sorted(names)
+            place = {names[name]: i for i, name in enumerate(order)}
+            self._zone = {value: place[z] for value, z in self._zone.items()}
+            self._zones = order
+        elif self._stops is not None and self._stops.zone is not None:
+            self._zones = sorted(set(self._stops.zone))
+            place_of = {name: i for i, name in enumerate(self._zones)}
+            self._zone = {s: place_of[z] for s, z in zip(self._stops.ids, self._stops.zone, strict=True)}
+
+    def first(self, code: int) -> int:
+        return self._node(self._values[0][code])
+
+    def second(self, code: int) -> int:
+        return self._node(self._values[1][code])
+
+    def _node(self, value: Hashable) -> int:
+        if value not in self._place:
+            self._place[value] = len(self.listed)
+            name, lat, lon = self._at(value)
+            self.listed.append([str(value), name, lat, lon, self._zone.get(value, -1)])
+        return self._place[value]
+
+    def _at(self, value: Hashable) -> tuple[str, float | None, float | None]:
+        where = self._where.get(value, self._texts.get(str(value)))
+        if self._stops is None or where is None:
+            return str(value), None, None
+        lat, lon = float(self._stops.lat[where]), float(self._stops.lon[where])
+        name = self._stops.names[where]
+        return (name, None, None) if math.isnan(lat) else (name, round(lat, 6), round(lon, 6))
+
+    def fill(self, codes: Mapping[str, Ints], parts: Roles, value: Ints) -> None:
+        """The other stops for the map, those with the most trips first, as long as there is room."""
+        if self._stops is None or parts.ends is None:
+            return
+        seen: dict[Hashable, int] = {}
+        for values, end in zip(self._values, parts.ends, strict=True):
+            trips = np.bincount(codes[end], value, len(values)) if len(value) else np.zeros(len(values))
+            for stop, n in zip(values, trips.tolist(), strict=True):
+                seen[stop] = seen.get(stop, 0) + int(n)
+        for stop in sorted(seen, key=lambda s: -seen[s]):
+            if len(self.listed) < MAX_STOPS_DRAWN:
+                self._node(stop)
+        self.hidden = len(seen) - len(self._place)
+
+    def zones(self, shown: Frame | None) -> list[list[Any]]:
+        """Each zone's name and the middle of its stops: of those that the map shows, if it shows any."""
+        points: dict[int, list[tuple[float, float]]] = {}
+        for stop, zone in self._zone.items():
+            _, lat, lon = self._at(stop)
+            if lat is not None and lon is not None:
+                points.setdefault(zone, []).append((lat, lon))
+        middle = {z: _middle(np.array(held), shown) for z, held in points.items()}
+        return [[name, *middle.get(z, [None, None])] for z, name in enumerate(self._zones)]
+
+
+def _middle(points: NDArray[np.float64], shown: Frame | None) -> list[float]:
+    inside = np.zeros(len(points), dtype=bool) if shown is None else shown.holds(points[:, 0], points[:, 1])
+    kept = points[inside] if inside.any() else points
+    return [round(float(c), 6) for c in kept.mean(axis=0)]
+
+
+def zone_labels(zones: Sequence[str], stops: Iterable[StopPosition]) -> list[str]:
+    """What to call zones for readers: to one that has a number alone, the stop in its middle is added.
+
+    >>> zone_labels(["Z1", "Old town"], [("A", 0, 0, 0), ("B", 0, 1, 0), ("C", 0, 3, 0), ("D", 9, 9, 1)])
+    ['Z1 around B', 'Old town']
+    """
+    held: dict[int, list[tuple[str, float, float]]] = {}
+    for name, lat, lon, zone in stops:
+        if lat is not None and lon is not None:
+            held.setdefault(zone, []).append((name, lat, lon))
+    return [
+        f"{zone} around {_medoid(held[n])}" if n in held and NUMBERED_ZONE.fullmatch(zone) else zone
+        for n, zone in enumerate(zones)
+    ]
+
+
+def _medoid(stops: list[tuple[str, float, float]]) -> str:
+    """The stop that is nearest to the middle of all; of several as near, the first by its name."""
+    points = np.array([stop[1:] for stop in stops])
+    off = (points - points.mean(axis=0)) * [1.0, math.cos(math.radians(points[:, 0].mean()))]
+    return min(zip(np.round((off**2).sum(axis=1), 12).tolist(), (s[0] for s in stops), strict=True))[1]
+
+
+# Where taps are made: a dot for every stop, as large as its count. For universes with one place, where no arrow can be drawn.
+
 
 Chart = dict[str, Any]
 
-LINES = 40  # rows and columns of a matrix
-CELLS = 100_000  # of all matrices of a chart together
-PERIODS = 200  # that can be chosen
-SERIES = 6  # curves in one chart
-FLOWS = 150  # of all periods together
-FLOWS_EACH = 60  # of each period
-FLOWS_ALL = 2_000  # of the periods together, as near as that comes
-TYPES = 200  # trip types listed
+MAX_DOT_COUNTS = 100_000  # counts of all periods together
 
 
-def charts(published: Published) -> Chart:
+def dots_chart(published: Published, parts: Roles, time: str | None) -> Chart | None:
+    """Stops with their names and places, and their counts in all and by period; None where no place is known."""
+    place = next((n for n in published.dag.universe.dimensions if n in PLACE_NAMES), None)
+    if parts.ends is not None or place is None or published.places is None:
+        return None
+    where = {str(stop): i for i, stop in enumerate(published.places.ids)}
+    at = [where.get(label) for label in published.labels(place)]
+    lat, lon = (
+        np.array([np.nan if i is None else float(held[i]) for i in at])
+        for held in (published.places.lat, published.places.lon)
+    )
+    whole = published.grouped(place)
+    shown = map_frame(lat, lon, whole.counts.astype(np.float64))
+    if shown is None:
+        return None
+    kept = np.flatnonzero(shown.holds(lat, lon))
+    each = None
+    if time is not None and len(kept) * published.many(time) <= MAX_DOT_COUNTS:
+        each = published.grouped(place, time)
+    periods = range(0 if each is None else each.counts.shape[1])
+    names, (zones, zone) = display_labels(published, place), _dot_zones(published, place)
+    stops = [(names[i], round(float(lat[i]), 6), round(float(lon[i]), 6), zone[i]) for i in kept.tolist()]
+    return {
+        "stops": [list(stop) for stop in stops],
+        "zones": zones,
+        "called": zone_labels(zones, stops),
+        "counts": [
+            _dot_interval_ends(whole, kept),
+            *(_dot_interval_ends(each, (kept, t)) for t in periods if each is not None),
+        ],
+        "exact": whole.exact,
+        "exact_each": each is not None and each.exact,
+        "frame": [round(c, 6) for c in (shown.south, shown.west, shown.north, shown.east)],
+        "outside": shown.outside,
+        "outside_share": shown.share,
+    }
+
+
+def _dot_zones(published: Published, place: str) -> tuple[list[str], list[int]]:
+    """The zones of the stops, where the universe has them, and each stop's."""
+    attribute = published.dag.universe.attributes.get(f"{place}.zone")
+    if attribute is None:
+        return [], [-1] * published.many(place)
+    return [str(label) for label in attribute.labels], attribute.codes.tolist()
+
+
+def _dot_interval_ends(grouped: GroupedCounts, chosen: Any) -> Chart:
+    made = {"count": grouped.counts[chosen].tolist()}
+    if grouped.low is not None and grouped.high is not None:
+        made |= {"low": grouped.low[chosen].tolist(), "high": grouped.high[chosen].tolist()}
+    return made
+
+
+# What each chart shows, as plain numbers: embedded once in the page, and drawn from there.
+
+
+MAX_MATRIX_LINES = 40  # rows and columns of a matrix
+MAX_MATRIX_CELLS = 100_000  # of all matrices of a chart together
+MAX_PERIODS = 200  # that can be chosen
+MAX_CURVES = 6  # curves in one chart
+MAX_FLOWS = 150  # of all periods together
+MAX_FLOWS_PER_PERIOD = 60  # of each period
+MAX_FLOWS_OF_PERIODS = 2_000  # of the periods together, as near as that comes
+MAX_TRIP_TYPES = 200  # trip types listed
+
+
+def chart_data(published: Published) -> Chart:
     """The data of all charts. `periods` names the choices: the first is all of them together."""
     parts = roles(published.dag)
-    dimensions, noun = published.dag.universe.dimensions, counted(published.dag.universe)
-    sliced = parts.time is not None and 1 < len(dimensions[parts.time]) <= PERIODS
+    dimensions, noun = published.dag.universe.dimensions, counted_noun(published.dag.universe)
+    sliced = parts.time is not None and 1 < len(dimensions[parts.time]) <= MAX_PERIODS
     names = period_names(dimensions[parts.time]) if parts.time is not None and sliced else []
     time = parts.time if sliced else None
     return {
         "confidence": round(100 * published.confidence, 4),
         "noun": [noun.one, noun.many],
-        "total": total(published),
-        "periods": [_all(published, parts), *names],
-        "demand": demand(published, parts),
-        "matrix": matrix(published, parts, time),
-        "shares": [shares(published, name, time) for name in parts.shares],
-        "flows": flows(published, parts, time),
-        "dots": dots(published, parts, time),
-        "types": None if parts.ends else types(published),
+        "total": total_trips(published),
+        "periods": [_sum_all(published, parts), *names],
+        "demand": demand_chart(published, parts),
+        "matrix": matrix_chart(published, parts, time),
+        "shares": [shares_chart(published, name, time) for name in parts.shares],
+        "flows": flows_chart(published, parts, time),
+        "dots": dots_chart(published, parts, time),
+        "types": None if parts.ends else types_chart(published),
     }
 
 
-def total(published: Published) -> int:
+def total_trips(published: Published) -> int:
     """The trips of the coarsest table."""
     return int(published.grouped().counts)
 
 
-def _all(published: Published, parts: Roles) -> str:
+def _sum_all(published: Published, parts: Roles) -> str:
     if parts.time is None:
         return "everything"
     dimension = published.dag.universe.dimension(parts.time)
@@ -69,10 +243,10 @@ def _all(published: Published, parts: Roles) -> str:
         return period_names(dimension)[0]
     if dimension.edges is None:
         return "all periods"
-    return "all day" if of_one_day(published.release) else "all times"
+    return "all day" if is_single_day(published.release) else "all times"
 
 
-def demand(published: Published, parts: Roles) -> Chart | None:
+def demand_chart(published: Published, parts: Roles) -> Chart | None:
     """Trips by period: one curve, or one for each value of what the published table by time distinguishes."""
     if parts.time is None:
         return None
@@ -87,11 +261,11 @@ def demand(published: Published, parts: Roles) -> Chart | None:
         "of_day": dimension.edges is not None,
     }
     if split is None:
-        return {**chart, "series": [{"label": "", **_ends(whole)}], "exact": whole.exact}
+        return {**chart, "series": [{"label": "", **_type_interval_ends(whole)}], "exact": whole.exact}
     apart = published.grouped(split, parts.time)
     labels = published.labels(split)
     order = _by_calendar(list(range(len(labels))), labels)
-    rows = [{"label": labels[row], **_ends(apart, row)} for row in order]
+    rows = [{"label": labels[row], **_type_interval_ends(apart, row)} for row in order]
     return {**chart, "series": rows, "exact": apart.exact}
 
 
@@ -99,14 +273,14 @@ def _split(published: Published, time: str) -> str | None:
     """The attribute that a table of two groups by beside the time, if it has few values."""
     for feature in published.dag.features.values():
         others = [name for name in feature.by if name != time]
-        if time in feature.by and len(others) == 1 and published.many(others[0]) <= SERIES:
+        if time in feature.by and len(others) == 1 and published.many(others[0]) <= MAX_CURVES:
             return others[0]
     return None
 
 
-def matrix(published: Published, parts: Roles, time: str | None) -> Chart | None:
+def matrix_chart(published: Published, parts: Roles, time: str | None) -> Chart | None:
     """Trips from row to column: zones, stops where there are few, or whatever two things are counted."""
-    pair, kind = _pair(published, parts)
+    pair, kind = _matrix_attributes(published, parts)
     if pair is None:
         return None
     per_period = time if time not in pair else None
@@ -114,14 +288,14 @@ def matrix(published: Published, parts: Roles, time: str | None) -> Chart | None
     chosen = _largest(whole.counts, same=kind != "other")
     rows, columns = (_by_calendar(c, published.labels(name)) for c, name in zip(chosen, pair, strict=True))
     periods = 0 if per_period is None else published.many(per_period)
-    if (periods + 1) * len(rows) * len(columns) > CELLS:
+    if (periods + 1) * len(rows) * len(columns) > MAX_MATRIX_CELLS:
         periods = 0
     chart: Chart = {
         "kind": kind,
         "row": pair[0],
         "column": pair[1],
-        "rows": [named(published, pair[0])[r] for r in rows],
-        "columns": [named(published, pair[1])[c] for c in columns],
+        "rows": [display_labels(published, pair[0])[r] for r in rows],
+        "columns": [display_labels(published, pair[1])[c] for c in columns],
         "timed": parts.time in pair,
         "of": list(whole.counts.shape),
         "exact": whole.exact,
@@ -135,11 +309,11 @@ def matrix(published: Published, parts: Roles, time: str | None) -> Chart | None
     return chart
 
 
-def _pair(published: Published, parts: Roles) -> tuple[tuple[str, str] | None, str]:
+def _matrix_attributes(published: Published, parts: Roles) -> tuple[tuple[str, str] | None, str]:
     if parts.zones is not None and _listable(published, parts.zones):
         return parts.zones, "zones"
     if parts.ends is not None:
-        few = max(published.many(end) for end in parts.ends) <= 2 * LINES
+        few = max(published.many(end) for end in parts.ends) <= 2 * MAX_MATRIX_LINES
         return (parts.ends, "stops") if few else (None, "")
     dimensions = [n for n in published.dag.universe.dimensions if n != parts.time]
     dimensions.sort(key=lambda name: -published.many(name))
@@ -158,14 +332,14 @@ def _largest(counts: Ints, *, same: bool) -> tuple[list[int], list[int]]:
     by_row, by_column = counts.sum(axis=1), counts.sum(axis=0)
     if same and len(by_row) == len(by_column):
         by_row = by_column = by_row + by_column
-    wide = LINES if same else 3 * LINES  # times of the day stay together
-    rows = _top(by_row, LINES)
+    wide = MAX_MATRIX_LINES if same else 3 * MAX_MATRIX_LINES  # times of the day stay together
+    rows = _largest_indices(by_row, MAX_MATRIX_LINES)
     if not same and len(rows) < len(by_row):
         rows.sort(key=lambda row: -by_row[row])
-    return rows, _top(by_column, wide)
+    return rows, _largest_indices(by_column, wide)
 
 
-def _top(counts: Ints, most: int) -> list[int]:
+def _largest_indices(counts: Ints, most: int) -> list[int]:
     return sorted(np.argsort(-counts, kind="stable")[:most].tolist())
 
 
@@ -175,7 +349,7 @@ def _by_calendar(chosen: list[int], labels: list[str]) -> list[int]:
     return chosen if order is None else [chosen[place] for place in order]
 
 
-def _cells(grouped: Grouped, rows: list[int], columns: list[int], period: int | None = None) -> Chart:
+def _cells(grouped: GroupedCounts, rows: list[int], columns: list[int], period: int | None = None) -> Chart:
     chosen = np.ix_(rows, columns) if period is None else np.ix_(rows, columns, [period])
     never = None if grouped.possible is None else ~grouped.possible[chosen]
     cells = {
@@ -188,7 +362,7 @@ def _cells(grouped: Grouped, rows: list[int], columns: list[int], period: int | 
     return cells
 
 
-def shares(published: Published, attribute: str, time: str | None) -> Chart:
+def shares_chart(published: Published, attribute: str, time: str | None) -> Chart:
     """Trips by one attribute, in all and by period where a table has both."""
     whole = published.grouped(attribute)
     most = int(np.argmax(whole.counts))
@@ -198,19 +372,19 @@ def shares(published: Published, attribute: str, time: str | None) -> Chart:
         "name": attribute,
         "order": ordered,  # of days as a calendar has them; None: the largest first
         "guess": not supported(published, (attribute,), most, int(whole.counts[most])),
-        "labels": named(published, attribute),
+        "labels": display_labels(published, attribute),
         "exact": whole.exact,
         "exact_each": False,
-        "bars": [_ends(whole)],
+        "bars": [_type_interval_ends(whole)],
     }
     if time is not None:
         each = published.grouped(attribute, time)
         chart["exact_each"] = each.exact
-        chart["bars"] += [_ends(each, (slice(None), t)) for t in range(each.counts.shape[1])]
+        chart["bars"] += [_type_interval_ends(each, (slice(None), t)) for t in range(each.counts.shape[1])]
     return chart
 
 
-def flows(published: Published, parts: Roles, time: str | None) -> Chart | None:
+def flows_chart(published: Published, parts: Roles, time: str | None) -> Chart | None:
     """The largest flows between stops, in all and by period, and where stops and zones lie."""
     if parts.ends is None:
         return None
@@ -219,10 +393,10 @@ def flows(published: Published, parts: Roles, time: str | None) -> Chart | None:
     first, second = (universe.dimension(end) for end in parts.ends)
     nodes = Nodes(published.places, first, second, published, parts)
     pair = codes[parts.ends[0]] * len(second) + codes[parts.ends[1]]
-    listed = [_largest_pairs(pair, release.value, FLOWS)]
-    each = FLOWS_EACH
+    listed = [_largest_pairs(pair, release.value, MAX_FLOWS)]
+    each = MAX_FLOWS_PER_PERIOD
     if time is not None:
-        each = max(10, min(FLOWS_EACH, FLOWS_ALL // published.many(time)))
+        each = max(10, min(MAX_FLOWS_PER_PERIOD, MAX_FLOWS_OF_PERIODS // published.many(time)))
         order = np.argsort(codes[time], kind="stable")
         ends = np.searchsorted(codes[time][order], np.arange(len(universe.dimension(time)) + 1))
         groups = (order[a:b] for a, b in pairwise(ends))
@@ -232,19 +406,19 @@ def flows(published: Published, parts: Roles, time: str | None) -> Chart | None:
         for found in listed
     ]
     chart: Chart = {
-        "most": FLOWS,
+        "most": MAX_FLOWS,
         "most_each": each,
         "unsure": _unsure(published, parts),
         "flows": triples,
         **_flow_ends(published, parts.ends, time, [found[0] for found in listed]),
     }
     nodes.fill(codes, parts, release.value)
-    stops = placed(published)
-    shown = frame(stops.lat, stops.lon, stops.trips)
+    stops = stop_totals(published)
+    shown = map_frame(stops.lat, stops.lon, stops.trips)
     zones = nodes.zones(shown)
     spots = [(name, lat, lon, zone) for _, name, lat, lon, zone in nodes.listed]
     parts_of_map = {"stops": nodes.listed, "zones": zones, "hidden": nodes.hidden}
-    return {**chart, **parts_of_map, "called": called([z[0] for z in zones], spots), **_framed(shown)}
+    return {**chart, **parts_of_map, "called": zone_labels([z[0] for z in zones], spots), **_framed(shown)}
 
 
 def _framed(shown: Frame | None) -> Chart:
@@ -258,7 +432,7 @@ def _framed(shown: Frame | None) -> Chart:
 def _unsure(published: Published, parts: Roles) -> bool:
     """Whether single flows between stops say little: as a table of them does, or of the trip types they are made of."""
     own = [n for n, f in published.dag.features.items() if f.by and set(f.by) == set(parts.ends or ())]
-    return judge(published, next(iter(own), SINGLETON)).sums_only
+    return reliability_of(published, next(iter(own), SINGLETON)).sums_only
 
 
 def _largest_pairs(pair: Ints, value: Ints, most: int) -> tuple[Ints, Ints]:
@@ -280,20 +454,24 @@ def _flow_ends(
 ) -> dict[str, list[list[int]]]:
     """The ends of the flows' intervals, of all periods together and of each; nothing where they are not told."""
     size = published.many(ends[0]) * published.many(ends[1])
-    if size > TOLD:
+    if size > MAX_INTERVALS:
         return {}
     whole = published.grouped(*ends)
     each = (
-        published.grouped(*ends, time) if time is not None and size * published.many(time) <= TOLD else None
+        published.grouped(*ends, time)
+        if time is not None and size * published.many(time) <= MAX_INTERVALS
+        else None
     )
-    low, high = [_told(whole, pairs[0])], [_told(whole, pairs[0], high=True)]
+    low, high = [_interval_ends(whole, pairs[0])], [_interval_ends(whole, pairs[0], high=True)]
     for period, found in enumerate(pairs[1:]):
-        low.append([] if each is None else _told(each, found, period))
-        high.append([] if each is None else _told(each, found, period, high=True))
+        low.append([] if each is None else _interval_ends(each, found, period))
+        high.append([] if each is None else _interval_ends(each, found, period, high=True))
     return {"low": low, "high": high} if any(low) else {}
 
 
-def _told(grouped: Grouped, pairs: Ints, period: int | None = None, *, high: bool = False) -> list[int]:
+def _interval_ends(
+    grouped: GroupedCounts, pairs: Ints, period: int | None = None, *, high: bool = False
+) -> list[int]:
     """One end of the intervals of these pairs, numbered along both axes; none where they are but ranges."""
     ends = grouped.high if high else grouped.low
     if ends is None or not grouped.exact:
@@ -302,24 +480,24 @@ def _told(grouped: Grouped, pairs: Ints, period: int | None = None, *, high: boo
     return _ints(shown.reshape(-1)[pairs])
 
 
-def types(published: Published) -> Chart:
+def types_chart(published: Published) -> Chart:
     """The trip types with the most trips, where these do not lead from one place to another."""
     universe, release = published.dag.universe, published.release
-    order = np.lexsort((release.index, -release.value))[:TYPES]
+    order = np.lexsort((release.index, -release.value))[:MAX_TRIP_TYPES]
     codes = universe.unrank_codes(release.index[order])
     many = [len(d) > 1 for d in universe.dimensions.values()]
     kept = [n for n, several in zip(universe.dimensions, many, strict=True) if several or not any(many)]
     place = dict(zip(universe.dimensions, codes, strict=True))
-    columns = [[named(published, n)[c] for c in place[n].tolist()] for n in kept]
+    columns = [[display_labels(published, n)[c] for c in place[n].tolist()] for n in kept]
     chart: Chart = {"columns": kept, "values": columns, "count": _ints(release.value[order])}
-    if universe.size <= TOLD and not release.tables:
+    if universe.size <= MAX_INTERVALS and not release.tables:
         told = published.grouped(*universe.dimensions)
         if told.exact and told.low is not None and told.high is not None:
             chart |= {"low": _ints(told.low[tuple(codes)]), "high": _ints(told.high[tuple(codes)])}
     return chart
 
 
-def _ends(grouped: Grouped, chosen: Any = ...) -> Chart:
+def _type_interval_ends(grouped: GroupedCounts, chosen: Any = ...) -> Chart:
     made: Chart = {"count": _ints(grouped.counts[chosen])}
     if grouped.low is not None and grouped.high is not None:
         made |= {"low": _ints(grouped.low[chosen]), "high": _ints(grouped.high[chosen])}

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from cbdp.release.counted import counted
-from cbdp.release.published import Published
-from cbdp.release.roles import Roles
-from cbdp.release.when import of_one_day
+from cbdp.release.periods import is_single_day
+from cbdp.release.roles import Roles, counted_noun
+from cbdp.release.views import Published
 from cbdp.report.charts import Chart
 from cbdp.report.markup import Html, join, tag
-from cbdp.report.text import confident, percent, spoken
+from cbdp.report.text import attribute_words, confidence_text, percent
 
 Section = tuple[str, str, Html]  # key, heading, content
 
-ENDS = (
+FLOW_ENDS = (
     "The published count is the one to use if you need a single number; the interval says where the true count lies. The two are worked out in different "
     "ways, so a count may stand at one end of its interval. That is no mistake."
 )
-NARROW = 10  # columns of a matrix that leaves room beside it
+MAX_COLUMNS_NARROW = 10  # columns of a matrix that leaves room beside it
 
 
-def demand(published: Published, data: Chart) -> Section | None:
+def demand_section(published: Published, data: Chart) -> Section | None:
     chart = data["demand"]
     if chart is None or len(chart["labels"]) < 2:
         return None
     bars = len(chart["series"]) == 1
     hint = f" Select a bar to see {_below(data)} below." if bars and _by_period(data) else ""
     return "demand", _heading(published, chart["of_day"]), join(
-        tag("p", f"{counted(published.dag.universe).say('Trips')} in each period. {_intervals(published, chart, bars)}{hint}", class_="note"),
+        tag("p", f"{counted_noun(published.dag.universe).say('Trips')} in each period. {_intervals(published, chart, bars)}{hint}", class_="note"),
         tag("div", class_="chart", id="chart-demand"),
         tag("details", tag("summary", "Numbers as a table"), tag("div", class_="scroll"), id="numbers-demand"),
     )  # fmt: skip
@@ -54,22 +53,22 @@ def _below(data: Chart) -> str:
 def _heading(published: Published, of_day: bool) -> str:
     if not of_day:
         return "Demand by period"
-    return "Demand over the day" if of_one_day(published.release) else "Demand by time of day"
+    return "Demand over the day" if is_single_day(published.release) else "Demand by time of day"
 
 
 def _intervals(published: Published, chart: Chart, bars: bool) -> str:
     if "low" not in chart["series"][0]:
         return "No intervals were published for these numbers."
     marks, lines = ("Bars", "thin lines") if bars else ("Curves", "shaded bands")
-    sure = confident(published)
+    sure = confidence_text(published)
     if chart["exact"]:
         return f"{marks} show the published counts. The {lines} are {sure} intervals: the true count lies inside with {sure} confidence."
     return f"{marks} show the published counts. The {lines} are ranges: the {sure} intervals of a more detailed table, added up."
 
 
-def explore(parts: Roles, data: Chart) -> Section | None:
+def explore_sections(parts: Roles, data: Chart) -> Section | None:
     matrix, shares = [*filter(None, [_matrix(data)])], _shares(data)
-    narrow = data["matrix"] is None or len(data["matrix"]["columns"]) <= NARROW
+    narrow = data["matrix"] is None or len(data["matrix"]["columns"]) <= MAX_COLUMNS_NARROW
     every = data["matrix"] is not None and data["matrix"]["timed"]  # it shows all periods at once
     first = shares if every else [*matrix, *shares]
     pieces = [
@@ -108,7 +107,7 @@ def _matrix(data: Chart) -> Html | None:
         if shown == every
         else f" Shown are {_largest_of(shown[0], every[0], 'rows')} and {_largest_of(shown[1], every[1], 'columns')}: those with the most {data['noun'][1]}{first}."
     )
-    row, column = (spoken(chart[k]) for k in ("row", "column"))
+    row, column = (attribute_words(chart[k]) for k in ("row", "column"))
     said = f"Rows: {row}. Columns: {column}. The stronger the colour, the more {data['noun'][1]}.{cut}"
     return tag(
         "article", tag("h3", names.get(chart["kind"], f"By {row} and {column}")),
@@ -195,8 +194,8 @@ def _levels() -> list[Html]:
 def _shares(data: Chart) -> list[Html]:
     return [
         tag(
-            "article", tag("h3", f"Shares by {spoken(share['name'])}"),
-            _guessed(share),
+            "article", tag("h3", f"Shares by {attribute_words(share['name'])}"),
+            _posterior_note(share),
             tag("p", tag("span", class_="ranges", id=f"ranges-share-{i}"), class_="note"),
             tag("div", class_="chart", id=f"chart-share-{i}"),
         )
@@ -204,10 +203,10 @@ def _shares(data: Chart) -> list[Html]:
     ]  # fmt: skip
 
 
-def _guessed(share: Chart) -> Html | None:
+def _posterior_note(share: Chart) -> Html | None:
     if not share["guess"]:
         return None
-    said = f"No table was measured that tells counts by {spoken(share['name'])}: they are added up from single counts with much noise, and may be far off."
+    said = f"No table was measured that tells counts by {attribute_words(share['name'])}: they are added up from single counts with much noise, and may be far off."
     return tag("p", said, class_="note warning")
 
 
@@ -223,6 +222,6 @@ def _largest(data: Chart) -> Html | None:
         "article", tag("h3", f"The largest {what}"),
         tag("div", choice, tag("label", "Find ", tag("input", type="search", id="find", autocomplete="off")), class_="choices"),
         tag("p", "Select a column heading to sort by it. ", tag("span", id="said-table"), class_="note"),
-        tag("p", ENDS, class_="note", id="said-ends") if told else None,
+        tag("p", FLOW_ENDS, class_="note", id="said-ends") if told else None,
         tag("div", tag("table", id="largest", class_="sortable"), class_="scroll tall", tabindex=0, role="region", aria_label=f"The largest {what}"),
     )  # fmt: skip

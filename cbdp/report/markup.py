@@ -13,16 +13,16 @@ from typing import Any
 from cbdp.text import html_text, shown_data
 
 REPORT = "cbdp.report"
-INTERNAL = (
+INTERNAL_WARNING = (
     "INTERNAL – reveals private data – do not publish"  # on top and at the end of whatever saw the real trips
 )
-INSIDE = re.compile(
+SCRIPT_INCLUDE = re.compile(
     r"^  /\* (\w+\.js) \*/\n", re.MULTILINE
 )  # where a script has another: its package's own, or the report's
-TIED = "\u00a0%"  # no line ends before the sign
-VOID = frozenset({"br", "input"})
-SHAPES = frozenset({"line", "rect", "circle", "path"})
-UNSAFE: dict[str, str | int | None] = {
+NONBREAKING_PERCENT = "\u00a0%"  # no line ends before the sign
+VOID_ELEMENTS = frozenset({"br", "input"})
+SVG_SHAPES = frozenset({"line", "rect", "circle", "path"})
+SCRIPT_ESCAPES: dict[str, str | int | None] = {
     "<": "\\u003c",
     ">": "\\u003e",
     "&": "\\u0026",
@@ -49,8 +49,8 @@ def tag(name: str, *children: Any, **attributes: Any) -> Html:
         for k, v in given
         if v is not None and v is not False
     )
-    if not children and name in VOID | SHAPES:
-        return Html(f"<{name}{written}>" if name in VOID else f"<{name}{written}/>")
+    if not children and name in VOID_ELEMENTS | SVG_SHAPES:
+        return Html(f"<{name}{written}>" if name in VOID_ELEMENTS else f"<{name}{written}/>")
     return Html(f"<{name}{written}>{join(*children)}</{name}>")
 
 
@@ -67,13 +67,13 @@ def join(*children: Any) -> Html:
         elif isinstance(child, list | tuple):
             pieces.append(join(*child))
         elif child is not None:
-            pieces.append(html_text(str(child)).replace(" %", TIED))
+            pieces.append(html_text(str(child)).replace(" %", NONBREAKING_PERCENT))
     return Html("".join(pieces))
 
 
 def internal_banner() -> Html:
     """The warning on top of a page that was made with private data."""
-    return tag("div", tag("p", INTERNAL), class_="internal", role="alert")
+    return tag("div", tag("p", INTERNAL_WARNING), class_="internal", role="alert")
 
 
 def table(head: list[Any], rows: list[list[Any]], **attributes: Any) -> Html:
@@ -87,13 +87,17 @@ def table(head: list[Any], rows: list[list[Any]], **attributes: Any) -> Html:
     return tag("table", top, tag("tbody", body), **attributes)
 
 
-def page(title: str, body: Html, data: Any, package: str = REPORT) -> str:
+def page(title: str, body: Html, data: Any, package: str = REPORT, name: str = "page") -> str:
     """The whole page: style, script and data are inside it, and its policy forbids every request.
 
     The script is `package`'s own, and its style is added to the report's.
     """
-    style = "".join(_file(p, "page.css") for p in dict.fromkeys((REPORT, package)))
-    script = INSIDE.sub(lambda found: _beside(package, found[1]), _file(package, "page.js"))
+    style = "".join(
+        _file(*style) for style in dict.fromkeys(((REPORT, "page.css"), (package, f"{name}.css")))
+    )
+    script = SCRIPT_INCLUDE.sub(
+        lambda found: _included_script(package, found[1]), _file(package, f"{name}.js")
+    )
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -116,10 +120,10 @@ def embedded(data: Any) -> str:
     {"stop":"\u003c/script\u003e"}
     """
     text = json.dumps(shown_data(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.translate(str.maketrans(UNSAFE))
+    return text.translate(str.maketrans(SCRIPT_ESCAPES))
 
 
-def _beside(package: str, name: str) -> str:
+def _included_script(package: str, name: str) -> str:
     """A script that stands in another: of the package, or what all pages share."""
     return _file(package if files(package).joinpath(name).is_file() else REPORT, name)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from cbdp.release.counted import PLACES
-from cbdp.release.published import Published
-from cbdp.release.roles import roles
-from cbdp.release.words import HUGE, factor
+from cbdp.release.roles import PLACE_NAMES, roles
+from cbdp.release.summary import MAX_PICTURABLE_EPSILON, factor_text
+from cbdp.release.views import Published
 
 
 def percent(share: float) -> str:
@@ -32,43 +31,43 @@ def at_most(share: float) -> str:
     return f"{math.ceil(1000 * share - 1e-9) / 10:g} %"
 
 
-def bounded(epsilon: float) -> str:
+def odds_bound(epsilon: float) -> str:
     """What e^ε is compared with."""
-    return factor(epsilon) if epsilon > HUGE else f"less than {factor(epsilon)}"
+    return factor_text(epsilon) if epsilon > MAX_PICTURABLE_EPSILON else f"less than {factor_text(epsilon)}"
 
 
-def confident(published: Published) -> str:
+def confidence_text(published: Published) -> str:
     return f"{100 * published.confidence:g} %"
 
 
-def tables(published: Published) -> Sequence[str]:
+def published_features(published: Published) -> Sequence[str]:
     """The features that are published, coarse ones first."""
     named = published.release.tables
     return [n for n in published.dag.features if n in named or not named]
 
 
-def named(published: Published, attribute: str) -> list[str]:
+def display_labels(published: Published, attribute: str) -> list[str]:
     """The labels of an attribute; stops by their names, and by their ids where these differ."""
     labels, places = published.labels(attribute), published.places
-    if places is None or not _stops(published, attribute):
+    if places is None or not _are_stop_ids(published, attribute):
         return labels
     names = {str(stop): name for stop, name in zip(places.ids, places.names, strict=True)}
     return [label if names.get(label, label) == label else f"{names[label]} ({label})" for label in labels]
 
 
-def _stops(published: Published, attribute: str) -> bool:
+def _are_stop_ids(published: Published, attribute: str) -> bool:
     """Whether labels are ids of stops. Times may look like some, too."""
     dimension = published.dag.universe.dimensions.get(attribute)
     parts = roles(published.dag)
     if dimension is None or attribute == parts.time:
         return False
-    return attribute in (*PLACES, *(parts.ends or ()))
+    return attribute in (*PLACE_NAMES, *(parts.ends or ()))
 
 
-def spoken(name: str) -> str:
+def attribute_words(name: str) -> str:
     """The name of an attribute as people say it.
 
-    >>> spoken("origin.zone")
+    >>> attribute_words("origin.zone")
     'origin zone'
     """
     return name.replace(".", " ")

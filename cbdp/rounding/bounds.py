@@ -1,14 +1,7 @@
-"""Real counts at every level, and the whole numbers that each of them may become.
+"""The leaves of each cell that go up first, found in one pass and without sorting all leaves.
 
-*Floating point.* An estimate is exact to about 1e-12, not to the last bit, so three leaves of a third add up to
-0.9999999999. A value within 1e-6·max(1, v) of a whole number (never more than 1e-3) counts as that number: otherwise a
-public total of 10 could be rounded to 9 or 11. Values are kept as whole multiples of 2^−40 (coarser above two million
-leaves), so that sums are exact and do not depend on order; sums are snapped by the same rule. Snapping moves bounds
-a little, and bounds that moved too far could contradict each other. They do not while all moves together are below 1/2:
-by Hoffman's circulation theorem, bounds that contradict each other do so by their difference over a cut, which is a whole
-number, so at least 1, and no bound is counted twice. Where the moves add up to more, the tolerance is lowered
-until they do not. The tolerance that was used belongs to what is claimed of the whole numbers: it is stated with them, and whoever
-checks them asks for the same ranges here.
+A cell keeps a heap of the best leaves seen so far, the worst of them on top, which is what the next one is compared with. Most leaves
+have next to no fraction of a trip, and are passed over.
 """
 
 from __future__ import annotations
@@ -24,17 +17,112 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Bools, Floats, Ints
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.rounding.best import Best, best_of
-
-# How far from a whole number a value may be and count as it, relative to the value; tried in turn.
-TOLERANCES = (1e-6, 1e-9, 1e-12, 0.0)
-MOST_TOLERATED = 1000  # times the tolerance, whatever the value: a thousandth of a trip by the first of them
-BITS = 40
-LISTED = 4  # where one of so many trip types has a count, those of the whole universe are listed
 
 
 @dataclass(frozen=True, eq=False)
-class Range:
+class LargestFractions:
+    """In each cell a quota of leaves, and one more: those with the largest fractions, the first of equals."""
+
+    leaf: Ints  # cell after cell, the worst of each first
+    start: Ints  # by cell, where its leaves start
+    full: Bools  # by cell, whether there is one more than its quota: the worst
+
+    @property
+    def last(self) -> Ints:
+        """By cell, the one more; −1: there is none."""
+        made = np.full(len(self.start), -1, dtype=np.int64)
+        made[self.full] = self.leaf[self.start[self.full]]
+        return made
+
+    def chosen(self, more: Bools) -> Ints:
+        """The quota of each cell, and where told its one leaf more."""
+        kept = np.ones(len(self.leaf), dtype=bool)
+        kept[self.start[self.full & ~more]] = False
+        return self.leaf[kept]
+
+
+def largest_fractions(cell: NDArray[Any], part: Ints, free: Bools, quota: Ints) -> LargestFractions:
+    """The best leaves of each cell among those that are free to go up."""
+    many = np.bincount(cell[free], minlength=len(quota))
+    room = np.minimum(quota + 1, many)
+    start = np.cumsum(room) - room
+    return LargestFractions(_heap_by_cell(cell, part, free, start, room), start, room > quota)
+
+
+@njit(cache=True)
+def _heap_by_cell(cell, part, free, start, room):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """By cell a heap of so many leaves, the one to give up first on top."""
+    leaf = np.empty(room.sum(), dtype=np.int64)
+    held = np.zeros(len(room), dtype=np.int64)
+    for u in range(len(cell)):
+        k = cell[u]
+        if not free[u] or room[k] == 0:
+            continue
+        heap = leaf[start[k] : start[k] + room[k]]
+        if held[k] < room[k]:
+            _push(heap, held[k], u, part)
+            held[k] += 1
+        elif part[u] > part[heap[0]]:  # of equals the first stays
+            _replace_top(heap, u, part)
+    return leaf
+
+
+@njit(cache=True, inline="always")
+def _comes_later(a, b, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    return part[a] < part[b] or (part[a] == part[b] and a > b)
+
+
+@njit(cache=True)
+def _push(heap, held, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """One leaf more in a heap that holds so many."""
+    at = held
+    while at > 0 and _comes_later(u, heap[(at - 1) // 2], part):
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at] = u
+
+
+@njit(cache=True)
+def _replace_top(heap, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """A leaf in the place of the one on top of a full heap."""
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= len(heap):
+            break
+        if below + 1 < len(heap) and _comes_later(heap[below + 1], heap[below], part):
+            below += 1
+        if not _comes_later(heap[below], u, part):
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = u
+
+
+# Real counts at every level, and the whole numbers that each of them may become.
+#
+# *Floating point.* An estimate is exact to about 1e-12, not to the last bit, so three leaves of a third add up to
+# 0.9999999999. A value within 1e-6·max(1, v) of a whole number (never more than 1e-3) counts as that number: otherwise a
+# public total of 10 could be rounded to 9 or 11. Values are kept as whole multiples of 2^−40 (coarser above two million
+# leaves), so that sums are exact and do not depend on order; sums are snapped by the same rule. Snapping moves bounds
+# a little, and bounds that moved too far could contradict each other. They do not while all moves together are below 1/2:
+# by Hoffman's circulation theorem, bounds that contradict each other do so by their difference over a cut, which is a whole
+# number, so at least 1, and no bound is counted twice. Where the moves add up to more, the tolerance is lowered
+# until they do not. The tolerance that was used belongs to what is claimed of the whole numbers: it is stated with them, and whoever
+# checks them asks for the same ranges here.
+
+
+# How far from a whole number a value may be and count as it, relative to the value; tried in turn.
+TOLERANCES = (1e-6, 1e-9, 1e-12, 0.0)
+MAX_TOLERANCE_FACTOR = (
+    1000  # times the tolerance, whatever the value: a thousandth of a trip by the first of them
+)
+FRACTION_BITS = 40
+DENSE_RATIO = 4  # where one of so many trip types has a count, those of the whole universe are listed
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerRange:
     """The least whole number that each value may become, and whether it may also become the next one."""
 
     low: Ints
@@ -46,7 +134,7 @@ class Range:
 
 
 @dataclass(frozen=True, eq=False)
-class Sets:
+class RoundingSets:
     """The leaves, the cells that hold any of them, and every feature's elements that do, with their ranges."""
 
     tolerance: float  # relative: how near a whole number a value counts as it
@@ -56,49 +144,53 @@ class Sets:
         Any
     ]  # of each leaf; cells are numbered by their first leaf, whatever the order of the features
     element: Mapping[str, Ints]  # feature (by name) → element of each cell, numbered without gaps
-    leaves: Range
-    cells: Range
-    elements: Mapping[str, Range]
+    leaves: IntegerRange
+    cells: IntegerRange
+    elements: Mapping[str, IntegerRange]
 
     @cached_property
-    def first(self) -> Best:
+    def first(self) -> LargestFractions:
         """The leaves that go up first in each cell: as many as its lower count asks for, and one more."""
-        quota = self.cells.low - sums_by(self.cell, self.leaves.low)
-        return best_of(self.cell, self.part, self.leaves.free, quota)
+        quota = self.cells.low - group_sums(self.cell, self.leaves.low)
+        return largest_fractions(self.cell, self.part, self.leaves.free, quota)
 
 
-def sets_of(features: FeatureDag, index: Ints, value: Floats, tolerance: float | None = None) -> Sets:
+def rounding_sets(
+    features: FeatureDag, index: Ints, value: Floats, tolerance: float | None = None
+) -> RoundingSets:
     """Ranges by a tolerance: the one that is given, or the largest of `TOLERANCES` that lets no range contradict another."""
-    cell, element = _cells(features, index)
-    unit = 1 << min(BITS, 61 - len(index).bit_length())  # so that sums of parts stay below 2^62
-    leaf = _parts(value, unit)
-    cells = _added(cell, leaf, unit)
-    sums = {name: _added(held, cells, unit) for name, held in element.items()}
-    tolerance, (leaves, atoms, *ranges) = _ranges([leaf, cells, *sums.values()], unit, tolerance)
+    cell, element = _cells_and_elements(features, index)
+    unit = 1 << min(FRACTION_BITS, 61 - len(index).bit_length())  # so that sums of parts stay below 2^62
+    leaf = _fixed_point(value, unit)
+    cells = _fixed_point_sums(cell, leaf, unit)
+    sums = {name: _fixed_point_sums(held, cells, unit) for name, held in element.items()}
+    tolerance, (leaves, atoms, *ranges) = _consistent_ranges([leaf, cells, *sums.values()], unit, tolerance)
     elements = dict(zip(sums, ranges, strict=True))
-    return Sets(tolerance, unit, leaf[1], cell, element, leaves, _within(atoms, leaves, cell), elements)
+    return RoundingSets(
+        tolerance, unit, leaf[1], cell, element, leaves, _within_leaf_ranges(atoms, leaves, cell), elements
+    )
 
 
-def sums_by(group: NDArray[Any], numbers: NDArray[Any], groups: int | None = None) -> Ints:
+def group_sums(group: NDArray[Any], numbers: NDArray[Any], groups: int | None = None) -> Ints:
     """Exact sums by group."""
     total = np.zeros(int(group.max(initial=-1)) + 1 if groups is None else groups, dtype=np.int64)
-    _add(total, group, numbers)
+    _add_by_group(total, group, numbers)
     return total
 
 
 @njit(cache=True)
-def _add(total, group, numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _add_by_group(total, group, numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for u in range(len(group)):
         total[group[u]] += numbers[u]
 
 
-def _cells(features: FeatureDag, index: Ints) -> tuple[NDArray[Any], dict[str, Ints]]:
+def _cells_and_elements(features: FeatureDag, index: Ints) -> tuple[NDArray[Any], dict[str, Ints]]:
     """The cell of each leaf, and of each feature the element of each cell."""
-    if len(index) * LISTED > features.universe.size:  # every cell's number is at hand, or soon needed
+    if len(index) * DENSE_RATIO > features.universe.size:  # every cell's number is at hand, or soon needed
         own = features.cell_of_leaf[index]
     else:
         own = features.cells.partition.element_of(features.universe.unrank_codes(index))
-    cell, used = _numbered(own, features.cells.size)
+    cell, used = _numbered_by_first_use(own, features.cells.size)
     held = features.cells.element_of_cell
     names = sorted(name for name in held if name != SINGLETON)
     element = {name: np.unique(held[name][used], return_inverse=True)[1] for name in names}
@@ -106,7 +198,7 @@ def _cells(features: FeatureDag, index: Ints) -> tuple[NDArray[Any], dict[str, I
 
 
 @njit(cache=True)
-def _numbered(own, cells):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _numbered_by_first_use(own, cells):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Cells numbered in the order in which they are met; and which these are."""
     number, used, many = np.full(cells, -1, dtype=np.int32), np.empty(min(cells, len(own)), dtype=np.int64), 0
     made = np.empty(len(own), dtype=np.int32)
@@ -120,7 +212,7 @@ def _numbered(own, cells):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN2
 
 
 @njit(cache=True)
-def _parts(value, unit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _fixed_point(value, unit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Values as whole numbers, and parts of a unit: one just below a whole number may have a part that counts as the whole."""
     base, part = np.empty(len(value), dtype=np.int64), np.empty(len(value), dtype=np.int64)
     for u in range(len(value)):
@@ -130,34 +222,92 @@ def _parts(value, unit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return base, part
 
 
-def _added(group: NDArray[Any], pair: tuple[Ints, Ints], unit: int) -> tuple[Ints, Ints]:
-    base, part = (sums_by(group, numbers) for numbers in pair)
+def _fixed_point_sums(group: NDArray[Any], pair: tuple[Ints, Ints], unit: int) -> tuple[Ints, Ints]:
+    base, part = (group_sums(group, numbers) for numbers in pair)
     return base + part // unit, part % unit
 
 
-def _ranges(levels: list[tuple[Ints, Ints]], unit: int, tolerance: float | None) -> tuple[float, list[Range]]:
+def _consistent_ranges(
+    levels: list[tuple[Ints, Ints]], unit: int, tolerance: float | None
+) -> tuple[float, list[IntegerRange]]:
     """The ranges of all levels, by the tolerance that is given or the largest that lets none contradict another."""
     for relative in TOLERANCES if tolerance is None else (tolerance,):
-        snapped = [_range(base, part, unit, relative) for base, part in levels]
+        snapped = [_integer_range(base, part, unit, relative) for base, part in levels]
         if 2 * sum(moved for *_, moved in snapped) < unit:
             break
-    return relative, [Range(low, free) for low, free, _ in snapped]
+    return relative, [IntegerRange(low, free) for low, free, _ in snapped]
 
 
 @njit(cache=True)
-def _range(base, part, unit, tolerance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _integer_range(base, part, unit, tolerance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The range of each base + part/unit, and by how many parts snapping moved bounds in all."""
     low, free, moved = np.empty(len(base), dtype=np.int64), np.empty(len(base), dtype=np.bool_), 0
     for u in range(len(base)):
-        slack = tolerance * min(max(1.0, base[u]), MOST_TOLERATED) * unit
+        slack = tolerance * min(max(1.0, base[u]), MAX_TOLERANCE_FACTOR) * unit
         down, up = part[u] <= slack, unit - part[u] <= slack
         moved += part[u] if down else (unit - part[u] if up else 0)
         low[u], free[u] = base[u] + up, not (down or up)
     return low, free, moved
 
 
-def _within(cells: Range, leaves: Range, cell: NDArray[Any]) -> Range:
+def _within_leaf_ranges(cells: IntegerRange, leaves: IntegerRange, cell: NDArray[Any]) -> IntegerRange:
     """The cells' ranges, less what their leaves' ranges cannot add up to."""
-    least = sums_by(cell, leaves.low)
+    least = group_sums(cell, leaves.low)
     low = np.maximum(cells.low, least)
-    return Range(low, np.minimum(cells.high, least + sums_by(cell, leaves.free)) > low)
+    return IntegerRange(low, np.minimum(cells.high, least + group_sums(cell, leaves.free)) > low)
+
+
+# Which cells go up: their prices, and how many may in each element of each feature.
+#
+# Leaves of a cell are bound by nothing but the cell's count K. Given K, n = K − Σ⌊x_u⌋ of them go up, best those with the
+# largest fractions f, since going up costs (1 − f)² − f² = 1 − 2f. A cell's count takes one of two neighbouring values, and from the
+# lower to the higher exactly the leaf with the (n+1)-th largest fraction is added: the price of a cell's going up is
+# 1 − 2f_(n+1), whatever other cells do. So the distance is a constant plus a sum of prices over the cells that go up, and the
+# best choice of cells followed by the best choice of leaves is the best of all.
+
+
+@dataclass(frozen=True, eq=False)
+class CellProblem:
+    """Cells with a choice, and for every set of them how many may go up. Sets are numbered through all features."""
+
+    unit: int
+    cell: Ints
+    cost: Ints  # price of each cell's going up, in units
+    names: tuple[str, ...]
+    member: Ints  # feature × cell → set
+    low: Ints
+    high: Ints
+
+    @property
+    def size(self) -> Ints:
+        return np.bincount(self.member.ravel(), minlength=len(self.low)).astype(np.int64)
+
+    def feature_of(self) -> Ints:
+        """The feature (by position) of each set."""
+        found = np.empty(len(self.low), dtype=np.int64)
+        found[self.member] = np.arange(len(self.member))[:, None]
+        return found
+
+
+def cell_problem(sets: RoundingSets) -> CellProblem:
+    """The choice of cells that these ranges leave."""
+    free = np.flatnonzero(sets.cells.free)
+    member, low, high = [], [], []
+    offset = 0
+    for name, held in sets.element.items():
+        own = sets.elements[name]
+        used, number = np.unique(held[free], return_inverse=True)
+        settled = group_sums(held, sets.cells.low)[used]
+        member.append(number.astype(np.int64) + offset)
+        low.append(own.low[used] - settled)
+        high.append(own.high[used] - settled)
+        offset += len(used)
+    bounds = np.concatenate(low), np.concatenate(high)
+    return CellProblem(
+        sets.unit, free, _marginal_cost(sets)[free], tuple(sets.element), np.array(member), *bounds
+    )
+
+
+def _marginal_cost(sets: RoundingSets) -> Ints:
+    """1 − 2f_(n+1) of every cell, in units; 0 for cells without a choice."""
+    return np.where(sets.cells.free, sets.unit - 2 * sets.part[sets.first.last], 0)

@@ -8,11 +8,15 @@ go up. Every flow that keeps the sets' bounds is a choice of cells, and the othe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numba import njit
 
 from cbdp.arrays import Bools, Ints
-from cbdp.rounding.problem import CellProblem
+from cbdp.errors import SolverError
+from cbdp.progress import tell
+from cbdp.rounding.bounds import CellProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +36,12 @@ def network_of(problem: CellProblem, soft: Bools, second: Bools) -> Network:
     size = problem.size
     binds = ~soft & ((problem.low > 0) | (problem.high < size))
     parent = np.full(len(size) + 1, -1, dtype=np.int64)
-    ends = [_hang(problem, size, binds & (second == family), parent) for family in (False, True)]
+    ends = [_set_parents(problem, size, binds & (second == family), parent) for family in (False, True)]
     low, high = (np.concatenate([[0], bound]) for bound in (problem.low, problem.high))
     return Network(ends[0], ends[1], parent, np.concatenate([[False], second]), low, high)
 
 
-def _hang(problem: CellProblem, size: Ints, chosen: Bools, parent: Ints) -> Ints:
+def _set_parents(problem: CellProblem, size: Ints, chosen: Bools, parent: Ints) -> Ints:
     """Fills in the parents of one family's sets; the smallest of them around each cell."""
     at = np.zeros(len(problem.cost), dtype=np.int64)  # from the largest set around each cell to the smallest
     order = np.argsort(-np.where(chosen[problem.member], size[problem.member], 0), axis=0, kind="stable")
@@ -46,3 +50,278 @@ def _hang(problem: CellProblem, size: Ints, chosen: Bools, parent: Ints) -> Ints
         parent[row[here] + 1] = at[here]
         at[here] = row[here] + 1
     return at
+
+
+# The cheapest flow that keeps all bounds, by the network simplex method, in whole numbers.
+#
+# The sets themselves are the first spanning tree. A set whose count is out of bounds at first has an arc beside its own for what is above
+# or below. A trip on such an arc is a fault; prices are compared by faults first, so these arcs end up empty: there always is
+# a flow that needs none (`program`).
+# Trees stay strongly feasible (Cunningham), so the method cannot cycle; all numbers are whole, so the answer is exact and
+# the same on every machine. Pivots come in batches: between two of them progress is told and an interruption is obeyed.
+#
+# See R. Ahuja, T. Magnanti, J. Orlin, *Network Flows* (1993), chapter 11.
+
+
+PIVOTS_PER_BATCH = 500  # of a batch: below a second even if each of them looks at a million arcs
+INFINITE_CAPACITY = np.int64(2**62)
+AT_LOWER, IN_TREE, AT_UPPER = 1, 0, -1
+MAX_POTENTIAL = 2**60  # of potentials
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Which cells go up, and what turning each of them to up would add to the price, all else made up for at the least price.
+
+    It is at most 0 for those that are up, and at least 0 for the others: the flow is the cheapest.
+    """
+
+    up: Bools
+    reduced: Ints
+
+
+def min_cost_flow(network: Network, cost: Ints) -> Flow:
+    """Which cells go up so that all sets keep their bounds, at the least price."""
+    nodes = np.flatnonzero(network.parent >= 0)
+    shift = _cost_shift(cost, len(nodes))
+    within = cost >> shift
+    arcs = _arcs(network, nodes, within)
+    real = len(within) + len(nodes)
+    tree = _initial_tree(network, nodes, within < 0, arcs)
+    block = max(64, int(np.sqrt(len(arcs[0]))))
+    where = np.zeros(1, dtype=np.int64)
+    while _pivots(real, *arcs, *tree, where, block, PIVOTS_PER_BATCH):
+        tell("rounding", 0.5)
+    flow = arcs[4]
+    if flow[real:].any():
+        raise SolverError(
+            "no rounding was found that keeps every table, although there is one: "
+            "report this as a bug, with the estimate if it may be shown"
+        )
+    potential = tree[4]
+    reduced = within + potential[network.tail] - potential[network.head]
+    return Flow(flow[: len(within)] > 0, reduced << shift)
+
+
+def _cost_shift(cost: Ints, nodes: int) -> int:
+    """How many bits prices lose so that potentials stay whole numbers of 64 bits: none up to a million sets."""
+    most = int(np.abs(cost).max(initial=0)) + 1
+    return (most * (nodes + 2) // MAX_POTENTIAL).bit_length()
+
+
+def _arcs(network: Network, nodes: Ints, cost: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints, Any]:
+    """Tails, heads, prices, capacities, flows and states: cells, sets, what is above the sets' bounds, what is below."""
+    up = network.second[nodes]
+    below = np.where(up, nodes, network.parent[nodes])
+    above = np.where(up, network.parent[nodes], nodes)
+    width = (network.high - network.low)[nodes]
+    tail = np.concatenate([network.tail, below, below, above])
+    head = np.concatenate([network.head, above, above, below])
+    price = np.concatenate([cost, np.zeros(3 * len(nodes), dtype=np.int64)])
+    capacity = np.concatenate(
+        [np.ones(len(cost), dtype=np.int64), width, np.full(2 * len(nodes), INFINITE_CAPACITY)]
+    )
+    return tail, head, price, capacity, np.zeros(len(tail), dtype=np.int64), np.ones(len(tail), dtype=np.int8)
+
+
+def _initial_tree(network: Network, nodes: Ints, up: Bools, arcs: Any) -> tuple[Ints, ...]:
+    """The sets as they are nested, with the cheap cells up: parents, arcs to them, depths, faults, potentials, children."""
+    tail, _, price, _, flow, state = arcs
+    cells = len(up)
+    flow[:cells] = up
+    state[:cells] = np.where(up, AT_UPPER, AT_LOWER)
+    number = _set_counts(network, up)[nodes]
+    low, high = network.low[nodes], network.high[nodes]
+    own, over, under = (cells + k * len(nodes) + np.arange(len(nodes)) for k in range(3))
+    flow[own] = np.clip(number, low, high) - low
+    flow[over], flow[under] = np.maximum(number - high, 0), np.maximum(low - number, 0)
+    # strongly feasible: from every node one more trip could flow to the root
+    second = network.second[nodes]
+    chosen = np.where(
+        second,
+        np.where(number >= high, over, np.where(number < low, under, own)),
+        np.where(number <= low, under, np.where(number > high, over, own)),
+    )
+    state[own] = np.where(flow[own] > 0, AT_UPPER, AT_LOWER)
+    state[chosen] = IN_TREE
+    size = len(network.parent)
+    pred = np.full(size, -1, dtype=np.int64)
+    pred[nodes] = chosen
+    parent = network.parent.copy()
+    tree = (parent, pred, *(np.full(size, fill, dtype=np.int64) for fill in (0, 0, 0, -1, -1, -1)))
+    _build_tree(cells + len(nodes), tail, price, *tree)
+    return tree
+
+
+def _set_counts(network: Network, up: Bools) -> Ints:
+    """How many cells go up in each set."""
+    number = np.zeros(len(network.parent), dtype=np.int64)
+    for ends in (network.tail, network.head):
+        at = ends[up]
+        while (at > 0).any():
+            at = at[at > 0]
+            np.add.at(number, at, 1)
+            at = network.parent[at]
+    return number
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _build_tree(
+    real: int, tail: Ints, price: Ints,
+    parent: Ints, pred: Ints, depth: Ints, fault: Ints, potential: Ints, child: Ints, after: Ints, before: Ints,
+) -> None:  # fmt: skip
+    """Children's lists from parents, then depths and potentials from the root down."""
+    for u in range(len(parent)):
+        if parent[u] >= 0:
+            _attach(u, parent[u], child, after, before)
+    _update_subtree(np.int64(0), real, tail, price, parent, pred, depth, fault, potential, child, after)
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _attach(u: int, p: int, child: Ints, after: Ints, before: Ints) -> None:
+    after[u], before[u] = child[p], -1
+    if child[p] >= 0:
+        before[child[p]] = u
+    child[p] = u
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _detach(u: int, p: int, child: Ints, after: Ints, before: Ints) -> None:
+    if before[u] >= 0:
+        after[before[u]] = after[u]
+    else:
+        child[p] = after[u]
+    if after[u] >= 0:
+        before[after[u]] = before[u]
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _update_subtree(
+    top: int, real: int, tail: Ints, price: Ints,
+    parent: Ints, pred: Ints, depth: Ints, fault: Ints, potential: Ints, child: Ints, after: Ints,
+) -> None:  # fmt: skip
+    """Depth and potentials of every node under `top`, and of itself: arcs of the tree have no reduced price."""
+    u = top
+    while True:
+        p = parent[u]
+        if p >= 0:
+            depth[u] = depth[p] + 1
+            e = pred[u]
+            sign = -1 if tail[e] == u else 1
+            fault[u] = fault[p] + (sign if e >= real else 0)
+            potential[u] = potential[p] + sign * price[e]
+        if child[u] >= 0:
+            u = child[u]
+            continue
+        while u != top and after[u] < 0:
+            u = parent[u]
+        if u == top:
+            return
+        u = after[u]
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _entering_arc(
+    real: int, tail: Ints, head: Ints, price: Ints, state: Any, fault: Ints, potential: Ints, where: Ints, block: int
+) -> int:  # fmt: skip
+    """The arc that gains the most, faults first, within the first block that has one; −1 if none gains."""
+    arcs, seen, best, fewer, most = len(tail), 0, -1, 0, 0
+    e = where[0]
+    while seen < arcs and best < 0:
+        for _ in range(min(block, arcs - seen)):
+            t, h = tail[e], head[e]
+            faults = -state[e] * ((1 if e >= real else 0) + fault[t] - fault[h])
+            if faults >= fewer:
+                gain = -state[e] * (price[e] + potential[t] - potential[h])
+                if faults > fewer or gain > most:
+                    best, fewer, most = e, faults, gain
+            e += 1
+            if e == arcs:
+                e = 0
+        seen += block
+    where[0] = e
+    return best
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _common_ancestor(one: int, other: int, parent: Ints, depth: Ints) -> int:
+    """Where the cycle of an arc between these nodes closes."""
+    while one != other:
+        if depth[one] >= depth[other]:
+            one = parent[one]
+        else:
+            other = parent[other]
+    return one
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _leaving_arc(
+    first: int, second: int, join: int, room: int, tail: Ints, capacity: Ints, flow: Ints, parent: Ints, pred: Ints
+) -> tuple[int, int, int]:  # fmt: skip
+    """How much may flow round the cycle, the node whose arc stops it (the last one that does), and on which side that is."""
+    out, side = -1, 0
+    u = first
+    while u != join:
+        e = pred[u]
+        d = flow[e] if tail[e] == u else capacity[e] - flow[e]
+        if d < room:
+            room, out, side = d, u, 1
+        u = parent[u]
+    u = second
+    while u != join:
+        e = pred[u]
+        d = capacity[e] - flow[e] if tail[e] == u else flow[e]
+        if d <= room:
+            room, out, side = d, u, 2
+        u = parent[u]
+    return room, out, side
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _augment(u: int, join: int, room: int, tail: Ints, flow: Ints, parent: Ints, pred: Ints) -> None:
+    """So much more from here up to where the cycle closes; less than none is the other way."""
+    while u != join:
+        e = pred[u]
+        flow[e] += room if tail[e] == u else -room
+        u = parent[u]
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _pivots(
+    real: int, tail: Ints, head: Ints, price: Ints, capacity: Ints, flow: Ints, state: Any,
+    parent: Ints, pred: Ints, depth: Ints, fault: Ints, potential: Ints, child: Ints, after: Ints, before: Ints,
+    where: Ints, block: int, most: int,
+) -> bool:  # fmt: skip
+    """At most so many pivots; whether there may be more."""
+    for _ in range(most):
+        entering = _entering_arc(real, tail, head, price, state, fault, potential, where, block)
+        if entering < 0:
+            return False
+        rises = state[entering] == AT_LOWER
+        first = tail[entering] if rises else head[entering]
+        second = head[entering] if rises else tail[entering]
+        join = _common_ancestor(first, second, parent, depth)
+        room, out, side = _leaving_arc(
+            first, second, join, capacity[entering], tail, capacity, flow, parent, pred
+        )
+        flow[entering] += room if rises else -room
+        _augment(first, join, -room, tail, flow, parent, pred)
+        _augment(second, join, room, tail, flow, parent, pred)
+        if side == 0:  # from one bound to the other
+            state[entering] = -state[entering]
+            continue
+        gone = pred[out]
+        state[entering] = IN_TREE
+        state[gone] = AT_LOWER if flow[gone] == 0 else AT_UPPER
+        top, p, e = (first, second, entering) if side == 1 else (second, first, entering)
+        u = top
+        while True:  # the path from here up to the arc that left hangs the other way now
+            old, via = parent[u], pred[u]
+            _detach(u, old, child, after, before)
+            parent[u], pred[u] = p, e
+            _attach(u, p, child, after, before)
+            if u == out:
+                break
+            u, p, e = old, u, via
+        _update_subtree(top, real, tail, price, parent, pred, depth, fault, potential, child, after)
+    return True

@@ -1,43 +1,231 @@
-"""Sets that cross: a network for two families; with more, a small program, or prices and repairs.
+"""Which sets of cells cross, and whether they split into two families.
 
-The real counts of the cells satisfy all bounds, and the rows of two laminar families form a totally unimodular matrix: so whole
-counts exist that satisfy them, and the cheapest flow through their network is the nearest rounding (`network`, `simplex`).
-
-With more families the problem is NP-hard, and there may be no rounding that keeps every count. The features that are kept exact
-are the network; counts of the others are soft. Up to SMALL cells with a choice, a mixed-integer program finds the least total
-violation. Beyond, the soft sets are heard by price (`leaning`) and then brought back into bounds one trip after another
-(`repair`). No rounding has less than no violation, so what is reported bounds the distance from the optimum; in tests it is one trip at most.
+Sets that are nested or disjoint form a laminar family. Rows of two laminar families form a totally unimodular matrix
+(Edmonds), so every floor and ceiling can be kept at once. Which sets cross is found among the cells that still have a
+choice: there are two families if the graph of crossing sets can be coloured with two colours. Otherwise the features that
+can, with the most elements, are kept exact.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numba import njit
+from numpy.typing import NDArray
 
 from cbdp.arrays import Bools, Floats, Ints
-from cbdp.rounding.families import second_family
-from cbdp.rounding.leaning import leaning_costs
-from cbdp.rounding.network import network_of
-from cbdp.rounding.problem import CellProblem
-from cbdp.rounding.repair import repaired
-from cbdp.rounding.simplex import cheapest_flow
+from cbdp.progress import tell
+from cbdp.rounding.bounds import CellProblem
+from cbdp.rounding.network import min_cost_flow, network_of
+from cbdp.rounding.repair import repair
 
-WHOLE = 1e-6  # how far from a whole number a solver's answer may be and count as it
-SMALL = 40  # cells up to which a mixed-integer program is solved: some tenths of a second at worst
-GAP, NODES = 1e-2, 1_000  # limits of that program; there is none by time, so its answer is repeatable
+MAX_FEATURES_COMPARED = 12  # features up to which every choice of exact ones is compared
 
 
-def cells_by_program(problem: CellProblem, crossing: Ints, soft: Bools) -> Bools:
+def crossing_pairs(problem: CellProblem) -> Ints:
+    """Pairs of sets that overlap and are not nested."""
+    size, count = problem.size, len(problem.low)
+    found = [np.zeros((0, 2), dtype=np.int64)]
+    for one, other in combinations(problem.member, 2):
+        pair, shared = np.unique(one * count + other, return_counts=True)
+        first, second = np.divmod(pair, count)
+        crosses = (shared < size[first]) & (shared < size[second])
+        found.append(np.stack([first, second], axis=1)[crosses])
+    return np.concatenate(found)
+
+
+def exact_features(problem: CellProblem, crossing: Ints) -> list[int]:
+    """Features (by position) whose sets form two laminar families: all if they do, else those with the most elements.
+
+    Features whose counts are all whole already come before others: they are public counts, which must be met.
+    """
+    every = list(range(len(problem.names)))
+    sets = len(problem.low)
+    if _is_bipartite(sets, crossing):
+        return every
+    feature = problem.feature_of()
+    ends = feature[crossing]
+    sized = np.bincount(feature, minlength=len(every))
+    free = np.bincount(feature, problem.high > problem.low, minlength=len(every))
+    kept = largest_bipartite_subset(np.where(free > 0, sized, sized + sets), np.unique(ends, axis=0))
+    for extra in sorted(set(every) - set(kept), key=lambda f: (-int((feature == f).sum()), f)):
+        # features that cross may still fit into two families set by set
+        inside = np.isin(ends, [*kept, extra]).all(axis=1)
+        if _is_bipartite(sets, crossing[inside]):
+            kept = sorted([*kept, extra])
+    return kept
+
+
+def largest_bipartite_subset(weight: NDArray[Any], pairs: Ints) -> list[int]:
+    """The features with the most elements that split into two groups without a crossing pair in either."""
+
+    def fits(rows: Sequence[int]) -> bool:
+        return _is_bipartite(len(weight), pairs[np.isin(pairs, rows).all(axis=1)])
+
+    crossed = [int(f) for f in np.unique(pairs)]
+    alone = sorted(set(range(len(weight))) - set(crossed))
+    chosen: list[int] = []
+    if len(crossed) <= MAX_FEATURES_COMPARED:
+        choices = [c for r in range(len(crossed) + 1) for c in combinations(crossed, r)]
+        choices.sort(key=lambda c: (-int(weight[list(c)].sum()), c))
+        chosen = list(next(c for c in choices if fits(c)))
+    else:
+        for f in sorted(crossed, key=lambda f: (-int(weight[f]), f)):
+            if fits([*chosen, f]):
+                chosen.append(f)
+    return sorted([*alone, *chosen])
+
+
+def second_family(crossing: Ints, soft: Bools) -> Bools:
+    """Which sets are of the second family, if those that are not soft form two."""
+    one, other = _double_cover_components(len(soft), crossing[~soft[crossing].any(axis=1)])
+    return one > other
+
+
+def _is_bipartite(sets: int, pairs: Ints) -> bool:
+    """Whether two colours can be given so that they differ on every pair."""
+    one, other = _double_cover_components(sets, pairs)
+    return not (one == other).any()
+
+
+def _double_cover_components(sets: int, pairs: Ints) -> tuple[Ints, Ints]:
+    """Each set twice, and every pair across: the component of each set's first and second copy.
+
+    Two colours can be given so that they differ on every pair, if no set has both copies in one component.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    one, other = pairs[:, 0], pairs[:, 1]
+    ends = np.concatenate([one, one + sets]), np.concatenate([other + sets, other])
+    graph = coo_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(2 * sets, 2 * sets))
+    part = connected_components(graph, directed=False)[1].astype(np.int64)
+    return part[:sets], part[sets:]
+
+
+# Prices for sets that the network cannot hold: what a trip more or less in each of them is worth.
+#
+# More than two families are no network, so the sets beyond two have no arcs. They can still be heard by price: to the cost of each cell's
+# going up its sets' prices are added, and these are chosen so that a choice of cells by cost alone comes close to all bounds.
+# They are found by smoothing the choice (a cell of cost c goes up by 1/(1 + e^(c/T))) and setting one set's price at a time so
+# that the sum keeps the set's bounds: coordinate ascent on a smooth concave dual.
+#
+# Most cells cost nearly the same, and the cheapest flow takes its pick among equals without a thought for soft sets. So each
+# cell's cost is moved a little, up or down as by chance, but always the same for the same cell: now the flow spreads over
+# cells of nearly equal cost much as the smoothed choice did, and soft sets come out near what their prices were made for.
+# Whatever costs come out, the network keeps its own sets exactly; they decide only how much is left to `repair`.
+
+
+TEMPERATURES = (0.1, 0.03)  # prices of cells are within −1 … 1
+SWEEPS_PER_TEMPERATURE = 4  # at each temperature
+COST_RESOLUTION = (
+    2**20
+)  # prices are whole multiples of 1/FINE: the last bits of an exponential decide nothing
+PERTURBATION_DEVIATION = 0.027  # standard deviation of what is added to a cell's own cost
+
+
+def lagrangian_costs(problem: CellProblem, soft: Bools) -> Ints:
+    """The cost of each cell's going up, with the prices of its soft sets."""
+    own = problem.cost / problem.unit
+    order, start = _cells_by_set(problem)
+    price = np.zeros(len(problem.low))
+    for step, temperature in enumerate(TEMPERATURES):
+        for sweep in range(SWEEPS_PER_TEMPERATURE):
+            tell(
+                "rounding",
+                0.4 * (step * SWEEPS_PER_TEMPERATURE + sweep) / (len(TEMPERATURES) * SWEEPS_PER_TEMPERATURE),
+            )
+            # from scratch each time: no drift
+            cost = own + price[problem.member].sum(axis=0)
+            _coordinate_ascent(cost, price, order, start, problem.low, problem.high, temperature)
+    whole = np.rint(np.where(soft, price, 0.0) * COST_RESOLUTION).astype(np.int64)
+    moved = _hash_perturbation(problem.cell, int(PERTURBATION_DEVIATION * COST_RESOLUTION))
+    told: Ints = problem.cost + (whole[problem.member].sum(axis=0) + moved) * (
+        problem.unit // COST_RESOLUTION
+    )
+    return told
+
+
+def _hash_perturbation(cell: Ints, deviation: int) -> Ints:
+    """A whole number for each cell, about normal with mean 0: the sum of four parts of its number's hash (splitmix64)."""
+    mixed = cell.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    total = mixed.view(np.uint16).reshape(-1, 4).sum(axis=1, dtype=np.int64)
+    about_zero = 2 * total - 4 * 0xFFFF  # four numbers of 16 bits: twice their sum deviates by 2 · 2^16 / √3
+    made: Ints = about_zero * deviation * 7 // (8 * 2**16)  # 7/8 is √3/2, but for one per cent
+    return made
+
+
+def _cells_by_set(problem: CellProblem) -> tuple[Ints, Ints]:
+    """The cells of every set, set after set, and where each set's begin."""
+    order = np.argsort(problem.member.ravel(), kind="stable") % max(1, len(problem.cost))
+    return order, np.concatenate([[0], np.cumsum(problem.size)])
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _coordinate_ascent(
+    cost: Floats, price: Floats, order: Ints, start: Ints, low: Ints, high: Ints, temperature: float
+) -> None:
+    """Each set's price once: 0 if the sum is within bounds without one, else such that it reaches the nearer bound."""
+    for s in range(len(low)):
+        begin, end = start[s], start[s + 1]
+        if low[s] <= 0 and high[s] >= end - begin:
+            continue
+        shift = -price[s]  # first as if the set had no price
+        asked = 0.0
+        for newton in range(8):
+            total, slope = 0.0, 0.0
+            for k in range(begin, end):
+                z = 1 / (1 + np.exp(min((cost[order[k]] + shift) / temperature, 40.0)))
+                total += z
+                slope += z * (1 - z)
+            if newton == 0:
+                if low[s] <= total <= high[s]:
+                    break
+                asked = min(max(high[s] if total > high[s] else low[s], 0.05), end - begin - 0.05)
+            if abs(total - asked) < 0.02:
+                break
+            step = temperature * (total - asked) / max(slope, 1e-3)
+            most = 2 * temperature if newton else 0.5
+            shift += min(max(step, -most), most)
+        for k in range(begin, end):
+            cost[order[k]] += shift
+        price[s] += shift
+
+
+# Sets that cross: a network for two families; with more, a small program, or prices and repairs.
+#
+# The real counts of the cells satisfy all bounds, and the rows of two laminar families form a totally unimodular matrix: so whole
+# counts exist that satisfy them, and the cheapest flow through their network is the nearest rounding (`network`, `simplex`).
+#
+# With more families the problem is NP-hard, and there may be no rounding that keeps every count. The features that are kept exact
+# are the network; counts of the others are soft. Up to SMALL cells with a choice, a mixed-integer program finds the least total
+# violation. Beyond, the soft sets are heard by price (`leaning`) and then brought back into bounds one trip after another
+# (`repair`). No rounding has less than no violation, so what is reported bounds the distance from the optimum; in tests it is one trip at most.
+
+
+INTEGRALITY_TOLERANCE = 1e-6  # how far from a whole number a solver's answer may be and count as it
+MAX_INTEGER_PROGRAM_CELLS = (
+    40  # cells up to which a mixed-integer program is solved: some tenths of a second at worst
+)
+MIP_GAP, MAX_NODES = 1e-2, 1_000  # limits of that program; there is none by time, so its answer is repeatable
+
+
+def round_crossing(problem: CellProblem, crossing: Ints, soft: Bools) -> Bools:
     """Which cells go up: at the least price if no set is soft, else with few trips out of bounds in the soft sets."""
-    if soft.any() and len(problem.cost) <= SMALL:
+    if soft.any() and len(problem.cost) <= MAX_INTEGER_PROGRAM_CELLS:
         up = least_violation(problem, soft)
         if up is not None:
             return up
     network = network_of(problem, soft, second_family(crossing, soft))
     if not soft.any():
-        return cheapest_flow(network, problem.cost).up
-    return repaired(problem, soft, network, cheapest_flow(network, leaning_costs(problem, soft)))
+        return min_cost_flow(network, problem.cost).up
+    return repair(problem, soft, network, min_cost_flow(network, lagrangian_costs(problem, soft)))
 
 
 def least_violation(problem: CellProblem, soft: Bools) -> Bools | None:
@@ -45,7 +233,7 @@ def least_violation(problem: CellProblem, soft: Bools) -> Bools | None:
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array, hstack
 
-    matrix, said = _matrix(problem)
+    matrix, said = _incidence_matrix(problem)
     loose = np.flatnonzero(soft[said])
     slack = csr_array((np.ones(len(loose)), (loose, np.arange(len(loose)))), shape=(len(said), len(loose)))
     nothing = csr_array(slack.shape)
@@ -62,12 +250,12 @@ def least_violation(problem: CellProblem, soft: Bools) -> Bools | None:
             LinearConstraint(hstack([matrix, slack, nothing]), lb=problem.low[said]),
             LinearConstraint(hstack([matrix, nothing, -slack]), ub=problem.high[said]),
         ],
-        options={"mip_rel_gap": GAP, "node_limit": NODES},
+        options={"mip_rel_gap": MIP_GAP, "node_limit": MAX_NODES},
     )
-    return _if_whole(found.x[:cells]) if found.status == 0 else None
+    return _integers_or_none(found.x[:cells]) if found.status == 0 else None
 
 
-def _matrix(problem: CellProblem) -> tuple[Any, Ints]:
+def _incidence_matrix(problem: CellProblem) -> tuple[Any, Ints]:
     """Set × cell, only the sets whose bounds say anything; and which those are."""
     from scipy.sparse import csr_array
 
@@ -79,6 +267,6 @@ def _matrix(problem: CellProblem) -> tuple[Any, Ints]:
     return full[said], said
 
 
-def _if_whole(x: Floats) -> Bools | None:
+def _integers_or_none(x: Floats) -> Bools | None:
     near: Floats = np.rint(x)
-    return None if np.abs(x - near).max(initial=0.0) > WHOLE else near.astype(bool)
+    return None if np.abs(x - near).max(initial=0.0) > INTEGRALITY_TOLERANCE else near.astype(bool)

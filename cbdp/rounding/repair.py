@@ -20,20 +20,22 @@ from numba import njit
 
 from cbdp.arrays import Bools, Ints
 from cbdp.progress import tell
-from cbdp.rounding.network import Network
-from cbdp.rounding.problem import CellProblem
-from cbdp.rounding.simplex import Flow
+from cbdp.rounding.bounds import CellProblem
+from cbdp.rounding.network import Flow, Network
 
-LIMITS = (0.1, 1000.0)  # prices of cells that may turn over, one after another: cells' own are within −1 … 1
-ROUNDS = 40  # of handing violations on
-PATIENCE = 10  # of them, one after another, without one trip less out of bounds
-RESTS = 6  # rounds in which a set that gave a violation away takes none
+COST_LIMITS = (
+    0.1,
+    1000.0,
+)  # prices of cells that may turn over, one after another: cells' own are within −1 … 1
+MAX_ROUNDS = 40  # of handing violations on
+MAX_ROUNDS_WITHOUT_PROGRESS = 10  # of them, one after another, without one trip less out of bounds
+TABU_ROUNDS = 6  # rounds in which a set that gave a violation away takes none
 NO_SET = np.int64(-1)
-WORK = 10_000_000  # arcs looked at for one set before it has to wait: some tenths of a second
+MAX_ARCS_PER_SET = 10_000_000  # arcs looked at for one set before it has to wait: some tenths of a second
 
 
 @dataclass(frozen=True, eq=False)
-class _Mending:
+class _RepairState:
     """A choice of cells on its way into all bounds; arrays change in place."""
 
     problem: CellProblem
@@ -50,38 +52,40 @@ class _Mending:
     def mend(self, s: int, limit: float, closed: Bools | None = None) -> None:
         """One set, by cells of at most this price; if told which sets are closed, any other may take its violation over."""
         barred = np.ones(len(self.soft), dtype=bool) if closed is None else closed
-        _mend(s, self.turned, self.count, barred, int(limit * self.problem.unit), WORK, *self.arrays)
+        _repair_set(
+            s, self.turned, self.count, barred, int(limit * self.problem.unit), MAX_ARCS_PER_SET, *self.arrays
+        )
 
 
-def repaired(problem: CellProblem, soft: Bools, network: Network, flow: Flow) -> Bools:
+def repair(problem: CellProblem, soft: Bools, network: Network, flow: Flow) -> Bools:
     """The same choice of cells with as few trips out of bounds in the soft sets as such cycles can reach."""
     member, turned = problem.member, flow.up.astype(np.int8)
     count = np.bincount(member.ravel(), np.tile(flow.up, len(member)), len(soft)).astype(np.int64)
-    mending = _Mending(problem, soft, turned, count, _arrays(problem, soft, network, flow.reduced))
+    mending = _RepairState(problem, soft, turned, count, _search_arrays(problem, soft, network, flow.reduced))
     first = int(mending.beyond().sum())
-    for left in _rounds(mending):
+    for left in _alternate(mending):
         tell("rounding", 0.5 + 0.5 * (1 - left / first))
     return turned.astype(bool)
 
 
-def _rounds(mending: _Mending) -> Iterator[int]:
+def _alternate(mending: _RepairState) -> Iterator[int]:
     """Strictly as long as that helps, cheap cells first, then a round of handing on, and so on; how many trips are out of bounds."""
     rests_until = np.zeros(len(mending.soft), dtype=np.int64)
     least, since = np.inf, 0
-    for now in range(ROUNDS):
-        for limit in LIMITS if now == 0 else LIMITS[-1:]:
-            yield from _strictly(mending, limit)
+    for now in range(MAX_ROUNDS):
+        for limit in COST_LIMITS if now == 0 else COST_LIMITS[-1:]:
+            yield from _reduce_violations(mending, limit)
         left = mending.beyond()
         least, since = (left.sum(), now) if left.sum() < least else (least, since)
-        if not least or now - since == PATIENCE:
+        if not least or now - since == MAX_ROUNDS_WITHOUT_PROGRESS:
             return
         for s in np.flatnonzero(left).tolist():
-            rests_until[s] = now + RESTS
-            mending.mend(s, LIMITS[-1], rests_until > now)
+            rests_until[s] = now + TABU_ROUNDS
+            mending.mend(s, COST_LIMITS[-1], rests_until > now)
             yield int(left.sum())
 
 
-def _strictly(mending: _Mending, limit: float) -> Iterator[int]:
+def _reduce_violations(mending: _RepairState, limit: float) -> Iterator[int]:
     left, before = int(mending.beyond().sum()), -1
     while left not in (0, before):
         for s in np.flatnonzero(mending.beyond()).tolist():
@@ -90,7 +94,7 @@ def _strictly(mending: _Mending, limit: float) -> Iterator[int]:
         left, before = int(mending.beyond().sum()), left
 
 
-def _arrays(problem: CellProblem, soft: Bools, network: Network, price: Ints) -> tuple[Any, ...]:
+def _search_arrays(problem: CellProblem, soft: Bools, network: Network, price: Ints) -> tuple[Any, ...]:
     """All that the search looks at: bounds, ends of cells, cells by set, tail and head with the cheapest to turn over first."""
     nodes, rank = len(network.parent), np.argsort(price, kind="stable")
     order = np.argsort(problem.member[:, rank].ravel(), kind="stable")
@@ -102,20 +106,20 @@ def _arrays(problem: CellProblem, soft: Bools, network: Network, price: Ints) ->
     loose = soft[problem.member[:, 0]]
     return (
         (problem.member, np.flatnonzero(loose), np.flatnonzero(~loose), problem.low, problem.high),
-        (cells, _starts(problem.member.ravel(), len(soft))),
+        (cells, _group_starts(problem.member.ravel(), len(soft))),
         (network.tail, network.head, network.parent, network.second),
-        (rising, _starts(network.tail, nodes), falling, _starts(network.head, nodes), price),
-        (hung, _starts(network.parent[hung], nodes)),
+        (rising, _group_starts(network.tail, nodes), falling, _group_starts(network.head, nodes), price),
+        (hung, _group_starts(network.parent[hung], nodes)),
         tuple(np.zeros(nodes + 1, dtype=np.int64) for _ in range(6)),
     )  # fmt: skip
 
 
-def _starts(group: Ints, groups: int) -> Ints:
+def _group_starts(group: Ints, groups: int) -> Ints:
     return np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))]).astype(np.int64)
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _broken(c: int, but: int, turned: Any, count: Ints, closed: Bools, sets: Any) -> int:
+def _newly_violated(c: int, but: int, turned: Any, count: Ints, closed: Bools, sets: Any) -> int:
     """How many soft sets, but one, leave their bounds when a cell turns over; 9 if a closed one does."""
     member, loose, _, low, high = sets
     broken = 0
@@ -129,7 +133,7 @@ def _broken(c: int, but: int, turned: Any, count: Ints, closed: Bools, sets: Any
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _turn(c: int, turned: Any, count: Ints, sets: Any) -> int:
+def _flip(c: int, turned: Any, count: Ints, sets: Any) -> int:
     """Turns a cell over, for soft sets; by how much they are further out of bounds for it."""
     member, loose, _, low, high = sets
     step = -1 if turned[c] else 1
@@ -146,7 +150,7 @@ def _turn(c: int, turned: Any, count: Ints, sets: Any) -> int:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _settle(c: int, turned: Any, count: Ints, sets: Any) -> None:
+def _count_flip(c: int, turned: Any, count: Ints, sets: Any) -> None:
     """Counts a cell that was turned over in the network's sets too."""
     member, _, held, _, _ = sets
     for r in held:
@@ -154,7 +158,7 @@ def _settle(c: int, turned: Any, count: Ints, sets: Any) -> None:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _reach(
+def _extend_search(
     x: int, last: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, found: Any
 ) -> int:  # fmt: skip
     """Puts all nodes that one step from x reaches at the end of the queue; where the queue ends then."""
@@ -181,7 +185,7 @@ def _reach(
             y = head[rising[k]]
             if via[y] != -1 or turned[rising[k]]:
                 continue
-            if _broken(rising[k], NO_SET, turned, count, closed, sets) <= breaks:
+            if _newly_violated(rising[k], NO_SET, turned, count, closed, sets) <= breaks:
                 via[y], origin[y], queue[last] = rising[k], x, y
                 last += 1
     if second[x] or x == 0:
@@ -191,14 +195,14 @@ def _reach(
             y = tail[falling[k]]
             if via[y] != -1 or not turned[falling[k]]:
                 continue
-            if _broken(falling[k], NO_SET, turned, count, closed, sets) <= breaks:
+            if _newly_violated(falling[k], NO_SET, turned, count, closed, sets) <= breaks:
                 via[y], origin[y], queue[last] = falling[k], x, y
                 last += 1
     return last
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _path(
+def _find_cycle(
     start: int, goal: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, found: Any
 ) -> int:  # fmt: skip
     """Fills in how the goal is reached: `via` −1 is unseen, −2 along a set, else a cell. How many arcs were looked at."""
@@ -218,12 +222,14 @@ def _path(
             x, allowed = queue[again], 1
             again += 1
         work += rising_at[x + 1] - rising_at[x] + falling_at[x + 1] - falling_at[x]
-        last = _reach(x, last, allowed, limit, turned, count, closed, sets, ends, by_end, trees, found)
+        last = _extend_search(
+            x, last, allowed, limit, turned, count, closed, sets, ends, by_end, trees, found
+        )
     return work
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _mend(
+def _repair_set(
     s: int, turned: Any, count: Ints, closed: Bools, limit: int, work: int,
     sets: Any, by_set: Any, ends: Any, by_end: Any, trees: Any, found: Any,
 ) -> None:  # fmt: skip
@@ -242,16 +248,16 @@ def _mend(
         c = cells[cells_at[s + 1] - 1 - at] if over else cells[cells_at[s] + at]
         if price[c] < -limit if over else price[c] > limit:
             return
-        broken = _broken(c, s, turned, count, closed, sets)
+        broken = _newly_violated(c, s, turned, count, closed, sets)
         if turned[c] != over or broken > breaks:
             continue
         start, goal = (tail[c], head[c]) if over else (head[c], tail[c])
         seen = loose if breaks > broken else strict
         if seen[start] and not seen[goal]:  # a search came by the start already, and not to the goal
             continue
-        worse, many = _turn(c, turned, count, sets), 1
+        worse, many = _flip(c, turned, count, sets), 1
         turns[0] = c
-        work -= _path(
+        work -= _find_cycle(
             start, goal, breaks - broken, limit, turned, count, closed, sets, ends, by_end, trees, found
         )
         y = goal
@@ -259,7 +265,7 @@ def _mend(
             if via[y] >= 0:
                 turns[many] = via[y]
                 many += 1
-                worse += _turn(via[y], turned, count, sets)
+                worse += _flip(via[y], turned, count, sets)
             y = origin[y]
         # not if nothing makes up for it, or a soft set was met twice
         helps = via[goal] != -1 and worse < breaks
@@ -269,6 +275,6 @@ def _mend(
             seen[:] = via != -1
         for k in range(many):
             if helps:
-                _settle(turns[k], turned, count, sets)
+                _count_flip(turns[k], turned, count, sets)
             else:
-                _turn(turns[k], turned, count, sets)
+                _flip(turns[k], turned, count, sets)

@@ -10,59 +10,54 @@ from typing import TYPE_CHECKING
 
 from cbdp.lazy import lazily
 from cbdp.parts import Parts
-from cbdp.transit.command import Command
-from cbdp.transit.kinds import Dispatcher, FleetSizer, ModeChoice, NetworkDesigner, having
+from cbdp.transit.interfaces import Command, Dispatcher, FleetSizer, ModeChoice, NetworkDesigner, with_method
 
 if TYPE_CHECKING:
-    from cbdp.transit.calling import PluginError, attempt
     from cbdp.transit.city import City, Driving, Line, make_city
+    from cbdp.transit.city_sources import city_from_csv, city_from_gtfs, city_of_stops, city_on_earth
     from cbdp.transit.conformance import Check, check_plugin
-    from cbdp.transit.cover import Cover, path_cover
     from cbdp.transit.demand import Legs, Trips, legs_of, spread, trips_of_release
     from cbdp.transit.design import Costs, Demand, Design, PathDesigner, design_network, network_cost
-    from cbdp.transit.dispatching import Decision, State
-    from cbdp.transit.engine import operate
-    from cbdp.transit.files import city_from_csv, city_from_gtfs
-    from cbdp.transit.fleet import SearchSizer, Sizing, size_fleet
-    from cbdp.transit.insertion import CheapestInsertion
+    from cbdp.transit.dispatching import CheapestInsertion, Decision, State, operate
+    from cbdp.transit.fleet_sizing import Cover, SearchSizer, Sizing, path_cover, size_fleet
+    from cbdp.transit.interfaces import PluginError, attempt
     from cbdp.transit.modes import Itineraries, ModeRule
-    from cbdp.transit.placing import city_of_stops, city_on_earth
-    from cbdp.transit.plan import Visit, replay, visits_of
+    from cbdp.transit.plugins import Visit, replay, visits_of
     from cbdp.transit.simulator import Fleet, Operations, Service, figures, simulate
 
 DESIGNERS: Parts[NetworkDesigner | Command] = Parts(
     "network designer",
     "cbdp.designers",
     {"path": "cbdp.transit.design:PathDesigner"},
-    having("design"),
+    with_method("design"),
 )
 SIZERS: Parts[FleetSizer | Command] = Parts(
     "fleet sizer",
     "cbdp.sizers",
-    {"search": "cbdp.transit.fleet:SearchSizer"},
-    having("size"),
+    {"search": "cbdp.transit.fleet_sizing:SearchSizer"},
+    with_method("size"),
 )
 DISPATCHERS: Parts[Dispatcher | Command] = Parts(
     "dispatcher",
     "cbdp.dispatchers",
-    {"cheapest-insertion": "cbdp.transit.insertion:CheapestInsertion"},
-    having("dispatch"),
+    {"cheapest-insertion": "cbdp.transit.dispatching:CheapestInsertion"},
+    with_method("dispatch"),
 )
 MODE_CHOICES: Parts[ModeChoice] = Parts(
     "mode choice",
     "cbdp.modes",
     {"rule": "cbdp.transit.modes:ModeRule"},
-    having("choose", external=False),
+    with_method("choose", external=False),
 )
 
 __getattr__, _ = lazily(
     __name__,
     {
-        "CheapestInsertion": "cbdp.transit.insertion",
+        "CheapestInsertion": "cbdp.transit.dispatching",
         "Check": "cbdp.transit.conformance",
         "City": "cbdp.transit.city",
         "Costs": "cbdp.transit.design",
-        "Cover": "cbdp.transit.cover",
+        "Cover": "cbdp.transit.fleet_sizing",
         "Decision": "cbdp.transit.dispatching",
         "Demand": "cbdp.transit.design",
         "Design": "cbdp.transit.design",
@@ -74,32 +69,32 @@ __getattr__, _ = lazily(
         "ModeRule": "cbdp.transit.modes",
         "Operations": "cbdp.transit.simulator",
         "PathDesigner": "cbdp.transit.design",
-        "PluginError": "cbdp.transit.calling",
-        "SearchSizer": "cbdp.transit.fleet",
+        "PluginError": "cbdp.transit.interfaces",
+        "SearchSizer": "cbdp.transit.fleet_sizing",
         "Service": "cbdp.transit.simulator",
-        "Sizing": "cbdp.transit.fleet",
+        "Sizing": "cbdp.transit.fleet_sizing",
         "State": "cbdp.transit.dispatching",
         "Trips": "cbdp.transit.demand",
-        "Visit": "cbdp.transit.plan",
-        "attempt": "cbdp.transit.calling",
+        "Visit": "cbdp.transit.plugins",
+        "attempt": "cbdp.transit.interfaces",
         "check_plugin": "cbdp.transit.conformance",
-        "city_from_csv": "cbdp.transit.files",
-        "city_from_gtfs": "cbdp.transit.files",
-        "city_of_stops": "cbdp.transit.placing",
-        "city_on_earth": "cbdp.transit.placing",
+        "city_from_csv": "cbdp.transit.city_sources",
+        "city_from_gtfs": "cbdp.transit.city_sources",
+        "city_of_stops": "cbdp.transit.city_sources",
+        "city_on_earth": "cbdp.transit.city_sources",
         "design_network": "cbdp.transit.design",
         "figures": "cbdp.transit.simulator",
         "legs_of": "cbdp.transit.demand",
         "make_city": "cbdp.transit.city",
         "network_cost": "cbdp.transit.design",
-        "operate": "cbdp.transit.engine",
-        "path_cover": "cbdp.transit.cover",
-        "replay": "cbdp.transit.plan",
+        "operate": "cbdp.transit.dispatching",
+        "path_cover": "cbdp.transit.fleet_sizing",
+        "replay": "cbdp.transit.plugins",
         "simulate": "cbdp.transit.simulator",
-        "size_fleet": "cbdp.transit.fleet",
+        "size_fleet": "cbdp.transit.fleet_sizing",
         "spread": "cbdp.transit.demand",
         "trips_of_release": "cbdp.transit.demand",
-        "visits_of": "cbdp.transit.plan",
+        "visits_of": "cbdp.transit.plugins",
     },
 )
 

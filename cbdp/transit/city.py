@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Bools, Floats, Ints
 from cbdp.errors import InputError
-from cbdp.features.calendar import DAY
+from cbdp.features.calendar import SECONDS_PER_DAY
 
 EARTH_KM_PER_DEGREE = 111.2
 
@@ -75,7 +75,7 @@ class Line:
     run: tuple[int, ...]
     both_ways: bool = True
     offset: int = 0
-    hours: tuple[int, int] = (0, DAY)
+    hours: tuple[int, int] = (0, SECONDS_PER_DAY)
 
     def __post_init__(self) -> None:
         if len(self.stops) < 2 or len(set(self.stops)) < len(self.stops):
@@ -194,7 +194,7 @@ def make_city(
     ways = drive.metres(px, py) if metres is None else _whole("metres", metres)
     times = drive.seconds(ways) if seconds is None else quickest(_times(listed, seconds))
     beeline = np.hypot(px[:, None] - px, py[:, None] - py)
-    return City(listed, px, py, labels, code, _marks(listed, hubs), times, ways, beeline, tuple(lines))
+    return City(listed, px, py, labels, code, _hub_mask(listed, hubs), times, ways, beeline, tuple(lines))
 
 
 def quickest(times: Floats) -> Ints:
@@ -218,7 +218,7 @@ def plane(lat: Iterable[float], lon: Iterable[float]) -> tuple[Floats, Floats]:
     return (o - o.mean()) * wide, (a - a.mean()) * EARTH_KM_PER_DEGREE
 
 
-def _marks(names: tuple[str, ...], hubs: Iterable[Any]) -> Bools:
+def _hub_mask(names: tuple[str, ...], hubs: Iterable[Any]) -> Bools:
     given = list(hubs)
     if len(given) == len(names) and all(isinstance(h, bool | np.bool_) for h in given):
         return np.array(given, dtype=bool)
@@ -305,3 +305,99 @@ def columns(city: City) -> Mapping[str, NDArray[Any]]:
     """The table of stops."""
     zone = np.array([city.zones[z] for z in city.zone])
     return {"stop": np.array(city.names), "x": city.x, "y": city.y, "zone": zone, "hub": city.hub}
+
+
+# Units of coordinates: kilometres, metres or degrees, and a check that they are what they are said to be.
+#
+# Metres that are taken for kilometres make a city a thousand times too wide, and a fleet for it that nobody needs. So a city must have
+# a size that a shuttle service can have: stops within 400 km, most of them less than 30 km from the next one, and not all of them on
+# one square of 400 metres.
+
+
+KM, METRES, DEGREES = "km", "m", "degrees"
+KM_PER_UNIT = {KM: 1.0, METRES: 0.001}  # kilometres in one of each
+MAX_EXTENT_KM = 400.0  # km across
+MAX_STOP_SPACING_KM = 30.0  # km from most stops to the next
+MIN_EXTENT_KM = 0.4  # km across
+MIN_STOP_SPACING_KM = 0.03  # km from most stops to the next, where ten or more have coordinates of a plane
+
+
+def in_km(x: Floats, y: Floats, units: str) -> tuple[Floats, Floats]:
+    """Coordinates of a plane in kilometres.
+
+    >>> in_km(np.array([0.0, 500.0]), np.array([0.0, 250.0]), "m")[0].tolist()
+    [0.0, 0.5]
+    """
+    if units not in KM_PER_UNIT:
+        raise InputError(
+            f"unknown unit {units!r} of coordinates: x and y may be in {' or '.join(KM_PER_UNIT)}; for degrees call the columns lat and lon"
+        )
+    return x * KM_PER_UNIT[units], y * KM_PER_UNIT[units]
+
+
+def check_extent(names: Sequence[str], x: Floats, y: Floats, units: str, what: str) -> None:
+    """Refuse a city (in kilometres, read as `units`) that is too wide, too narrow, or has one stop far from all others."""
+    if len(names) < 2:
+        return
+    across = float(np.hypot(np.ptp(x), np.ptp(y)))
+    next_one = _typical_stop_spacing(x, y)
+    if across > MAX_EXTENT_KM or next_one > MAX_STOP_SPACING_KM:
+        _check_outliers(names, x, y, what)
+        raise InputError(
+            f"{what} in {_unit_word(units)} are {_length_text(across)} apart, no shuttle drives that far: {_check_not_too_wide(units)}"
+        )
+    dense = units != DEGREES and len(names) >= 10 and next_one < MIN_STOP_SPACING_KM
+    if across < MIN_EXTENT_KM or dense:
+        far = (
+            f"{_length_text(across)} apart"
+            if across < MIN_EXTENT_KM
+            else f"{_length_text(next_one)} from the next one"
+        )
+        raise InputError(
+            f"{what} in {_unit_word(units)} are only {far}, everybody would walk: {_check_not_too_narrow(units)}"
+        )
+
+
+def _typical_stop_spacing(x: Floats, y: Floats) -> float:
+    """How far most stops are from the next one at another place."""
+    from scipy.spatial import KDTree
+
+    points = np.unique(np.column_stack([x, y]), axis=0)
+    if len(points) < 2:
+        return 0.0
+    return float(np.median(KDTree(points).query(points, k=2)[0][:, 1]))
+
+
+def _check_outliers(names: Sequence[str], x: Floats, y: Floats, what: str) -> None:
+    """Name a stop that makes the city wide all by itself."""
+    away = np.hypot(x - np.median(x), y - np.median(y))
+    stray = int(np.argmax(away))
+    if len(names) > 4 and away[stray] > MAX_EXTENT_KM / 4 and np.quantile(away, 0.75) < away[stray] / 20:
+        raise InputError(
+            f"the stop {names[stray]!r} is {_length_text(float(away[stray]))} from the middle of {what}: correct its coordinates, or leave "
+            "it out"
+        )
+
+
+def _check_not_too_wide(units: str) -> str:
+    return {
+        KM: "if x and y are metres, say so with --units m (units='m')",
+        METRES: "if x and y are smaller than metres, convert them to metres",
+        DEGREES: "if these are not degrees but a plane's coordinates, call the columns x and y, and give --units km or --units m",
+    }[units]
+
+
+def _check_not_too_narrow(units: str) -> str:
+    return {
+        KM: "if x and y are degrees, call the columns lon and lat; if they are in another unit, convert them to kilometres",
+        METRES: "if x and y are kilometres, say so with --units km (units='km'); if they are degrees, call the columns lon and lat",
+        DEGREES: "check their latitude and longitude",
+    }[units]
+
+
+def _unit_word(units: str) -> str:
+    return {KM: "kilometres", METRES: "metres", DEGREES: "degrees"}[units]
+
+
+def _length_text(km: float) -> str:
+    return f"{km:,.0f} km" if km >= 10 else f"{1000 * km:,.0f} m"

@@ -16,11 +16,10 @@ import numpy as np
 
 from cbdp.errors import CbdpError
 from cbdp.transit import plugins
-from cbdp.transit.calling import PluginError
 from cbdp.transit.city import City, Line, make_city
-from cbdp.transit.command import Command
 from cbdp.transit.demand import Legs, Trips, legs_of
 from cbdp.transit.design import Costs, Demand
+from cbdp.transit.interfaces import Command, PluginError
 from cbdp.transit.modes import ModeRule
 from cbdp.transit.simulator import Fleet, Operations, Service
 
@@ -53,7 +52,7 @@ def check_plugin(kind: str, plugin: Any, *, seconds: float = 60.0) -> list[Check
     True
     """
     made: list[Check] = []
-    for name, check in _checks(kind, plugins.get(kind, plugin), seconds):
+    for name, check in _checks_of_kind(kind, plugins.get(kind, plugin), seconds):
         try:
             reason = check()
         except CbdpError as failure:
@@ -87,32 +86,32 @@ def example_legs(city: City, seed: int, riders: int = 60, *, hour: int = 3600) -
     return legs_of(Trips(o, d, second, (0, hour)), ModeRule(walk=0.1).choose(city))
 
 
-def _checks(kind: str, plugin: Any, seconds: float) -> Iterator[tuple[str, Callable[[], str]]]:
+def _checks_of_kind(kind: str, plugin: Any, seconds: float) -> Iterator[tuple[str, Callable[[], str]]]:
     city = example_city()
     if kind == "dispatcher":
-        yield from _dispatcher(city, plugin, seconds)
+        yield from _check_dispatcher(city, plugin, seconds)
     elif kind == "sizer":
         for seed in (0, 1):
             legs = example_legs(city, seed)
-            yield f"its fleet serves, case {seed}", partial(_sized, city, legs, plugin, seconds)
+            yield f"its fleet serves, case {seed}", partial(_check_sizer, city, legs, plugin, seconds)
         none = example_legs(city, 0, 0)
-        yield "no riders", lambda: _sized(city, none, plugin, seconds)
+        yield "no riders", lambda: _check_sizer(city, none, plugin, seconds)
     elif kind == "designer":
         for seed in (0, 1):
             demand = _demand(city, seed)
             yield (
                 f"its network can be run, case {seed}",
-                partial(_designed, city, demand, plugin, seconds),
+                partial(_check_designer, city, demand, plugin, seconds),
             )
     else:
         yield (
             "every itinerary leads to its destination, and a second call repeats it",
-            lambda: _chosen(city, plugin, seconds),
+            lambda: _check_mode_choice(city, plugin, seconds),
         )
-    yield "it has a name and a line about itself", lambda: _named(plugin)
+    yield "it has a name and a line about itself", lambda: _plugin_name(plugin)
 
 
-def _named(plugin: Any) -> str:
+def _plugin_name(plugin: Any) -> str:
     for word in ("name", "about"):
         text = getattr(plugin, word, None)
         if not isinstance(text, str) or not text:
@@ -120,7 +119,7 @@ def _named(plugin: Any) -> str:
     return ""
 
 
-def _dispatcher(city: City, plugin: Any, seconds: float) -> Iterator[tuple[str, Callable[[], str]]]:
+def _check_dispatcher(city: City, plugin: Any, seconds: float) -> Iterator[tuple[str, Callable[[], str]]]:
     def run(fleet: tuple[int, int], legs: Legs, rules: Operations = RULES) -> Service:
         return plugins.dispatch(city, Fleet(fleet), legs, plugin, operations=rules, seconds=seconds)
 
@@ -141,12 +140,12 @@ def _dispatcher(city: City, plugin: Any, seconds: float) -> Iterator[tuple[str, 
         yield f"rules are kept, case {seed}", partial(quiet, seed)
     yield "rules are kept, one seat and many riders", full
     yield "nobody is refused when shuttles are free", easy
-    yield "riders at one second", lambda: _rush(city, run)
+    yield "riders at one second", lambda: _rush_hour(city, run)
     if not isinstance(plugin, Command):  # a command is given all legs at once
-        yield "the future is not read", lambda: _causal(city, run)
+        yield "the future is not read", lambda: _check_causality(city, run)
 
 
-def _rush(city: City, run: Callable[..., Service]) -> str:
+def _rush_hour(city: City, run: Callable[..., Service]) -> str:
     """Ten riders of one second from one stop."""
     same = np.full(10, 5)
     run(
@@ -159,7 +158,7 @@ def _rush(city: City, run: Callable[..., Service]) -> str:
     return ""
 
 
-def _causal(city: City, run: Callable[..., Service]) -> str:
+def _check_causality(city: City, run: Callable[..., Service]) -> str:
     """Run on two cases that differ only in riders who come late; up to then their logs must be the same."""
     for seed in range(3):
         legs = example_legs(city, 20 + seed, 50)
@@ -187,7 +186,7 @@ def _other_future(city: City, legs: Legs, until: int, seed: int) -> Legs:
     return replace(legs, origin=origin, destination=destination)
 
 
-def _sized(city: City, legs: Legs, plugin: Any, seconds: float) -> str:
+def _check_sizer(city: City, legs: Legs, plugin: Any, seconds: float) -> str:
     sizing = plugins.size(city, legs, plugin, seconds=seconds)
     return f"no fleet found: {sizing.reason}" if sizing.fleet is None else ""
 
@@ -198,11 +197,11 @@ def _demand(city: City, seed: int) -> Demand:
     return Demand.of(o, d, len(city))
 
 
-def _designed(city: City, demand: Demand, plugin: Any, seconds: float) -> str:
+def _check_designer(city: City, demand: Demand, plugin: Any, seconds: float) -> str:
     plugins.design(city, demand, plugin, costs=Costs(), seconds=seconds)
     return ""
 
 
-def _chosen(city: City, plugin: Any, seconds: float) -> str:
+def _check_mode_choice(city: City, plugin: Any, seconds: float) -> str:
     plugins.choose(city, plugin, seconds=seconds)
     return ""

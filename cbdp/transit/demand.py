@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.estimate import ESTIMATORS
+from cbdp.estimation import ESTIMATORS
 from cbdp.features import Universe
-from cbdp.release.recipe import given
+from cbdp.release.serialization import setting_from_json
 from cbdp.rounding import ROUNDINGS
 from cbdp.transit.city import City
 from cbdp.transit.modes import Itineraries, codes_of, period_edges
@@ -99,7 +99,7 @@ def fleet_counts(release: Any) -> tuple[Ints, Ints]:
 
     Riders of one type share a vehicle. Where nobody knows which types are used, the whole trips nearest to the estimate are scattered
     over thousands of them, one by one, and ask for too many shuttles. Published estimates are gathered instead
-    (`cbdp.rounding.few`), with as many trips in every cell as are published: no count of any table changes.
+    (`cbdp.rounding.roundings`), with as many trips in every cell as are published: no count of any table changes.
     Estimates that are no expected values, and trips that were gathered already, stay as they are.
     """
     published = release.index, release.value
@@ -109,7 +109,7 @@ def fleet_counts(release: Any) -> tuple[Ints, Ints]:
     few = ROUNDINGS.get("few")
     if recipe.rounding == few.name or not ESTIMATORS.installed(recipe.estimator).expects:
         return published
-    (index, value), budget = estimate.trips(), given(recipe.settings.get("budget"))
+    (index, value), budget = estimate.trips(), setting_from_json(recipe.settings.get("budget"))
     return few.again(release.features, index, value, published, budget) or published
 
 

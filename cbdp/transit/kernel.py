@@ -12,7 +12,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def covered(shuttle: Any, begin: Any, end: Any, wanted: Any) -> Any:
+def union_lengths(shuttle: Any, begin: Any, end: Any, wanted: Any) -> Any:
     """The length of the union of intervals of each shuttle, added up; intervals are sorted by shuttle and beginning."""
     total, current, until = 0, -1, 0
     for i in range(len(shuttle)):
@@ -27,7 +27,7 @@ def covered(shuttle: Any, begin: Any, end: Any, wanted: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _push(heap: Any, size: Any, key: Any) -> Any:
+def _heap_push(heap: Any, size: Any, key: Any) -> Any:
     i = size
     while i > 0:
         up = (i - 1) >> 1
@@ -40,7 +40,7 @@ def _push(heap: Any, size: Any, key: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _pop(heap: Any, size: Any) -> Any:
+def _heap_pop(heap: Any, size: Any) -> Any:
     top, size = heap[0], size - 1
     key, i = heap[size], 0
     while True:
@@ -58,7 +58,7 @@ def _pop(heap: Any, size: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _bus(timetable: Any, path: Any, now: Any) -> Any:
+def _bus_arrival(timetable: Any, path: Any, now: Any) -> Any:
     if path < 0:
         return now
     for k in range(timetable.shape[1]):
@@ -68,7 +68,7 @@ def _bus(timetable: Any, path: Any, now: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def cheapest(  # noqa: PLR0915 - split, its loops could not stop each other
+def cheapest_insertion(  # noqa: PLR0915 - split, its loops could not stop each other
     hop: Any,
     back: Any,
     task: Any,
@@ -176,7 +176,7 @@ def cheapest(  # noqa: PLR0915 - split, its loops could not stop each other
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _nearest(
+def _nearest_shuttle(
     back: Any,
     stop: Any,
     due: Any,
@@ -198,7 +198,7 @@ def _nearest(
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _insert(
+def _insert_leg(
     hop: Any,
     task: Any,
     stop: Any,
@@ -235,7 +235,7 @@ def _overlap(begin: Any, end: Any, hours: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def run(  # noqa: PLR0915 - one loop over events; its parts would share two dozen arrays
+def run_events(  # noqa: PLR0915 - one loop over events; its parts would share two dozen arrays
     hop: Any,
     metres: Any,
     starts: Any,
@@ -276,10 +276,10 @@ def run(  # noqa: PLR0915 - one loop over events; its parts would share two doze
     heap, size = np.zeros(2 * legs + shuttles + 1, np.int64), 0
     for leg in range(legs):
         if given[leg] >= 0:
-            size = _push(heap, size, given[leg] << 32 | leg)
+            size = _heap_push(heap, size, given[leg] << 32 | leg)
     stopped = False
     while size and not stopped:
-        key, size = _pop(heap, size)
+        key, size = _heap_pop(heap, size)
         now, who = key >> 32, key & 0x7FFFFFFF
         if key & 0x80000000 == 0:  # a release
             leg = who
@@ -289,15 +289,17 @@ def run(  # noqa: PLR0915 - one loop over events; its parts would share two doze
                 n += 1
             best, chosen, p, r = np.int64(1) << 60, -1, -1, -1
             z = zone[leg]
-            near = _nearest(back, stop, due, count, place, first[z], first[z + 1], now, origin[leg], soon)
+            near = _nearest_shuttle(
+                back, stop, due, count, place, first[z], first[z + 1], now, origin[leg], soon
+            )
             # A good price early on saves most of the work for the other shuttles; 1 is added so that ties stay ties.
             if near >= 0:
-                best = cheapest(hop, back, task, stop, due, near, count[near], place[near], load[near], now, leg, origin, destination, release, pickup, longest, capacity, patience, max_tasks, weight, slot, best)[0] + 1  # fmt: skip
+                best = cheapest_insertion(hop, back, task, stop, due, near, count[near], place[near], load[near], now, leg, origin, destination, release, pickup, longest, capacity, patience, max_tasks, weight, slot, best)[0] + 1  # fmt: skip
             spent = weight[2] * hop[origin[leg], destination[leg]] - weight[1] * now
             for v in range(first[z], first[z + 1]):
                 if weight[1] * soon[v] + spent >= best:
                     continue
-                cost, vp, vr = cheapest(hop, back, task, stop, due, v, count[v], place[v], load[v], now, leg, origin, destination, release, pickup, longest, capacity, patience, max_tasks, weight, slot, best)  # fmt: skip
+                cost, vp, vr = cheapest_insertion(hop, back, task, stop, due, v, count[v], place[v], load[v], now, leg, origin, destination, release, pickup, longest, capacity, patience, max_tasks, weight, slot, best)  # fmt: skip
                 if vp >= 0:
                     best, chosen, p, r = cost, v, vp, vr
             if logging:
@@ -309,7 +311,7 @@ def run(  # noqa: PLR0915 - one loop over events; its parts would share two doze
             v = chosen
             shuttle[leg] = v
             fresh = count[v] == 0
-            count[v] = _insert(
+            count[v] = _insert_leg(
                 hop, task, stop, due, v, count[v], place[v], now, leg, p, r, origin, destination
             )
             waited[z] += due[v, p] - now  # at least: later insertions never make a task earlier
@@ -322,7 +324,7 @@ def run(  # noqa: PLR0915 - one loop over events; its parts would share two doze
                     if logging:
                         rows[n] = now, 3, v, -1, to
                         n += 1
-                size = _push(heap, size, due[v, 0] << 32 | 0x80000000 | v)
+                size = _heap_push(heap, size, due[v, 0] << 32 | 0x80000000 | v)
             continue
         v = who
         here = stop[v, 0]
@@ -352,7 +354,7 @@ def run(  # noqa: PLR0915 - one loop over events; its parts would share two doze
                     carrying[v] += _overlap(boarded[v], now, hours)
                 later = follower[leg]
                 if later >= 0:
-                    size = _push(heap, size, _bus(timetable, path[later], now) << 32 | later)
+                    size = _heap_push(heap, size, _bus_arrival(timetable, path[later], now) << 32 | later)
         count[v] -= done
         for j in range(count[v]):
             task[v, j], stop[v, j], due[v, j] = task[v, j + done], stop[v, j + done], due[v, j + done]
@@ -364,6 +366,6 @@ def run(  # noqa: PLR0915 - one loop over events; its parts would share two doze
         if logging:
             rows[n] = now, 3, v, -1, to
             n += 1
-        size = _push(heap, size, due[v, 0] << 32 | 0x80000000 | v)
+        size = _heap_push(heap, size, due[v, 0] << 32 | 0x80000000 | v)
     span = hours[1] - hours[0]
     return release, pickup, drop, shuttle, way, span - carrying, span - working, rows[:n], stopped

@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import Universe
-from cbdp.features.calendar import DAY
+from cbdp.features.calendar import SECONDS_PER_DAY
 from cbdp.transit.city import City, Line
 
-MOST_RIDES = 3
-FAR = np.int64(2**40)
+MAX_RIDES = 3
+UNREACHABLE = np.int64(2**40)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ModeRule:
     def choose(self, city: City) -> Itineraries:
         """Mode and itinerary of every pair at every time."""
         slots = sorted({0, *(line.hours[0] for line in city.lines), *(line.hours[1] for line in city.lines)})
-        slots = [s for s in slots if s == 0 or s < DAY]
+        slots = [s for s in slots if s == 0 or s < SECONDS_PER_DAY]
         made = [_pairs(city, self, [n for n in city.lines if n.hours[0] <= s < n.hours[1]]) for s in slots]
         return _join(slots, made)
 
@@ -98,7 +98,10 @@ class Itineraries:
 
     def slot(self, second: NDArray[Any]) -> Ints:
         """The slot of each second of the day."""
-        return np.searchsorted(self.slots, np.asarray(second) % DAY, side="right").astype(np.int64) - 1
+        return (
+            np.searchsorted(self.slots, np.asarray(second) % SECONDS_PER_DAY, side="right").astype(np.int64)
+            - 1
+        )
 
     def timetable(self) -> Ints:
         """Offset, headway and seconds of every ride of every path (path × ride × 3); a headway of 0 means no more."""
@@ -179,17 +182,17 @@ class _Buses:
 def _buses(city: City, lines: Sequence[Line]) -> _Buses:
     rides = tuple(_rides(lines))
     hubs, n = city.hubs, len(city)
-    cost = np.full((MOST_RIDES, len(hubs), n), FAR)
-    last = [np.full((len(hubs), n), -1, dtype=np.int64) for _ in range(MOST_RIDES)]
-    for k in range(MOST_RIDES):
+    cost = np.full((MAX_RIDES, len(hubs), n), UNREACHABLE)
+    last = [np.full((len(hubs), n), -1, dtype=np.int64) for _ in range(MAX_RIDES)]
+    for k in range(MAX_RIDES):
         for index, ride in enumerate(rides):
             price = ride.headway + 2 * ride.seconds  # twice the expected time: a whole number
-            before = np.where(hubs == ride.board, 0, FAR) if k == 0 else cost[k - 1, :, ride.board]
+            before = np.where(hubs == ride.board, 0, UNREACHABLE) if k == 0 else cost[k - 1, :, ride.board]
             better = before + price < cost[k, :, ride.alight]
             cost[k, better, ride.alight] = before[better] + price
             last[k][better, ride.alight] = index
     fewest = np.argmin(cost, axis=0) + 1
-    found = np.min(cost, axis=0) < FAR
+    found = np.min(cost, axis=0) < UNREACHABLE
     return _Buses(rides, hubs, tuple(last), np.where(found, fewest, 0).astype(np.int64))
 
 
@@ -256,7 +259,7 @@ def _check_joined(city: City, near: Ints, cut: NDArray[np.bool_]) -> None:
         o, d = (int(c) for c in np.argwhere(cut)[0])
         a, b = (city.names[int(city.hubs[near[s]])] for s in (o, d))
         raise InputError(
-            f"no buses lead from the hub {a!r} to {b!r} within {MOST_RIDES} rides, so {city.names[d]!r} cannot be reached "
+            f"no buses lead from the hub {a!r} to {b!r} within {MAX_RIDES} rides, so {city.names[d]!r} cannot be reached "
             f"from {city.names[o]!r}: add a line, or merge their zones"
         )
 

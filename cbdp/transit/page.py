@@ -12,14 +12,14 @@ import numpy as np
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.features.calendar import clock_text
-from cbdp.report.markup import INTERNAL, Html, internal_banner, join, page, table, tag
+from cbdp.features.calendar import clock_time
+from cbdp.report.markup import INTERNAL_WARNING, Html, internal_banner, join, page, table, tag
 from cbdp.transit.city import City
 from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP, Operations, Service, figures
 
-MOST_HOPS = 120_000  # about 14 bytes each, so that the page stays below 3 MB
-MOST_WAYS = 600
-MINUTE = 60
+MAX_HOPS = 120_000  # about 14 bytes each, so that the page stays below 3 MB
+MAX_WAYS = 600
+SECONDS_PER_MINUTE = 60
 COLUMNS = {
     "shuttles": "Shuttles", "legs": "Rides", "unserved": "Unserved", "wait": "Mean wait", "wait95": "95 % wait at most",
     "ride": "Mean ride", "idle": "Empty, per shuttle", "parked": "Parked, per shuttle", "occupancy": "Riders on board", "km": "Driven",
@@ -56,7 +56,7 @@ def build(
     found = figures(service, city)
     moved = hops(city, service, operations or Operations())
     data = picture(city, service, moved)
-    begin, end = (clock_text(s, seconds=False) for s in service.legs.hours)
+    begin, end = (clock_time(s, seconds=False) for s in service.legs.hours)
     lead = f"{service.fleet.total:,} shuttles, {len(service.legs):,} rides of riders who set out between {begin} and {end}."
     body = join(
         internal_banner() if internal else None,
@@ -66,7 +66,7 @@ def build(
             tag("section", tag("h2", "On the map"), _map(city, data), id="map"),
             tag("section", tag("h2", "By zone"), _table(city, found, demand or {}), id="zones"),
         ),
-        tag("footer", tag("p", INTERNAL if internal else "Made by cbdp. Opening this page sends no request.")),
+        tag("footer", tag("p", INTERNAL_WARNING if internal else "Made by cbdp. Opening this page sends no request.")),
     )  # fmt: skip
     return page("INTERNAL: shuttle service" if internal else "Shuttle service", body, data, "cbdp.transit")
 
@@ -97,14 +97,15 @@ def picture(city: City, service: Service, moved: list[list[Hop]]) -> dict[str, A
     starts = service.fleet.starts(city).tolist()
     begin = min([service.legs.hours[0], *(h[0][0] for h in moved if h)])
     end = max([service.legs.hours[1], *(h[-1][1] for h in moved if h)])
-    every = max(1, math.ceil(sum(map(len, moved)) / MOST_HOPS))
+    every = max(1, math.ceil(sum(map(len, moved)) / MAX_HOPS))
     riders = _riders(service, begin, end)
-    inside = riders["aboard"][: 1 + (service.legs.hours[1] - begin) // MINUTE]
+    inside = riders["aboard"][: 1 + (service.legs.hours[1] - begin) // SECONDS_PER_MINUTE]
     return {
         "begin": begin,
         "end": end,
         "start": begin
-        + MINUTE * int(np.argmax(inside)),  # where the page opens: the busiest minute of the hours
+        + SECONDS_PER_MINUTE
+        * int(np.argmax(inside)),  # where the page opens: the busiest minute of the hours
         "stops": [
             [n, round(float(x), 3), round(float(y), 3), int(z), int(h)]
             for n, x, y, z, h in zip(city.names, city.x, city.y, city.zone, city.hub, strict=True)
@@ -112,13 +113,15 @@ def picture(city: City, service: Service, moved: list[list[Hop]]) -> dict[str, A
         "zones": [[name, hull(city, z)] for z, name in enumerate(city.zones)],
         "lines": [[line.name, list(line.stops), line.headway] for line in city.lines],
         "every": every,
-        "shuttles": [[v, zone[v], starts[v], _told(moved[v], begin)] for v in range(0, len(moved), every)],
+        "shuttles": [
+            [v, zone[v], starts[v], _delta_encoded(moved[v], begin)] for v in range(0, len(moved), every)
+        ],
         "ways": _ways(moved, starts),
         "riders": riders,
     }
 
 
-def _told(own: list[Hop], begin: int) -> list[int]:
+def _delta_encoded(own: list[Hop], begin: int) -> list[int]:
     made, since = [], begin
     for departs, arrives, stop, load in own:
         made += [departs - since, arrives - departs, stop, load]
@@ -135,12 +138,12 @@ def _ways(moved: list[list[Hop]], starts: list[int]) -> list[list[int]]:
             often[min(at, stop), max(at, stop)] += 1
             at = stop
     ranked = sorted(often.items(), key=lambda item: (-item[1], item[0]))
-    return [[a, b, n] for (a, b), n in ranked[:MOST_WAYS]]
+    return [[a, b, n] for (a, b), n in ranked[:MAX_WAYS]]
 
 
 def _riders(service: Service, begin: int, end: int) -> dict[str, list[int]]:
     """The riders who wait and the riders on board, minute by minute."""
-    minute = np.arange(begin, end + MINUTE, MINUTE)
+    minute = np.arange(begin, end + SECONDS_PER_MINUTE, SECONDS_PER_MINUTE)
     done = service.served
     release, pickup, drop = (v[done] for v in (service.release, service.pickup, service.drop))
 
@@ -157,10 +160,10 @@ def hull(city: City, zone: int) -> list[list[float]]:
     points = sorted({(round(float(city.x[s]), 3), round(float(city.y[s]), 3)) for s in own})
     if len(points) < 3:
         return [list(p) for p in points]
-    return [list(p) for p in (*_chain(points)[:-1], *_chain(points[::-1])[:-1])]
+    return [list(p) for p in (*_half_hull(points)[:-1], *_half_hull(points[::-1])[:-1])]
 
 
-def _chain(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def _half_hull(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     made: list[tuple[float, float]] = []
     for x, y in points:
         while len(made) > 1:
@@ -177,10 +180,10 @@ def _chain(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _tiles(total: Mapping[str, float]) -> Html:
     shown = [
-        ("Shuttles", _said("shuttles", total), f"{_said('km', total)} in all"),
-        ("Mean wait", _said("wait", total), f"95 % wait {_said('wait95', total)} at most"),
-        ("Unserved", _said("unserved", total), f"of {_said('legs', total)} rides"),
-        ("Riders on board", _said("occupancy", total), "in a shuttle that has any"),
+        ("Shuttles", _figure_text("shuttles", total), f"{_figure_text('km', total)} in all"),
+        ("Mean wait", _figure_text("wait", total), f"95 % wait {_figure_text('wait95', total)} at most"),
+        ("Unserved", _figure_text("unserved", total), f"of {_figure_text('legs', total)} rides"),
+        ("Riders on board", _figure_text("occupancy", total), "in a shuttle that has any"),
     ]
     tiles = [
         tag("div", tag("span", head, class_="head"), tag("span", value, class_="value"), tag("span", about, class_="about"), class_="tile")
@@ -189,7 +192,7 @@ def _tiles(total: Mapping[str, float]) -> Html:
     return tag("div", tiles, class_="tiles")
 
 
-def _said(name: str, row: Mapping[str, float]) -> str:
+def _figure_text(name: str, row: Mapping[str, float]) -> str:
     value = row[name]
     if not math.isfinite(value):
         return "–"
@@ -207,8 +210,8 @@ def _table(city: City, found: Mapping[str, Mapping[str, float]], demand: Mapping
     rows = [
         [
             zone,
-            *(_demanded(demand.get(zone)) if demand else []),
-            *(_said(name, found[zone]) for name in COLUMNS),
+            *(_demand_cells(demand.get(zone)) if demand else []),
+            *(_figure_text(name, found[zone]) for name in COLUMNS),
         ]
         for zone in (*city.zones, TOTAL)
     ]
@@ -226,7 +229,7 @@ def _table(city: City, found: Mapping[str, Mapping[str, float]], demand: Mapping
     )
 
 
-def _demanded(asked: ZoneDemand | None) -> list[str]:
+def _demand_cells(asked: ZoneDemand | None) -> list[str]:
     if asked is None:
         return ["–", "–"]
     none = asked.low is None or asked.high is None

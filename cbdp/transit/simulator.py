@@ -48,10 +48,10 @@ from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.transit import kernel
 from cbdp.transit.city import City
-from cbdp.transit.demand import Legs
+from cbdp.transit.demand import Legs, arrivals
 
 RELEASED, ASSIGNED, REFUSED, DEPARTS, ARRIVES, PICKED_UP, DROPPED_OFF = range(7)
-KINDS = ("released", "assigned", "refused", "departs", "arrives", "picked up", "dropped off")
+EVENT_NAMES = ("released", "assigned", "refused", "departs", "arrives", "picked up", "dropped off")
 NEVER = np.int64(2**60)
 
 
@@ -166,7 +166,7 @@ class Service:
     def lines(self) -> list[str]:
         """The log in words."""
         rows = [] if self.log is None else self.log.tolist()
-        return [f"{s} {KINDS[k]} shuttle {v} leg {leg} stop {stop}" for s, k, v, leg, stop in rows]
+        return [f"{s} {EVENT_NAMES[k]} shuttle {v} leg {leg} stop {stop}" for s, k, v, leg, stop in rows]
 
 
 def simulate(
@@ -189,10 +189,10 @@ def simulate(
     [0, 433]
     """
     chosen = fleet if isinstance(fleet, Fleet) else Fleet(tuple(fleet))
-    return run(city, chosen, legs, operations or Operations(), log=log)
+    return simulate_within_budget(city, chosen, legs, operations or Operations(), log=log)
 
 
-def run(
+def simulate_within_budget(
     city: City,
     fleet: Fleet,
     legs: Legs,
@@ -210,7 +210,7 @@ def run(
     starts = fleet.starts(city)
     budget = np.full(len(city.zones), NEVER) if wait_budget is None else wait_budget
     o = operations
-    made = kernel.run(
+    made = kernel.run_events(
         hop, city.metres, starts, fleet.first,
         legs.origin, legs.destination, legs.zone, legs.release, legs.next, legs.path, legs.timetable,
         o.longest_ride(direct), o.capacity, o.patience, o.max_tasks,
@@ -260,35 +260,37 @@ def measures(service: Service, legs: NDArray[np.bool_], shuttles: NDArray[np.boo
     done = legs & service.served
     wait = (service.pickup - service.release)[done].astype(float)
     ride = (service.drop - service.pickup)[done]
-    carrying = _carrying(service, shuttles)
+    carrying = _occupied_seconds(service, shuttles)
     return {
         "shuttles": float(shuttles.sum()),
         "legs": float(legs.sum()),
         "unserved": float(legs.sum() - done.sum()),
-        "wait": _mean(wait),
+        "wait": _mean_or_nan(wait),
         "wait95": float(np.percentile(wait, 95)) if len(wait) else float("nan"),
-        "ride": _mean(ride.astype(float)),
-        "idle": _mean(service.empty[shuttles].astype(float)),
-        "parked": _mean(service.parked[shuttles].astype(float)),
+        "ride": _mean_or_nan(ride.astype(float)),
+        "idle": _mean_or_nan(service.empty[shuttles].astype(float)),
+        "parked": _mean_or_nan(service.parked[shuttles].astype(float)),
         "km": float(service.metres[shuttles].sum()) / 1000,
         "occupancy": float(ride.sum()) / carrying if carrying else float("nan"),
     }
 
 
-def _mean(values: NDArray[np.float64]) -> float:
+def _mean_or_nan(values: NDArray[np.float64]) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _carrying(service: Service, shuttles: NDArray[np.bool_]) -> float:
+def _occupied_seconds(service: Service, shuttles: NDArray[np.bool_]) -> float:
     """The seconds during which shuttles had a rider on board, over the whole run."""
     done = np.flatnonzero(service.served)
     if not len(done):
         return 0.0
     done = done[np.lexsort((service.pickup[done], service.shuttle[done]))]
-    return float(kernel.covered(service.shuttle[done], service.pickup[done], service.drop[done], shuttles))
+    return float(
+        kernel.union_lengths(service.shuttle[done], service.pickup[done], service.drop[done], shuttles)
+    )
 
 
-def by_zone(service: Service, zones: int) -> tuple[Ints, Ints, Ints]:
+def totals_by_zone(service: Service, zones: int) -> tuple[Ints, Ints, Ints]:
     """Total wait, legs served and legs unserved, by zone."""
     zone, done = service.legs.zone, service.served
     wait = np.bincount(zone[done], weights=service.wait, minlength=zones).astype(np.int64)
@@ -296,7 +298,7 @@ def by_zone(service: Service, zones: int) -> tuple[Ints, Ints, Ints]:
     return wait, served, np.bincount(zone[~done], minlength=zones).astype(np.int64)
 
 
-def restarted(legs: Legs, keep: NDArray[Any], release: Ints) -> Legs:
+def legs_subset(legs: Legs, keep: NDArray[Any], release: Ints) -> Legs:
     """Some of the legs; if the leg before one is left out, it is released at the given second."""
     kept = np.flatnonzero(keep)
     place = np.full(len(legs) + 1, -1, dtype=np.int64)
@@ -307,3 +309,46 @@ def restarted(legs: Legs, keep: NDArray[Any], release: Ints) -> Legs:
         n: getattr(legs, n)[kept] for n in ("trip", "origin", "destination", "zone", "path")
     }
     return Legs(**columns, release=begin, follows=follows, timetable=legs.timetable, hours=legs.hours)
+
+
+# The report of a run that was not simulated by us, computed from what happened: a plug-in cannot flatter itself.
+
+
+Intervals = Sequence[tuple[int, int]]
+
+
+def service_of_outcome(
+    fleet: Fleet,
+    legs: Legs,
+    outcome: tuple[Ints, Ints, Ints, Ints],
+    metres: Ints,
+    busy: Sequence[Intervals],
+    log: Ints,
+) -> Service:
+    """The service of a run: release, pick-up, drop-off and shuttle of every leg, and when each shuttle had a task."""
+    _, pickup, drop, shuttle = outcome
+    low, high = legs.hours
+    span = high - low
+    on_board: list[list[tuple[int, int]]] = [[] for _ in busy]
+    for leg in np.flatnonzero(drop >= 0):
+        on_board[int(shuttle[leg])].append((int(pickup[leg]), int(drop[leg])))
+    working = [sorted([*a, *b]) for a, b in zip(busy, on_board, strict=True)]
+    parked = np.array([span - _union_length(b, low, high) for b in working], dtype=np.int64)
+    empty = np.array([span - _union_length(sorted(b), low, high) for b in on_board], dtype=np.int64)
+    return Service(fleet, legs, *outcome, metres, empty, parked, log)
+
+
+def _union_length(intervals: Intervals, low: int, high: int) -> int:
+    """The length, between `low` and `high`, of a union of intervals sorted by their beginnings."""
+    total, until = 0, low
+    for begin, end in intervals:
+        first, last = max(begin, until), min(end, high)
+        total += max(0, last - first)
+        until = max(until, last)
+    return total
+
+
+def bus_arrival(legs: Legs, leg: int, now: int) -> int:
+    """When the rider of a leg that follows another, who is dropped off now, is at its origin."""
+    path = legs.path[[leg]]
+    return now if path[0] < 0 else int(arrivals(legs.timetable, path, np.array([now]))[0])

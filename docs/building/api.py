@@ -16,10 +16,11 @@ FOLDER = "reference/api"
 PACKAGES = (
     "features",
     "datasets",
-    "trips",
+    "counting",
     "measuring",
     "mechanisms",
     "privacy",
+    "ledger",
     "estimate",
     "solvers",
     "rounding",

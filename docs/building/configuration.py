@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from building.markdown import fenced, sentence
-from cbdp.app.config import Config
-from cbdp.app.config.choices import mechanisms
-from cbdp.app.config.kinds import Either, Fields, Flag, Many, Named, PartName, Text, ValueKind
-from cbdp.app.config.mechanism import DEFAULT, MechanismFields, options_of
+from cbdp.config import Config
+from cbdp.config.sections import DEFAULT_MECHANISM, MechanismFields, mechanism_parts, options_of
+from cbdp.config.values import Either, Fields, Flag, Many, Named, PartName, Text, ValueKind
 
 PAGE = "reference/configuration.md"
 EXAMPLES: Mapping[str, str] = tomllib.loads((Path(__file__).parent / "examples.toml").read_text("utf-8"))
@@ -27,7 +26,7 @@ A key that does not exist, or a value of the wrong kind, stops the program with 
 spent. Paths are relative to the folder of the file. Numbers that decide about privacy are taken as they are written: `0.1` is one tenth, and
 `"1/3"` a third.
 
-An editor that knows JSON Schema can check the file while you type: the schema is `cbdp/app/config/config.schema.json`.
+An editor that knows JSON Schema can check the file while you type: the schema is `cbdp/config/config.schema.json`.
 
 A whole one may be short:
 
@@ -116,10 +115,10 @@ def keys(cls: type = Config, path: tuple[str, ...] = ()) -> Iterator[Key]:
 
 def mechanism_keys(path: tuple[str, ...]) -> Iterator[Key]:
     """The name of a mechanism, and the settings of all of them; one that several have is told once."""
-    yield Key((*path, "name"), PartName(mechanisms), "which mechanism", DEFAULT)
+    yield Key((*path, "name"), PartName(mechanism_parts), "which mechanism", DEFAULT_MECHANISM)
     found: dict[tuple[str, str], tuple[Key, list[str]]] = {}
-    for mechanism in mechanisms().table:
-        cls = mechanisms().get(mechanism)
+    for mechanism in mechanism_parts().table:
+        cls = mechanism_parts().get(mechanism)
         defaults = {f.name: _default(f) for f in dataclasses.fields(cls)}
         for name, option in options_of(cls).items():
             key = Key((*path, name), option.kind, option.about, defaults.get(name))

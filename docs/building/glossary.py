@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cbdp.report.glossary import GLOSSARY
+from cbdp.report.page import GLOSSARY_TERMS
 
 PAGE = "reference/glossary.md"
 
@@ -18,7 +18,7 @@ def words(architecture: str) -> dict[str, str]:
 
 def page(architecture: str) -> str:
     """The page: what the report explains, then the words of the documentation."""
-    report = {term: str(meaning) for term, meaning in GLOSSARY.items()}
+    report = {term: str(meaning) for term, meaning in GLOSSARY_TERMS.items()}
     rest = {t: m for t, m in words(architecture).items() if t.lower() not in {r.lower() for r in report}}
     made = [
         "# Glossary",

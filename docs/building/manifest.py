@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from building.markdown import table
-from cbdp.release.schema import schema
+from cbdp.release.manifest import manifest_schema
 
 PAGE = "reference/manifest.md"
 MEANING: Mapping[str, str] = {
@@ -95,7 +95,7 @@ def _row(key: str, part: Mapping[str, Any], whole: Mapping[str, Any]) -> tuple[s
 
 def page() -> str:
     """The page."""
-    whole = schema()
+    whole = manifest_schema()
     made = [HEAD]
     for key, part in whole["properties"].items():
         made += [f"## `{key}`", f"{MEANING[key]} *{kind(part, whole).capitalize()}.*"]

@@ -9,8 +9,8 @@ import pytest
 from small_city import plan_of
 
 from cbdp.app import cli
-from cbdp.app.explain import explain
-from cbdp.app.explain.screen import WIDTH
+from cbdp.forecast import explain
+from cbdp.forecast.check import SCREEN_WIDTH
 
 Captured = pytest.CaptureFixture[str]
 
@@ -31,7 +31,7 @@ def test_it_fits_on_one_screen(city: Path, change: tuple[str, str]) -> None:
     told = explain(plan_of(city, change))
     lines = str(told).rstrip("\n").split("\n")
     assert 12 <= len(lines) <= 40
-    assert max(map(len, lines)) <= WIDTH or str(city) in max(lines, key=len)
+    assert max(map(len, lines)) <= SCREEN_WIDTH or str(city) in max(lines, key=len)
     (start,) = (n for n, line in enumerate(lines) if line in ("Warnings", "No warnings."))
     warned = [line for line in lines[start:] if line.startswith("  - ")]
     assert len(warned) == len(told.warnings)

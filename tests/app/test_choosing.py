@@ -14,16 +14,16 @@ from small_city import plan_of
 
 from cbdp.app import choosing
 from cbdp.app.cli import main
-from cbdp.app.config import read
-from cbdp.app.explain import explain
-from cbdp.audit import promises
-from cbdp.audit.finding import worst
+from cbdp.audit import guarantee_check
+from cbdp.audit.findings import worst
+from cbdp.config import read
 from cbdp.errors import InputError
-from cbdp.privacy.bought import Bought
+from cbdp.forecast import explain
+from cbdp.ledger import Ledger
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.ledger import Ledger
+from cbdp.privacy.unit import PrivateQuantile
 from cbdp.release import load
-from cbdp.release.schema import check
+from cbdp.release.manifest import check_manifest
 
 UNIT = (
     "[mechanism]",
@@ -55,7 +55,7 @@ def test_it_is_charged_once_and_noted(city: Path) -> None:
     }
     plan = plan_of(city, UNIT)
     assert plan.unit.max_trips == made.max_trips  # type: ignore[union-attr]
-    assert plan.unit.bought == Bought("0.9", "0.25")  # type: ignore[union-attr]
+    assert plan.unit.bought == PrivateQuantile("0.9", "0.25")  # type: ignore[union-attr]
 
 
 def test_the_release_spends_the_rest(city: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,16 +67,16 @@ def test_the_release_spends_the_rest(city: Path, capsys: pytest.CaptureFixture[s
     release = load(city / "release")
     assert release.claim.cost.epsilon == Fraction(3, 4)
     unit: Any = release.claim.unit
-    assert (unit.max_trips, unit.bought) == (made.max_trips, Bought("0.9", "0.25"))
+    assert (unit.max_trips, unit.bought) == (made.max_trips, PrivateQuantile("0.9", "0.25"))
     assert f"{made.max_trips} was bought for ε = 1/4 more" in str(release.claim)
     with Ledger.view(city / "ledger.sqlite") as ledger:
         assert float(ledger.spent.value) == 1
-    check(release.manifest, "the manifest")
-    assert worst(promises.attack(release.manifest, release.features)) == "clear"
+    check_manifest(release.manifest, "the manifest")
+    assert worst(guarantee_check.attack(release.manifest, release.features)) == "clear"
 
 
 def test_check_works_before_and_release_does_not(city: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Before the purchase `check` goes by a guess and says so; `release` stops, and nothing is spent."""
+    """Before the purchase `check_manifest` goes by a guess and says so; `release` stops, and nothing is spent."""
     plan = plan_of(city, UNIT)
     said = " ".join(explain(plan).text.split())
     assert "max_trips is bought by `cbdp choose`, which was not done yet: what is shown goes by 10" in said

@@ -14,7 +14,7 @@ import pytest
 
 from cbdp import __version__
 from cbdp.app import cli
-from cbdp.privacy.ledger import Ledger
+from cbdp.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
 Captured = pytest.CaptureFixture[str]
@@ -133,7 +133,7 @@ def test_an_interruption_is_one_line_and_exit_code_130(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C ends as shells expect it, and says what became of ε where any is at stake."""
-    monkeypatch.setattr("cbdp.app.config.read", _raising(KeyboardInterrupt()))
+    monkeypatch.setattr("cbdp.config.read", _raising(KeyboardInterrupt()))
     assert cli.main(["release", "cbdp.toml"]) == 130
     assert "stopped before the charge: nothing was spent" in _one_line(capsys)
     assert cli.main(["check", "cbdp.toml"]) == 130
@@ -187,11 +187,11 @@ def test_an_unknown_command_is_bad_usage(capsys: Captured) -> None:
 
 def test_formats_in_the_help_are_those_of_the_table(capsys: Captured) -> None:
     """Nobody retypes them."""
-    from cbdp.app.config.choices import formats
+    from cbdp.config.sections import format_parts
 
     with pytest.raises(SystemExit):
         cli.main(["export", "--help"])
-    assert ", ".join(formats().names()) in " ".join(capsys.readouterr().out.split())
+    assert ", ".join(format_parts().names()) in " ".join(capsys.readouterr().out.split())
 
 
 def test_help_is_light() -> None:
@@ -217,7 +217,7 @@ def test_the_wheel_holds_the_linked_folders(tmp_path: Path) -> None:
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    for name in ("features/universe.py", "solvers/newton.py", "app/config/config.schema.json", "py.typed"):
+    for name in ("features/universe.py", "solvers/newton.py", "config/config.schema.json", "py.typed"):
         assert f"cbdp/{name}" in names
     assert {name.split("/")[0] for name in names} == {"cbdp", f"cbdp-{__version__}.dist-info"}
 

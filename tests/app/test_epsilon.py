@@ -12,19 +12,19 @@ from scipy import stats
 from zoo import HONEST, MANY_PARTS, MOVED, NARROW, NONE, ONE, ZOO, Case, trips
 
 import cbdp
-from cbdp.app.audit.epsilon import (
+from cbdp.app.audit.lower_bound import (
     EpsilonBound,
     ThroughFiles,
     TrialParts,
     epsilon_lower_bound,
+    numbers,
     odds_bound,
     ratio_bound,
 )
-from cbdp.app.audit.epsilon_events import Condition, lowest_bit
-from cbdp.app.audit.epsilon_views import numbers
+from cbdp.audit.distinguishing import Condition, lowest_bit
 from cbdp.errors import InputError
-from cbdp.estimate.posterior import Posterior
-from cbdp.measuring.samplers.geometric import GeometricSampler
+from cbdp.estimation.posterior import Posterior
+from cbdp.measuring.samplers.laplace import GeometricSampler
 from cbdp.mechanisms import ConstraintBased, Laplace, StabilityHistogram
 from cbdp.privacy.entropy import InsecureSeededEntropy
 

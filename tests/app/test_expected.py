@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 from small_city import plan_of
 
-from cbdp.app.explain import expected, explain
-from cbdp.app.explain.expected import expected_of, margins, modelled
-from cbdp.app.explain.numbers import facts_of
+from cbdp.counting import count
 from cbdp.datasets import ann_arbor
 from cbdp.features.presets import odmts
+from cbdp.forecast import expected_tables, explain
+from cbdp.forecast.errors import expected_of, facts_of, margins, model_of_mechanism
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.budget import DemandFacts
-from cbdp.report.uses import USES, Use, use_of
-from cbdp.trips import count
+from cbdp.report.reliability import USES, Use, use_of
 
 
 def test_errors_are_those_of_the_configured_budget(city: Path) -> None:
@@ -31,7 +30,7 @@ def test_errors_are_those_of_the_configured_budget(city: Path) -> None:
 
 def test_without_a_number_of_trips_the_range_is_the_noise_alone(city: Path) -> None:
     """Nothing is shrunk then: 1.645 standard deviations, rounded up, around a count of 100."""
-    for e in expected(plan_of(city, ("expected_trips = 60000", ""))):
+    for e in expected_tables(plan_of(city, ("expected_trips = 60000", ""))):
         assert e.count == 100
         assert e.half == math.ceil(1.6448536 * e.error)
         assert (e.low, e.high) == (max(0, 100 - e.half), 100 + e.half)
@@ -40,7 +39,7 @@ def test_without_a_number_of_trips_the_range_is_the_noise_alone(city: Path) -> N
 def test_public_counts_have_no_error(city: Path) -> None:
     """They are met exactly."""
     plan = plan_of(city, ("cap = 2.0", "cap = 2.0\npublic = { total = 50000 }"))
-    total = next(e for e in expected(plan) if e.feature == "total")
+    total = next(e for e in expected_tables(plan) if e.feature == "total")
     assert (total.error, total.half, total.count) == (0.0, 0, 60000.0)
 
 
@@ -48,16 +47,19 @@ def test_every_table_is_judged_by_its_average_count(city: Path) -> None:
     """Trips ÷ counts to two digits, at least 1; and the count from which on counts are good is the least that the margins allow."""
     plan = plan_of(city)
     assert isinstance(plan.mechanism, ConstraintBased)
-    of, precision = modelled(plan.mechanism, facts_of(plan))
+    of, precision = model_of_mechanism(plan.mechanism, facts_of(plan))
     noise = of.reconciled(precision)
-    for n, e in enumerate(expected(plan)):
+    for n, e in enumerate(expected_tables(plan)):
         mean = 60000 / plan.features.size(e.feature)
         assert abs(e.count - mean) <= max(0.5, mean / 20)
         assert e.use == use_of(e.half / e.count)
         below, at = margins(of, n, float(noise[n]), np.array([e.good - 1.0, float(e.good)]), plan.confidence)
         assert at <= 0.2 * e.good
         assert below > 0.2 * (e.good - 1)
-    few = {e.feature: e for e in expected(plan_of(city, ("expected_trips = 60000", "expected_trips = 12")))}
+    few = {
+        e.feature: e
+        for e in expected_tables(plan_of(city, ("expected_trips = 60000", "expected_trips = 12")))
+    }
     assert few["singleton"].count == 1
 
 
@@ -74,7 +76,7 @@ def test_simulated_releases_come_out_as_told() -> None:
     truth = count(city.trips, features.universe)
     mechanism, facts = ConstraintBased(features, 1), DemandFacts(1, 5000)
     releases = [mechanism.simulate(truth, seed) for seed in (0, 1)]
-    of, precision = modelled(mechanism, facts)
+    of, precision = model_of_mechanism(mechanism, facts)
     noise, held = of.reconciled(precision), []
     for n, told in enumerate(expected_of(mechanism, facts, 0.9)):
         true = truth.of(features, told.feature).astype(float)

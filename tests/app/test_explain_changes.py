@@ -6,7 +6,7 @@ from pathlib import Path
 
 from small_city import plan_of
 
-from cbdp.app.explain import explain
+from cbdp.forecast import explain
 from cbdp.privacy.unit import Person
 
 

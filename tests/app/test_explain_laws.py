@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from small_city import plan_of
 
-from cbdp.app import explain
-from cbdp.app.explain.laws import law_choice
+from cbdp import forecast
+from cbdp.forecast.alternatives import compare_noise
 from cbdp.privacy.accounting import epsilon_of, rho_for
 
 GAUSSIAN = ("epsilon = 1.0", 'rho = 0.5\nlaw = "gaussian"')
@@ -23,7 +23,7 @@ def person(most: int, apart: bool) -> tuple[str, str]:
 
 def test_what_rho_means_is_said(city: Path) -> None:
     """ρ, the ε at the stated δ, other levels of the same promise, and shares of ρ in the noise table."""
-    told = explain.explain(plan_of(city, GAUSSIAN))
+    told = forecast.explain(plan_of(city, GAUSSIAN))
     text = " ".join(told.text.split())
     assert "ρ-zCDP for one trip" in text
     assert "same data: ρ 1/2; so ε = 5.222 at δ = 1e-06." in text
@@ -36,27 +36,29 @@ def test_what_rho_means_is_said(city: Path) -> None:
 
 def test_rho_for_a_wanted_precision(city: Path) -> None:
     """The question --within is answered in ρ where the noise is paid for in it."""
-    said = explain.answer(plan_of(city, GAUSSIAN), "zone", "1")
+    said = forecast.answer(plan_of(city, GAUSSIAN), "zone", "1")
     assert "ρ of the whole release must be at least" in said
-    found = explain.epsilon_for(plan_of(city, GAUSSIAN), "zone", "1/100")
+    found = forecast.epsilon_for(plan_of(city, GAUSSIAN), "zone", "1/100")
     plan = plan_of(city, ("epsilon = 1.0", f'rho = {float(found)}\nlaw = "gaussian"'))
-    (zone,) = [n for n in explain.noise(plan) if n.feature == "zone"]
+    (zone,) = [n for n in forecast.noise_by_table(plan) if n.feature == "zone"]
     assert zone.half_width <= 60000 / zone.elements / 100
 
 
 def test_laws_are_compared_for_the_same_promise(city: Path) -> None:
     """Either way round: (ε, δ) of a ρ against pure ε, and pure ε against the ρ that gives it at 10⁻⁶; and the better one is named."""
-    trip = law_choice(plan_of(city))
+    trip = compare_noise(plan_of(city))
     assert trip is not None
     assert (trip.epsilon, trip.delta, list(trip.errors)) == (1, Fraction(1, 10**6), ["geometric", "gaussian"])
     assert trip.better == "geometric"
-    back = law_choice(plan_of(city, ("epsilon = 1.0", f'rho = {float(rho_for(1, 1e-6))}\nlaw = "gaussian"')))
+    back = compare_noise(
+        plan_of(city, ("epsilon = 1.0", f'rho = {float(rho_for(1, 1e-6))}\nlaw = "gaussian"'))
+    )
     assert back is not None
     assert list(back.errors) == ["gaussian", "geometric"]
     assert back.better == "geometric"
     for law, errors in trip.errors.items():
         assert errors == pytest.approx(back.errors[law], rel=1e-6)
-    text = explain.explain(plan_of(city)).text
+    text = forecast.explain(plan_of(city)).text
     assert "Geometric noise is better here" in text
 
 
@@ -64,7 +66,7 @@ def test_laws_are_compared_for_the_same_promise(city: Path) -> None:
 @pytest.mark.parametrize(("most", "apart", "better"), [(4, False, "geometric"), (4, True, "gaussian")])
 def test_the_better_law_follows_from_the_unit(city: Path, most: int, apart: bool, better: str) -> None:
     """Where trips may pile up geometric noise wins; where they are kept apart Gaussian noise does."""
-    told = explain.explain(
+    told = forecast.explain(
         plan_of(city, person(most, apart), ('"constraint-based"', '"constraint-based"\npreset = "paper"'))
     )
     assert told.laws is not None
@@ -87,7 +89,7 @@ def test_the_better_law_follows_from_the_unit(city: Path, most: int, apart: bool
 def test_mechanisms_without_a_choice_say_nothing(city: Path) -> None:
     """Those whose noise is always geometric compare nothing; those without a model compare the noise."""
     plan = plan_of(city, ('"constraint-based"', '"threshold-laplace"\nzeros = "perturbed"'))
-    assert law_choice(plan) is None
-    laplace = law_choice(plan_of(city, ('"constraint-based"', '"laplace"\nlaw = "geometric"')))
+    assert compare_noise(plan) is None
+    laplace = compare_noise(plan_of(city, ('"constraint-based"', '"laplace"\nlaw = "geometric"')))
     assert laplace is not None
     assert laplace.errors["geometric"]["singleton"] == pytest.approx(math.sqrt(1.8413), rel=1e-3)

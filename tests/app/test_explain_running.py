@@ -6,9 +6,9 @@ from pathlib import Path
 
 from daily_city import CONFIG, write_daily_city
 
-from cbdp.app.config import read
-from cbdp.app.explain import explain
 from cbdp.app.plan import plan
+from cbdp.config import read
+from cbdp.forecast import explain
 
 GAUSSIAN = CONFIG.replace("epsilon = 1", 'rho = 0.5\nlaw = "gaussian"')
 RUNNING = GAUSSIAN.replace("start = 2026-03-01", 'start = 2026-03-01\nrunning = { tables = ["zone"] }')

@@ -13,7 +13,7 @@ from small_city import plan_of
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app.explain.words import files
+from cbdp.forecast.sections import files_of_release
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +104,6 @@ def test_a_configuration_names_formats_in_any_case(city: Path) -> None:
     """As people write them; the plan has our names, and the exports their readers' endings."""
     made = plan_of(city, ('"release"', '"release"\nexport = ["OMX", "GeoPackage", "Csv"]'))
     assert made.exports == ("omx", "geopackage", "csv")
-    assert [f for f in files(made) if "beside" in f] == [
+    assert [f for f in files_of_release(made) if "beside" in f] == [
         f"and beside it {name}" for name in ("release.omx", "release.gpkg", "release-csv")
     ]

@@ -14,15 +14,11 @@ import pytest
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app.fleet.cities import city_of
-from cbdp.app.fleet.cities import place as placed
-from cbdp.app.fleet.comparing import compare
-from cbdp.app.fleet.counted import read
-from cbdp.app.fleet.rules import FleetRules
-from cbdp.app.fleet.running import fleet_for, riders_of
-from cbdp.app.fleet.sizing import size
+from cbdp.app.fleet import compare, fleet_for, riders_of, size
+from cbdp.app.fleet.riders import FleetRules, city_of, read
+from cbdp.app.fleet.riders import place as placed
 from cbdp.errors import InputError
-from cbdp.report.markup import INTERNAL
+from cbdp.report.markup import INTERNAL_WARNING
 from cbdp.transit import (
     Fleet,
     ModeRule,
@@ -137,7 +133,7 @@ def test_a_configuration_gives_all_real_trips_and_is_internal(made, capsys):
     internal = capsys.readouterr().out
     assert size(str(made / "exact"), place(made)) == 0
     published = capsys.readouterr().out
-    assert internal.splitlines()[0] == INTERNAL
+    assert internal.splitlines()[0] == INTERNAL_WARNING
     assert ": 300 trips" in internal
     assert table(internal)["total"] == table(published)["total"]
     assert not (made / "ledger.sqlite").exists()
@@ -148,7 +144,7 @@ def test_an_exact_release_has_no_error(made, capsys, trips):
     """Sized on the true counts, the fleet is the original: every error of the Table 1 row is 0."""
     assert compare(str(made / "exact"), str(made / trips), place(made)) == 0
     out = capsys.readouterr().out
-    assert out.splitlines()[0] == INTERNAL
+    assert out.splitlines()[0] == INTERNAL_WARNING
     assert (
         "relative errors: shuttles 0.000, wait 0.000, idle 0.000; shuttles by zone, on average 0.000" in out
     )

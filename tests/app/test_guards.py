@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from cbdp.app import choosing, cli, init
-from cbdp.app.config import read
 from cbdp.app.inspecting import look, reading_of
-from cbdp.app.inspecting.judging import UnusualError, verdict
+from cbdp.app.judging import UnusualError, verdict
 from cbdp.app.series import run_series
-from cbdp.trips.inspect import Copies, copies_of, rows_by_day
+from cbdp.config import read
+from cbdp.counting.inspection import DuplicateRows, duplicate_rows, rows_by_day
 
 Captured = pytest.CaptureFixture[str]
 Row = tuple[str, str, str, str, str]
@@ -194,8 +194,8 @@ def test_rows_that_are_alike_by_chance_stop_nothing(rate: float) -> None:
         rates = np.full(20_000, rate) if shape is None else rng.gamma(shape, rate / shape, 20_000)
         sizes, groups = np.unique(rng.poisson(rates), return_counts=True)
         found = {int(k): int(n) for k, n in zip(sizes, groups, strict=True) if k}
-        assert Copies(tuple(found.items())).by_chance()
-        assert not Copies(tuple((2 * k, n) for k, n in found.items())).by_chance() or rate > 2
+        assert DuplicateRows(tuple(found.items())).by_chance()
+        assert not DuplicateRows(tuple((2 * k, n) for k, n in found.items())).by_chance() or rate > 2
 
 
 @settings(deadline=None, max_examples=25)
@@ -205,14 +205,14 @@ def test_one_row_more_or_less_does_not_decide(at: int, more: int) -> None:
     rows = [(n, n % 7) for n in range(2000)]
     changed = rows[:at] + rows[at + 1 :] + [rows[at]] * more
     for table, by_chance in ((changed, True), (changed + changed, False)):
-        copies = copies_of({"a": [r[0] for r in table], "b": [r[1] for r in table]}, len(table))
+        copies = duplicate_rows({"a": [r[0] for r in table], "b": [r[1] for r in table]}, len(table))
         assert (copies.repeated <= 0.01 or copies.by_chance()) == by_chance
 
 
 def test_large_tables_are_looked_at_by_whole_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """One group in sixteen: a row and its copy are both looked at or neither, so that shares stay as they are."""
-    monkeypatch.setattr("cbdp.trips.inspect.LOOKED_AT", 1000)
-    copies = copies_of({"a": [n // 2 for n in range(16_000)]}, 16_000)
+    monkeypatch.setattr("cbdp.counting.inspection.MAX_ROWS_ALL_GROUPS", 1000)
+    copies = duplicate_rows({"a": [n // 2 for n in range(16_000)]}, 16_000)
     assert copies.one_in == 16
     assert {k for k, _ in copies.groups} == {2}
     assert 350 < dict(copies.groups)[2] < 650
@@ -246,7 +246,9 @@ def test_days_and_offsets_are_counted() -> None:
 def test_init_says_loudly_who_may_be_a_person(header: str, named: str, tmp_path: Path) -> None:
     (tmp_path / "trips.csv").write_text(header + "\n")
     (tmp_path / "stops.csv").write_text("id\n" + "".join(f"{s}\n" for s in STOPS))
-    told = init.told(init.write(tmp_path / "cbdp.toml", tmp_path / "trips.csv", tmp_path / "stops.csv"))
+    told = init.summary_lines(
+        init.write(tmp_path / "cbdp.toml", tmp_path / "trips.csv", tmp_path / "stops.csv")
+    )
     assert any(line.strip().startswith("ATTENTION") and named in line for line in told)
     assert not any("nothing has to be edited" in line for line in told)
     assert any(line.startswith("you have to edit") and "unit in line" in line for line in told)

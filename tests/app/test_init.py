@@ -11,13 +11,13 @@ from misread import write_counts
 from pyarrow import parquet
 from small_city import STOPS, trip_table
 
-from cbdp.app import config, explain
+from cbdp import config, forecast
 from cbdp.app import init as starter
 from cbdp.app import plan as planning
-from cbdp.app.init.opening import guess
+from cbdp.app.init import guess
 from cbdp.app.inspecting import look, reading_of
+from cbdp.counting import count
 from cbdp.errors import InputError
-from cbdp.trips import count
 
 ROOT = Path(__file__).parents[2]
 
@@ -185,9 +185,9 @@ def test_init_then_check(city: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planning.plan(config.read(file))
     sizes = {"total": 1, "time": 24, "zone": 96, "origin": 6, "destination": 6, "singleton": 864}
     assert plan.features.sizes == sizes
-    assert explain.explain(plan).gaps == ()  # every dimension and attribute has its table
+    assert forecast.explain(plan).gaps == ()  # every dimension and attribute has its table
     assert count(plan.trips, plan.universe, columns=plan.columns, clock=plan.clock).value.sum() == 50
-    assert explain.explain(plan).warnings == ()
+    assert forecast.explain(plan).warnings == ()
     with pytest.raises(InputError, match="exists already"):
         starter.write(file, city / "trips.parquet", city / "stops.csv")
 
@@ -213,7 +213,7 @@ def test_init_gives_stops_tables_where_types_can_be_listed(city: Path) -> None:
         "destination",
         "singleton",
     ]
-    assert explain.explain(plan).gaps == ()
+    assert forecast.explain(plan).gaps == ()
 
 
 def test_init_reads_no_row(city: Path) -> None:
@@ -286,7 +286,7 @@ def test_init_then_check_on_real_bike_trips(tmp_path: Path) -> None:
     """On the bike-share data the configuration written is accepted as it stands, with the cities as zones."""
     file = starter.write(tmp_path / "bike.toml", BIKE / "trips.parquet", BIKE / "stations.csv")
     plan = planning.plan(config.read(file))
-    told = explain.explain(plan)
+    told = forecast.explain(plan)
     assert told.dataset == "bayarea_bike_2014"
     assert told.dimensions == {"origin": 70, "destination": 70, "time": 24}
     assert plan.features.sizes["zone"] == 5 * 5 * 24

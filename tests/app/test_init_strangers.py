@@ -9,7 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from cbdp.app import config, init
+from cbdp import config
+from cbdp.app import init
 from cbdp.app.inspecting import look, reading_of
 
 DATA = Path(os.environ.get("CBDP_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -32,7 +33,7 @@ def test_a_strangers_file_is_read_as_it_was_begun(kind: str, tmp_path: Path) -> 
     file = tmp_path / f"{kind}.csv"
     duckdb.sql(KINDS[kind]).write_csv(str(file))
     path = init.write(tmp_path / "cbdp.toml", file, BIKE / "stations.csv")
-    assert not any(line.startswith("you have to edit") for line in init.told(path))
+    assert not any(line.startswith("you have to edit") for line in init.summary_lines(path))
     found = look(reading_of(config.read(path)))
     ((trips,),) = duckdb.sql(f"SELECT count(*) {WEEK}").fetchall()
     assert 0.98 * trips <= found.trips <= trips

@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from cbdp.app import config, init
-from cbdp.app.init.opening import guess
+from cbdp import config
+from cbdp.app import init
+from cbdp.app.init import guess
 from cbdp.app.inspecting import look, reading_of
-from cbdp.app.presets.taps import OFF, ON, spellings
+from cbdp.app.presets import TAP_OFF, TAP_ON, spellings
+from cbdp.counting import count
 from cbdp.datasets import practice
 from cbdp.errors import InputError
-from cbdp.trips import count
 
 
 @pytest.fixture(scope="module")
 def files() -> Mapping[str, str]:
-    return practice.files()
+    return practice.practice_files()
 
 
 @pytest.fixture
@@ -174,7 +175,7 @@ def test_a_column_of_actions_needs_the_preset(town: Path) -> None:
 
 def test_no_word_means_both() -> None:
     """A tap-on is never a tap-off."""
-    assert not set(spellings(ON)) & set(spellings(OFF))
+    assert not set(spellings(TAP_ON)) & set(spellings(TAP_OFF))
 
 
 def test_counts_by_place_are_released_by_place(town: Path) -> None:
@@ -187,7 +188,7 @@ def test_counts_by_place_are_released_by_place(town: Path) -> None:
 
 def test_init_says_what_it_understood_and_what_is_left(town: Path) -> None:
     """Lines to edit are named with their number."""
-    first, columns, stops, zones, alone, people, edit, then = init.told(_started(town, "trips.csv"))
+    first, columns, stops, zones, alone, people, edit, then = init.summary_lines(_started(town, "trips.csv"))
     assert first.endswith("cbdp.toml for a file of trips")
     assert columns.startswith("  origin is 'from_stop', destination is 'to_stop', time is 'start_time'")
     assert stops == "  of the 16 stops, id is 'stop_id', name is 'name', lat is 'lat', lon is 'lon'"
@@ -202,7 +203,7 @@ def test_init_says_what_it_understood_and_what_is_left(town: Path) -> None:
     assert "cbdp inspect" in then
     path = init.write(town / "without.toml", town / "trips.csv")
     number = 1 + [line.startswith("stops = ") for line in path.read_text("utf-8").splitlines()].index(True)
-    assert init.told(path)[-2].startswith(
+    assert init.summary_lines(path)[-2].startswith(
         f"you have to edit, marked EDIT: stops in line {number}, unit in line "
     )
 
@@ -236,7 +237,7 @@ def _feed(town: Path, zones: list[str]) -> Path:
 def test_fare_zones_are_taken_where_they_group_all_stops(zones: list[str], said: str, town: Path) -> None:
     """What is written is read without complaint, and init says which zones it took."""
     path = init.write(town / "gtfs.toml", town / "trips.csv", _feed(town, zones))
-    assert init.told(path)[2:4] == [
+    assert init.summary_lines(path)[2:4] == [
         "  of the 16 stops, id is 'stop_id', name is 'stop_name', lat is 'stop_lat', lon is 'stop_lon'",
         said,
     ]
@@ -329,7 +330,7 @@ def test_a_second_column_of_counts_is_named(town: Path) -> None:
 def test_a_column_that_may_be_of_cards_is_not_passed_over_in_silence(town: Path) -> None:
     """Where no column is known to tell people apart, those that nobody knows are named, and what to write."""
     (town / "odd.csv").write_text("chip,time,stop,tap\nC1,2026-03-02 08:00,S01,on\n")
-    said = "\n".join(init.told(_started(town, "odd.csv")))
+    said = "\n".join(init.summary_lines(_started(town, "odd.csv")))
     assert "each tap is protected on its own; no column of cards or persons was found among chip" in said
     assert 'write unit = { person = "its name", max_trips = 4, per = "day" }' in said
 

@@ -14,10 +14,10 @@ from pyarrow import parquet
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app.config import read
 from cbdp.app.inspecting import Cause, causes_of, look, reading_of
-from cbdp.privacy.ledger import Ledger
-from cbdp.report.markup import INTERNAL
+from cbdp.config import read
+from cbdp.ledger import Ledger
+from cbdp.report.markup import INTERNAL_WARNING
 
 Captured = pytest.CaptureFixture[str]
 BY_STOP = 'origin = "from_stop", destination = "to_stop", time = "left_at"'
@@ -122,8 +122,8 @@ def test_inspect_names_the_cause_and_release_stops_before_the_charge(
     config = str(tmp_path / "cbdp.toml")
     assert cli.main(["inspect", config]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(INTERNAL + "\n")
-    assert shown.endswith(INTERNAL + "\n")
+    assert shown.startswith(INTERNAL_WARNING + "\n")
+    assert shown.endswith(INTERNAL_WARNING + "\n")
     said = " ".join(shown.split())
     assert cause in said
     assert cure in said
@@ -376,12 +376,12 @@ def test_an_inspection_is_written_only_where_it_says_what_it_is(tmp_path: Path, 
         assert not (tmp_path / place).exists()
     for name in ("internal.txt", "internal.html"):
         assert cli.main(["inspect", file, "--out", str(tmp_path / name)]) == 0
-        assert capsys.readouterr().out == f"{INTERNAL}\n{tmp_path / name}\n"
+        assert capsys.readouterr().out == f"{INTERNAL_WARNING}\n{tmp_path / name}\n"
     text = (tmp_path / "internal.txt").read_text(encoding="utf-8")
     html = (tmp_path / "internal.html").read_text(encoding="utf-8")
     assert cli.main(["inspect", file]) == 0
     assert capsys.readouterr().out == text
-    assert text.count(INTERNAL) == html.count(INTERNAL) == 2
+    assert text.count(INTERNAL_WARNING) == html.count(INTERNAL_WARNING) == 2
     for line in text.splitlines():
         assert line.strip().replace("'", "&#x27;") in html.replace(
             "\u00a0", " "

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from cbdp.app import cli, init
-from cbdp.app.config import read
 from cbdp.app.inspecting import causes_of, look, reading_of
-from cbdp.app.inspecting.cause import Cause
+from cbdp.app.reading import Cause
+from cbdp.config import read
 from cbdp.datasets import practice
 
 Captured = pytest.CaptureFixture[str]
@@ -18,7 +18,7 @@ Captured = pytest.CaptureFixture[str]
 @pytest.fixture
 def town(tmp_path: Path) -> Path:
     """Stops and a few taps: two trips, a tap-on without its end, and an end without its beginning."""
-    (tmp_path / "stops.csv").write_text(practice.files()["stops.csv"], "utf-8")
+    (tmp_path / "stops.csv").write_text(practice.practice_files()["stops.csv"], "utf-8")
     taps(tmp_path, "on", "off")
     return tmp_path
 

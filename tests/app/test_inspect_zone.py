@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cbdp.app import config, init
+from cbdp import config
+from cbdp.app import init
 from cbdp.app.inspecting import causes_of, look, reading_of
 from cbdp.datasets import practice
 
@@ -17,7 +18,7 @@ from cbdp.datasets import practice
 @pytest.fixture
 def town(tmp_path: Path) -> Path:
     """The practice files with a configuration; times are those of the clock on the wall."""
-    for name, text in practice.files().items():
+    for name, text in practice.practice_files().items():
         (tmp_path / name).write_text(text, "utf-8")
     init.write(tmp_path / "cbdp.toml", tmp_path / "trips.csv", tmp_path / "stops.csv")
     return tmp_path

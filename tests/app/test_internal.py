@@ -15,7 +15,7 @@ from cbdp.app import cli
 from cbdp.app.internal import build_internal
 from cbdp.errors import InputError
 from cbdp.report import build
-from cbdp.report.markup import INTERNAL
+from cbdp.report.markup import INTERNAL_WARNING
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +31,8 @@ def test_internal_report_measures_the_errors(rush, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = Page(build_internal(release, truth))
     assert list(tmp_path.iterdir()) == []
-    assert page.text.count(INTERNAL) == 2
-    assert INTERNAL == "INTERNAL – reveals private data – do not publish"
+    assert page.text.count(INTERNAL_WARNING) == 2
+    assert INTERNAL_WARNING == "INTERNAL – reveals private data – do not publish"
     assert f"True trips: {len(city):,}. Published: {release.total:,}." in page.text
     error = release.counts("zone") - truth.of(release.features, "zone")
     rms, largest = np.sqrt(np.mean(error**2)), np.abs(error).max()
@@ -47,7 +47,7 @@ def test_internal_report_measures_the_errors(rush, tmp_path, monkeypatch):
     keys = release.features.partition("zone").keys()
     name = " · ".join(str(column[worst]) for column in keys.values())
     assert f"{name}{release.counts('zone')[worst]:,}{exact[worst]:,}" in page.text
-    assert INTERNAL not in build(release)
+    assert INTERNAL_WARNING not in build(release)
 
 
 def test_internal_report_refuses_another_universe(rush):
@@ -88,7 +88,7 @@ def test_the_command_keeps_private_counts_out_of_public_places(
     assert cli.main(given) == 2
     assert state_of(city) == before
     assert cli.main([*given, "--out", str(city / "report-internal.html")]) == 0
-    assert INTERNAL in capsys.readouterr().out
-    assert INTERNAL in (city / "report-internal.html").read_text("utf-8")
+    assert INTERNAL_WARNING in capsys.readouterr().out
+    assert INTERNAL_WARNING in (city / "report-internal.html").read_text("utf-8")
     assert cli.main(["report", str(city / "published"), "--out", str(city / "report.html")]) == 0
-    assert INTERNAL not in (city / "report.html").read_text("utf-8")
+    assert INTERNAL_WARNING not in (city / "report.html").read_text("utf-8")

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 from cbdp.app import cli
-from cbdp.app.parts import KINDS, lines, rows
+from cbdp.app.commands import PART_KINDS, part_lines, part_rows
 from cbdp.errors import InputError
 from cbdp.rounding import Rounding
 
@@ -22,19 +22,19 @@ ROOT = Path(__file__).parents[2]
 Captured = pytest.CaptureFixture[str]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PART_KINDS)
 def test_every_part_of_ours_has_a_row_with_a_line_about_it(kind: str) -> None:
     """In the order of its table, from cbdp."""
-    title, *found = rows(kind)
+    title, *found = part_rows(kind)
     assert title[:3] == ("name", "from", "installed")
     ours = [row for row in found if row[1] == "cbdp"]
-    assert [row[0] for row in ours] == list(KINDS[kind].table().table)
+    assert [row[0] for row in ours] == list(PART_KINDS[kind].table().table)
     assert all(row[-1].strip() for row in ours)
 
 
 def test_groups_of_entry_points_are_distinct() -> None:
     """A part of another package is of one kind."""
-    groups = [kind.table().group for kind in KINDS.values()]
+    groups = [kind.table().group for kind in PART_KINDS.values()]
     assert len(set(groups)) == len(groups)
     assert all(group.startswith("cbdp.") for group in groups)
 
@@ -43,7 +43,7 @@ def test_parts_are_listed_by_kind_or_all_together(capsys: Captured) -> None:
     """Each kind has a heading; one kind is a part of the whole list."""
     assert cli.main(["parts"]) == 0
     everything = capsys.readouterr().out
-    for kind in KINDS:
+    for kind in PART_KINDS:
         assert f"{kind} (" in everything
     assert cli.main(["parts", "solvers"]) == 0
     solvers = capsys.readouterr().out
@@ -57,13 +57,13 @@ def test_a_kind_that_is_not_known_is_told(capsys: Captured) -> None:
     assert cli.main(["parts", "solver"]) == 2
     assert capsys.readouterr().err == "cbdp: unknown kind of part 'solver': did you mean 'solvers'?\n"
     with pytest.raises(InputError, match="there are"):
-        list(lines("x"))
+        list(part_lines("x"))
 
 
 def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not installed is a fact in the list, with the cure, and not an error."""
     monkeypatch.setattr("cbdp.solvers.piqp.Piqp.package", "no_such_package")
-    row = next(row for row in rows("solvers") if row[0] == "piqp")
+    row = next(row for row in part_rows("solvers") if row[0] == "piqp")
     assert row[2] == "no"
     assert "pip install" in row[-1]
 
@@ -83,10 +83,10 @@ def test_parts_of_other_packages_are_shown_with_their_package(monkeypatch: pytes
     module = ModuleType("elsewhere")
     module.__dict__.update(Down=Down)
     monkeypatch.setitem(sys.modules, "elsewhere", module)
-    group = KINDS["roundings"].table().group
+    group = PART_KINDS["roundings"].table().group
     entries = [EntryPoint("down", "elsewhere:Down", group), EntryPoint("gone", "nowhere.x:Y", group)]
     monkeypatch.setattr("cbdp.parts.entry_points", lambda group: [e for e in entries if e.group == group])
-    *_, down, gone = rows("roundings")
+    *_, down, gone = part_rows("roundings")
     assert down == ("down", "elsewhere", "yes", "Rounds all down.")
     assert gone[:3] == ("gone", "nowhere", "no")
     assert "No module named 'nowhere'" in gone[3]
@@ -106,4 +106,4 @@ def test_every_table_of_parts_is_a_kind() -> None:
             and ast.unparse(node.value.func) == "Parts"
         }
     tables = {id(getattr(import_module(f"cbdp.{m}"), n)) for m, _, n in (f.partition(":") for f in found)}
-    assert tables == {id(kind.table()) for kind in KINDS.values()}
+    assert tables == {id(kind.table()) for kind in PART_KINDS.values()}

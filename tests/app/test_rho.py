@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from zoo_rho import FORGOTTEN, HONEST_RHO, RHO, ZOO_RHO
 
-from cbdp.app.audit.rho import RhoBound, rho_bound, rho_lower_bound
+from cbdp.app.audit.lower_bound import RhoBound, rho_bound, rho_lower_bound
 from cbdp.errors import InputError
 
 

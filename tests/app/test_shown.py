@@ -312,7 +312,7 @@ def test_a_manifest_holds_no_password(tmp_path: Path) -> None:
 
 def test_a_password_that_was_seen_is_in_no_later_message(tmp_path: Path) -> None:
     """Databases repeat it without the words around it."""
-    from cbdp.app.config import parse
+    from cbdp.config import parse
 
     secret = f"correct-{SECRET}-battery"
     parse(CONFIG.replace("trips.parquet", f"postgres://me:{secret}@host/city::trips"), tmp_path / "cbdp.toml")

@@ -23,13 +23,14 @@ from typing import Any
 import pytest
 from publishing import events, planned, warm, write_inputs
 
-from cbdp.app import cli, config, stopping
-from cbdp.app.publish import order, publish
-from cbdp.app.stopping import GRACE, LAST, STOPPED, Interrupts, hear_again
+from cbdp import config
+from cbdp.app import cli, stopping
+from cbdp.app import publish as order
+from cbdp.app.publish import publish
+from cbdp.app.stopping import GRACE_SECONDS, STOPPED, TIDY_SECONDS, Interrupts, hear_again
 from cbdp.errors import InputError
-from cbdp.privacy.ledger import Ledger
-from cbdp.release.loading import load
-from cbdp.release.saving import leftovers
+from cbdp.ledger import Ledger
+from cbdp.release.files import leftovers, load
 
 KILLS = max(24, int(os.environ.get("CBDP_KILLS", "24")))
 PROMISED = 2.0  # seconds
@@ -288,13 +289,13 @@ def test_whoever_does_not_stop_is_stopped(folder: Path, work: Callable[..., None
 @pytest.mark.slow
 def test_temporary_folders_are_removed_when_the_process_is_ended(folder: Path) -> None:
     """A rehearsal that hangs leaves nothing beside the output, and no engine's folder either."""
-    from cbdp.trips import spill
+    from cbdp.counting import files
 
     def prepare() -> None:
         def hang(run: order.Run) -> None:
             with (
                 run.interrupts.temporary(folder / f".release.{'0' * 16}.partial"),
-                spill.spill_folder() as place,
+                files.spill_folder() as place,
             ):
                 (folder / "spilled").write_text(str(place))
                 busy()
@@ -308,14 +309,14 @@ def test_temporary_folders_are_removed_when_the_process_is_ended(folder: Path) -
 
 def test_what_is_promised_is_what_the_process_allows_itself() -> None:
     """The time to stop by itself and the time to tidy up are two seconds at most."""
-    assert GRACE + LAST <= PROMISED
+    assert GRACE_SECONDS + TIDY_SECONDS <= PROMISED
 
 
 def test_an_engine_may_answer_an_interruption_with_any_error(folder: Path) -> None:
     """It is the interruption that is told, not what it led to, and the run stops by itself."""
 
     def prepare() -> None:
-        stopping.GRACE = 2 * PATIENCE  # nobody ends it
+        stopping.GRACE_SECONDS = 2 * PATIENCE  # nobody ends it
 
         def count(_: object) -> None:
             print("at work", file=sys.stderr, flush=True)
@@ -396,7 +397,9 @@ def test_at_the_moment_of_the_charge(folder: Path, first: bool) -> None:
 
 def test_what_was_asked_in_vain_is_asked_again_at_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interruption that some library swallowed is not forgotten: the point of no return raises it."""
-    monkeypatch.setattr(stopping, "GRACE", PATIENCE)  # this process is not to be ended, however slow it is
+    monkeypatch.setattr(
+        stopping, "GRACE_SECONDS", PATIENCE
+    )  # this process is not to be ended, however slow it is
 
     def run() -> None:
         with Interrupts() as interrupts:

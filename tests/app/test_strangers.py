@@ -16,7 +16,7 @@ from released import city_features, made_by, release_of
 
 import cbdp
 from cbdp.app.cli import main
-from cbdp.audit import described, ours
+from cbdp.audit import external_tables, own_release
 from cbdp.errors import CbdpError, InputError
 from cbdp.untrusted import parse_json, parse_toml, read_parquet, zip_member
 
@@ -106,12 +106,12 @@ def test_parts_handed_in_python_are_found_again(tmp_path: Path) -> None:
     """Whoever hands over a part of their own can read the releases that name it; a name alone is not enough."""
     from another_law import Twice  # a noise law of another package
 
-    from cbdp.privacy.laws import LAWS
+    from cbdp.privacy.noise import NOISE_DISTRIBUTIONS
 
-    assert LAWS.get(Twice) is Twice
-    assert LAWS.installed(Twice.name) is Twice
+    assert NOISE_DISTRIBUTIONS.get(Twice) is Twice
+    assert NOISE_DISTRIBUTIONS.installed(Twice.name) is Twice
     with pytest.raises(CbdpError, match="is not an installed noise law"):
-        LAWS.installed("another_law:TwiceSampler")
+        NOISE_DISTRIBUTIONS.installed("another_law:TwiceSampler")
 
 
 def _set(*path: Any, value: Any) -> Change:
@@ -182,7 +182,7 @@ def test_no_number_of_a_configuration_fills_the_memory(written: str, tmp_path: P
     """They are refused by the number of their digits, before they are worked out."""
     from small_city import CONFIG
 
-    from cbdp.app.config import parse
+    from cbdp.config import parse
 
     with pytest.raises(InputError, match="digits"):
         parse(CONFIG.replace("epsilon = 1.0", f"epsilon = {written}"), tmp_path / "cbdp.toml")
@@ -288,15 +288,15 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     for verify in (True, False):
         with pytest.raises(InputError, match="is not a file"):
             cbdp.load(folder, verify)
-    assert ours.opened(folder).release is None
+    assert own_release.open_own_release(folder).release is None
     (tmp_path / "audit.toml").write_text("[[table]]\nfile = 'stops.csv'\nkeys = ['stop']\n")
     os.mkfifo(tmp_path / "stops.csv")
     with pytest.raises(InputError, match="which is not in"):
-        described.read(tmp_path)
+        external_tables.read(tmp_path)
     (tmp_path / "audit.toml").unlink()
     os.mkfifo(tmp_path / "audit.toml")
     with pytest.raises(InputError, match="can be read"):
-        described.read(tmp_path)
+        external_tables.read(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_a_description_of_tables_names_no_code(tmp_path: Path) -> None:
     noise = 'noise = { law = "antigravity:fly", scale = 1 }'
     (tmp_path / "audit.toml").write_text(f"[[table]]\nfile = 'stops.csv'\nkeys = ['stop']\n{noise}\n")
     with pytest.raises(InputError, match="unknown law"):
-        described.read(tmp_path)
+        external_tables.read(tmp_path)
     assert "antigravity" not in sys.modules
 
 

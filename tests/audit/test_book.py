@@ -13,8 +13,8 @@ from ledgers import append
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.privacy.ledger import Ledger
-from cbdp.privacy.ledger.store import SCHEMA
+from cbdp.ledger import Ledger
+from cbdp.ledger.store import LEDGER_SCHEMA
 
 
 def test_a_careful_change_of_the_report_is_noticed_twice(folder: Path) -> None:
@@ -36,7 +36,7 @@ def rewrite(folder: Path, *statements: str, restore: bool = True) -> None:
             book.execute(statement)
         if restore:
             for name in ("append", "no_update", "no_delete"):
-                book.execute(SCHEMA[name])
+                book.execute(LEDGER_SCHEMA[name])
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from cbdp.audit.bounds import left_open
-from cbdp.audit.relations import EXACT
+from cbdp.audit.feasibility import NO_NOISE_DISTRIBUTION, feasibility_intervals
 from cbdp.audit.tables import CountTable, PublishedTables
 
 
@@ -18,7 +17,7 @@ def tables(counts: np.ndarray, hidden: np.ndarray, rounding: int = 0, **said: ob
     rows, columns = (axis.reshape(-1) for axis in np.indices(counts.shape))
     shown = np.where(hidden, np.nan, to * np.rint(counts / to)).reshape(-1)
     by_row, by_column = (to * np.rint(counts.sum(axis=a) / to) for a in (1, 0))
-    given = {"noise": EXACT, "rounding": float(rounding)}
+    given = {"noise": NO_NOISE_DISTRIBUTION, "rounding": float(rounding)}
     return PublishedTables(
         (
             CountTable("both", {"r": rows, "c": columns}, shown, threshold=5, **given, **said),  # type: ignore[arg-type]
@@ -50,7 +49,7 @@ def test_bounds_are_those_of_enumeration(seed: int) -> None:
     hidden = np.zeros((4, 4), dtype=bool)
     hidden.reshape(-1)[rng.choice(16, 7, replace=False)] = True
     counts[hidden] = rng.integers(0, 5, 7)
-    system, found = left_open(tables(counts, hidden))
+    system, found = feasibility_intervals(tables(counts, hidden))
     assert system.tables[0].name == "both"
     assert {left.cell: (left.low, left.high) for left in found} == enumerated(counts, hidden)
     assert all(left.solved for left in found)
@@ -64,8 +63,8 @@ def test_rounded_counts_bound_less_and_the_truth_is_inside(seed: int) -> None:
     hidden = np.zeros((5, 4), dtype=bool)
     hidden.reshape(-1)[rng.choice(20, 6, replace=False)] = True
     counts[hidden] = rng.integers(0, 5, 6)
-    exact = {left.cell: left for left in left_open(tables(counts, hidden))[1]}
-    for left in left_open(tables(counts, hidden, 1))[1]:
+    exact = {left.cell: left for left in feasibility_intervals(tables(counts, hidden))[1]}
+    for left in feasibility_intervals(tables(counts, hidden, 1))[1]:
         assert left.low <= counts.reshape(-1)[left.cell] <= left.high
         assert left.low <= exact[left.cell].low
         assert left.high >= exact[left.cell].high
@@ -77,7 +76,7 @@ def test_larger_counts_that_are_hidden_too() -> None:
     hidden = np.zeros((3, 3), dtype=bool)
     hidden[:2, :2] = True
     for said in (False, True):
-        _, found = left_open(tables(counts, hidden, complementary=said))
+        _, found = feasibility_intervals(tables(counts, hidden, complementary=said))
         assert {left.cell: (left.low, left.high) for left in found} == {
             0: (0, 33), 1: (0, 33), 3: (10, 43), 4: (22, 55),
         }  # fmt: skip
@@ -87,6 +86,6 @@ def test_few_programs_stand_for_many() -> None:
     """Where programs are solved for some cells only, those are marked, and single relations bound the others."""
     rng = np.random.default_rng(1)
     counts = rng.integers(0, 5, (8, 8))
-    _, found = left_open(tables(counts, np.ones((8, 8), dtype=bool)), most=10)
+    _, found = feasibility_intervals(tables(counts, np.ones((8, 8), dtype=bool)), most=10)
     assert sum(left.solved for left in found) == 10
     assert all(left.low <= counts.reshape(-1)[left.cell] <= left.high for left in found)

@@ -10,7 +10,7 @@ from attacked_tables import only, tables_of
 
 from cbdp.audit import consistency
 from cbdp.audit.tables import CountTable, PublishedTables, Sum
-from cbdp.privacy.laws import law_of
+from cbdp.privacy.noise import noise_distribution
 
 
 def test_sound_tables_are_never_called_inconsistent() -> None:
@@ -51,11 +51,13 @@ def test_what_a_sound_table_cannot_have() -> None:
     """Cells listed twice, broken numbers, negative counts, too many cells and cells outside are each told."""
     keys = {"k": np.array(["a", "b", "c", "d"])}
     fine = CountTable("t", keys, np.array([3.0, 1.0, 2.0, 5.0]))
-    noise = law_of("geometric", 1.0)
+    noise = noise_distribution("geometric", 1.0)
     cases = {
         "more than once": replace(fine, keys={"k": np.array(["a", "b", "b", "c"])}),
         "not whole": replace(fine, counts=np.array([3.0, 1.5, 2.0, 5.0]), noise=noise),
-        "negative": replace(fine, counts=np.array([3.0, -1.0, 2.0, 5.0]), noise=law_of("laplace", 0.0)),
+        "negative": replace(
+            fine, counts=np.array([3.0, -1.0, 2.0, 5.0]), noise=noise_distribution("laplace", 0.0)
+        ),
         "universe of 3": replace(fine, universe=3),
         "infinite": replace(fine, counts=np.array([3.0, np.inf, 2.0, 5.0])),
     }

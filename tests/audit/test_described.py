@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from attacked_tables import only
 
-from cbdp.audit import consistency, described, detection, differencing
-from cbdp.audit.finding import worst
+from cbdp.audit import consistency, detection, differencing, external_tables
+from cbdp.audit.findings import worst
 from cbdp.errors import InputError
-from cbdp.privacy.laws import law_of
+from cbdp.privacy.noise import noise_distribution
 
 DESCRIPTION = """
 epsilon = 8
@@ -59,12 +59,12 @@ def folder(at: Path, *, text: str = DESCRIPTION, cells: str = "cells.csv") -> Pa
 
 def test_a_described_folder_is_attacked(tmp_path: Path) -> None:
     """CSV and Parquet are read by their description; the assessment's rows give the secret ferry and the Manly pair."""
-    published = described.read(folder(tmp_path))
+    published = external_tables.read(folder(tmp_path))
     assert published.epsilon == 8
     [pair] = published.equal
     assert published["both"].label(int(pair.first_rows[0])) == "both: tap on, time 06:45, loc Manly Wharf"
     assert published["both"].counts[pair.second_rows].tolist() == [86]
-    [found] = [p for p in differencing.pinned(published) if p.telling]
+    [found] = [p for p in differencing.identified_counts(published) if p.telling]
     assert found.cells == ("both: tap off, time 00:00, loc Cremorne Point Wharf",)
     assert found.estimate == pytest.approx(18)
     assert worst(detection.attack(published)) == "contradicts"
@@ -74,7 +74,7 @@ def test_a_described_folder_is_attacked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("cells", "hidden"), [("listed", 0), ("some", 0), ("product", 8), ("cells.csv", 1)])
 def test_which_cells_there_are(tmp_path: Path, cells: str, hidden: int) -> None:
     """A table lists all its cells, or some, or has a cell for each combination of labels, or for each of a list."""
-    table = described.read(folder(tmp_path, cells=cells))["both"]
+    table = external_tables.read(folder(tmp_path, cells=cells))["both"]
     assert int((~table.shown).sum()) == hidden
     assert table.closed == (cells != "some")
 
@@ -107,7 +107,7 @@ def test_a_wrong_description_is_one_clear_line(tmp_path: Path, words: str) -> No
     old, new = WRONG[words]
     expected = "no table 'none'" if "none'" in new and "sum" in new else words
     with pytest.raises(InputError, match=expected) as caught:
-        described.read(folder(tmp_path, text=DESCRIPTION.replace(old, new)))
+        external_tables.read(folder(tmp_path, text=DESCRIPTION.replace(old, new)))
     assert "audit.toml" in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -115,28 +115,28 @@ def test_a_wrong_description_is_one_clear_line(tmp_path: Path, words: str) -> No
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     """A missing description, text that is no TOML, counts that are no numbers and labels that never meet are refused."""
     with pytest.raises(InputError, match="can be read in"):
-        described.read(tmp_path)
+        external_tables.read(tmp_path)
     made = folder(tmp_path)
     (made / "both.csv").write_text(BOTH.replace("41", "many"), encoding="utf-8")
     with pytest.raises(InputError, match="row 1 is 'many', which is not a number"):
-        described.read(made)
+        external_tables.read(made)
     sums = DESCRIPTION + '[[sum]]\ntotal = "time"\npart = "both"\nmatch = { tap = "loc", time = "time" }\n'
     with pytest.raises(InputError, match="written alike"):
-        described.read(folder(tmp_path, text=sums))
+        external_tables.read(folder(tmp_path, text=sums))
     (made / "audit.toml").write_text("[[table", encoding="utf-8")
     with pytest.raises(InputError, match="at the end of an array"):
-        described.read(made)
+        external_tables.read(made)
     (folder(tmp_path) / "cells.csv").write_text("tap,time,loc\non,06:45,Manly Wharf\n", encoding="utf-8")
     with pytest.raises(InputError, match="not among the cells"):
-        described.read(tmp_path)
+        external_tables.read(tmp_path)
 
 
 def test_declared_sums_are_followed(tmp_path: Path) -> None:
     """Sums may be declared with other names, and tables that share keys by accident kept apart."""
     declared = DESCRIPTION + '[[sum]]\ntotal = "time"\npart = "both"\n'
-    [found] = described.read(folder(tmp_path, text=declared)).relations
+    [found] = external_tables.read(folder(tmp_path, text=declared)).relations
     assert found.rows.tolist() == [0, 0, 1, 2, 0]
-    assert described.read(folder(tmp_path, text="sums = 'none'\n" + DESCRIPTION)).relations == ()
+    assert external_tables.read(folder(tmp_path, text="sums = 'none'\n" + DESCRIPTION)).relations == ()
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,10 @@ def test_declared_sums_are_followed(tmp_path: Path) -> None:
 def test_laws_go_by_their_common_names_and_by_our_own(tmp_path: Path, said: str, law: str) -> None:
     """Either way the table's noise is the one law of that name; a scale of 0 says that counts are exact."""
     text = DESCRIPTION.replace("rounded-laplace", said)
-    assert described.read(folder(tmp_path, text=text))["both"].noise == law_of(law, 1.4)
-    exact = described.read(folder(tmp_path, text=text.replace("scale = 1.4", "scale = 0")))["both"].noise
+    assert external_tables.read(folder(tmp_path, text=text))["both"].noise == noise_distribution(law, 1.4)
+    exact = external_tables.read(folder(tmp_path, text=text.replace("scale = 1.4", "scale = 0")))[
+        "both"
+    ].noise
     assert exact is not None
     assert (exact.variance(), exact.reaches(1)) == (0.0, 0.0)
 
@@ -166,7 +168,7 @@ def test_exact_and_rounded_counts_are_declared(tmp_path: Path, said: str, off: f
     text = DESCRIPTION.replace(
         '{ law = "rounded-laplace", scale = 1.4 }', f'{{ law = "none" }}\nrounded = {said}'
     )
-    table = described.read(folder(tmp_path, text=text))["both"]
+    table = external_tables.read(folder(tmp_path, text=text))["both"]
     assert table.bounded
     assert table.rounding == off
 
@@ -174,4 +176,4 @@ def test_exact_and_rounded_counts_are_declared(tmp_path: Path, said: str, off: f
 def test_a_description_loads_no_code(tmp_path: Path) -> None:
     """A law is named, not pointed at: somebody else's folder does not choose which module is imported."""
     with pytest.raises(InputError, match="unknown law of noise 'evil:Law'"):
-        described.read(folder(tmp_path, text=DESCRIPTION.replace("rounded-laplace", "evil:Law")))
+        external_tables.read(folder(tmp_path, text=DESCRIPTION.replace("rounded-laplace", "evil:Law")))

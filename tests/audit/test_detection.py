@@ -10,25 +10,25 @@ import pytest
 from attacked_tables import LAWS, P, draw, secret
 
 from cbdp.audit import detection
-from cbdp.audit.finding import worst
+from cbdp.audit.findings import worst
 from cbdp.audit.tables import CountTable, PublishedTables
-from cbdp.privacy.laws import law_of
+from cbdp.privacy.noise import noise_distribution
 
 
 def test_the_assessments_detection_figures() -> None:
     """δ ≈ 1.9e-6 at p = 1.4, 0.00004 for a group of 5 and 0.005 for one of 12; the chances themselves are larger."""
-    assert detection.assessed(P, 18) == pytest.approx(1.9e-6, rel=0.01)
-    assert round(detection.assessed(P, 18, 5), 5) == pytest.approx(3e-5)
-    assert round(detection.assessed(P, 18, 12), 3) == pytest.approx(0.005)
+    assert detection.assessed_delta(P, 18) == pytest.approx(1.9e-6, rel=0.01)
+    assert round(detection.assessed_delta(P, 18, 5), 5) == pytest.approx(3e-5)
+    assert round(detection.assessed_delta(P, 18, 12), 3) == pytest.approx(0.005)
     for law in LAWS:
-        noise = law_of(law, P)
-        chances = [detection.detected(noise, 18, g) for g in (1, 5, 12)]
-        assert chances[0] >= detection.assessed(P, 18)
+        noise = noise_distribution(law, P)
+        chances = [detection.detection_probability(noise, 18, g) for g in (1, 5, 12)]
+        assert chances[0] >= detection.assessed_delta(P, 18)
         for g, chance in zip((1, 5, 12), chances, strict=True):
             drawn = (g + draw(noise, 1_000_000, g) >= 18).mean()
             assert abs(drawn - chance) < 6 * math.sqrt(chance / 1e6) + 2e-6
     assert chances[1] == pytest.approx(
-        detection.detected(law_of("laplace", P), 18, 5) * math.exp(0.5 / P), rel=1e-9
+        detection.detection_probability(noise_distribution("laplace", P), 18, 5) * math.exp(0.5 / P), rel=1e-9
     )
 
 
@@ -36,7 +36,7 @@ def test_skipping_zeros_contradicts_pure_privacy() -> None:
     """The δ that certain detection forces contradicts δ = 0, not a larger one; noised zeros need none."""
     [found] = detection.attack(secret())
     assert found.verdict == "contradicts"
-    each = detection.detected(law_of("laplace", P), 18)
+    each = detection.detection_probability(noise_distribution("laplace", P), 18)
     assert float(found.figures["delta"]) == pytest.approx(2 * each - each**2, rel=1e-9)
     assert float(found.figures["assessed_delta"]) == pytest.approx(1.9e-6, rel=0.01)
     assert [f.verdict for f in detection.attack(secret(delta=1e-5))] == ["weakness"]
@@ -47,7 +47,7 @@ def test_skipping_zeros_contradicts_pure_privacy() -> None:
 def test_zeros_that_are_said_to_be_noised_and_are_not() -> None:
     """Too many exact zeros betray that zeros are skipped; noised zeros pass."""
     truth = np.random.default_rng(0).poisson(0.2, 2000)
-    noise = law_of("geometric", 2.0)
+    noise = noise_distribution("geometric", 2.0)
     honest = truth + draw(noise, 2000, 8)
     keys = {"cell": np.arange(2000)}
     skipped = np.where(truth == 0, 0, honest)

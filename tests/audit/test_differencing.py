@@ -13,16 +13,15 @@ from scipy import sparse
 
 from benchmarks import theorem5
 from cbdp.audit import differencing
-from cbdp.audit.relations import assemble
-from cbdp.audit.tables import CountTable, Pair, PublishedTables, knowing
-from cbdp.audit.unbiased import identifiable
-from cbdp.privacy.laws import law_of
+from cbdp.audit.feasibility import assemble_system, identifiable
+from cbdp.audit.tables import CountTable, Pair, PublishedTables, with_public_support
+from cbdp.privacy.noise import noise_distribution
 
 
 @pytest.mark.parametrize("listed", [True, False])
 def test_the_secret_ferry(listed: bool) -> None:
     """S − X − Y = 18 from 91, 41 and 150, with a standard deviation of √6 · 1.4 and an interval by the exact law."""
-    [found] = differencing.pinned(secret(listed=listed))
+    [found] = differencing.identified_counts(secret(listed=listed))
     assert found.estimate == pytest.approx(18)
     assert found.deviation == pytest.approx(math.sqrt(6) * P)
     assert round(found.deviation, 1) == 3.4
@@ -71,14 +70,14 @@ def test_identifiable_cells_are_the_bridges_of_the_bipartite_graph() -> None:
 def test_estimates_are_the_best_that_dense_least_squares_finds() -> None:
     """Estimate and deviation of each pinned count are those of generalised least squares on the whole system."""
     published, _ = tables_of(np.random.default_rng(3), 7, 6, hidden=0.15)
-    system = assemble(published)
+    system = assemble_system(published)
     matrix, shown = system.relations.toarray(), system.shown
     each = np.array([n.variance() for n in system.noises])[system.noise]
     _, singular, right = np.linalg.svd(matrix)
     basis = right[(singular > 1e-9).sum() :].T  # x = basis z: all true counts that satisfy the relations
     design = basis[shown] / np.sqrt(each[shown])[:, None]
     inverse = np.linalg.pinv(design)
-    found = [p for p in differencing.pinned(published) if p.single and p.table == "both"]
+    found = [p for p in differencing.identified_counts(published) if p.single and p.table == "both"]
     assert found
     start = len(published["time"]) + len(published["place"])
     for p in found:
@@ -95,7 +94,7 @@ def test_intervals_of_pinned_counts_hold() -> None:
     held, made = 0, 0
     for seed in range(25):
         published, truth = tables_of(np.random.default_rng(seed), 24, 8, hidden=0.04)
-        for p in differencing.pinned(published):
+        for p in differencing.identified_counts(published):
             if p.table == "both":
                 held += p.low - 1e-9 <= truth[list(p.rows)].sum() <= p.high + 1e-9
                 made += 1
@@ -113,7 +112,7 @@ def test_large_tables_are_solved_at_once() -> None:
     counts = both.counts.copy()
     counts[hidden] = 0
     large = tuple(replace(both, counts=counts) if t is both else t for t in published.tables)
-    found = differencing.pinned(replace(published, tables=large))
+    found = differencing.identified_counts(replace(published, tables=large))
     assert {p.rows[0] for p in found if p.single and p.table == "both"} == set(hidden.tolist())
     covered = [p.low <= truth[p.rows[0]] <= p.estimate + (p.estimate - p.low) for p in found if p.single]
     assert np.mean(covered) > 0.85
@@ -122,15 +121,15 @@ def test_large_tables_are_solved_at_once() -> None:
     counts[np.arange(0, 8000, 4) + rng.integers(0, 4, 2000)] = 0
     tables = (many["time"], replace(many["both"], counts=counts))
     assert len(few) == 8000
-    assert sum(p.single for p in differencing.pinned(PublishedTables(tables))) == 2000
+    assert sum(p.single for p in differencing.identified_counts(PublishedTables(tables))) == 2000
 
 
 def test_equal_counts_and_knowledge_pin_down_more() -> None:
     """The other end of a point-to-point line tells a hidden count, and a timetable leaves one of several possible."""
-    noise = law_of("geometric", 1.0)
+    noise = noise_distribution("geometric", 1.0)
     keys = {"tap": ["on", "off"], "time": ["06:45", "07:15"]}
     table = CountTable("t", keys, [19, 0], noise, 18, shows_zeros=False)  # type: ignore[arg-type]
-    [found] = differencing.pinned(PublishedTables((table,), equal=(Pair("t", [0], "t", [1]),)))  # type: ignore[arg-type]
+    [found] = differencing.identified_counts(PublishedTables((table,), equal=(Pair("t", [0], "t", [1]),)))  # type: ignore[arg-type]
     assert (found.rows, found.estimate) == ((1,), 19.0)
     published = secret()
     both = published["time-loc"]
@@ -139,15 +138,15 @@ def test_equal_counts_and_knowledge_pin_down_more() -> None:
         both, keys={"time": np.full(5, "00:00"), "loc": wharves}, counts=np.append(both.counts, [0.0, 0.0])
     )
     several = replace(published, tables=(wide, published["time"]))
-    assert [len(p.cells) for p in differencing.pinned(several)] == [3]
+    assert [len(p.cells) for p in differencing.identified_counts(several)] == [3]
     timetable = np.isin(wharves, [name for name, _ in SECRET])
-    [one] = differencing.pinned(knowing(several, "time-loc", timetable))
+    [one] = differencing.identified_counts(with_public_support(several, "time-loc", timetable))
     assert one.cells == ("time-loc: time 00:00, loc Cremorne Point Wharf",)
 
 
 def test_tables_without_hidden_counts_leave_nothing_to_find() -> None:
     """Where all is shown there is nothing to difference; where nothing adds up nothing is found."""
-    shown = CountTable("t", {"k": np.arange(3)}, np.ones(3), law_of("laplace", 1.0))
+    shown = CountTable("t", {"k": np.arange(3)}, np.ones(3), noise_distribution("laplace", 1.0))
     assert [f.verdict for f in differencing.attack(PublishedTables((shown,)))] == ["clear"]
     alone = replace(secret(), tables=secret().tables[:1])
     assert differencing.attack(alone) == []

@@ -10,7 +10,7 @@ from table_folders import COLUMNS, ROWS, truth, without, written
 
 import cbdp
 from cbdp.app import cli
-from cbdp.audit.result import Audit
+from cbdp.audit.findings import Audit
 
 
 def found(audit: Audit, check: str) -> dict[str, str]:

@@ -14,11 +14,11 @@ import pytest
 from misstated import DAG, MISSTATED, TRUTH, UNIVERSE
 
 import cbdp
-from cbdp.audit import promises
-from cbdp.audit.finding import Finding
-from cbdp.audit.laws import sum_law
-from cbdp.audit.ours import opened
-from cbdp.privacy.laws.gaussian import Gaussian
+from cbdp.audit import guarantee_check
+from cbdp.audit.findings import Finding
+from cbdp.audit.noise_sums import sum_distribution
+from cbdp.audit.own_release import open_own_release
+from cbdp.privacy.noise.gaussian import DiscreteGaussian
 from cbdp.privacy.unit import Person
 
 FOUR = Person("card", 4, apart="time")
@@ -51,7 +51,7 @@ def audited(place: Path, edit: Callable[[dict[str, Any]], None] | None = None) -
     manifest = json.loads((place / "manifest.json").read_text())
     if edit is not None:
         edit(manifest)
-    return promises.attack(manifest, cbdp.load(place).features)
+    return guarantee_check.attack(manifest, cbdp.load(place).features)
 
 
 def wrong(found: list[Finding]) -> list[str]:
@@ -64,7 +64,7 @@ def test_honest_folders_pass(folder: Path, persons: Path) -> None:
         found = audited(place)
         assert not wrong(found)
         assert any("adds up to the claimed ρ" in f.title for f in found)
-        assert not [f for f in opened(place).findings if f.verdict == "contradicts"]
+        assert not [f for f in open_own_release(place).findings if f.verdict == "contradicts"]
 
 
 def trips() -> dict[str, Any]:
@@ -140,12 +140,12 @@ def test_a_spread_that_is_not_kept_is_named(persons: Path) -> None:
 
 def test_sums_of_gaussian_noise_have_their_tails() -> None:
     """Far out by Chernoff's bound or a saddle point: within a factor of thirty above the exact tail, and within a tenth in the log of the mass."""
-    law = sum_law([(Gaussian(2.0), 1.0, 3), (Gaussian(5.0), 1.0, 1)])
+    law = sum_distribution([(DiscreteGaussian(2.0), 1.0, 3), (DiscreteGaussian(5.0), 1.0, 1)])
     deviation = math.sqrt(3 * 4 + 25)
     z = np.arange(-200, 201)
     mass = np.array([1.0])
     for scale in (2.0, 2.0, 2.0, 5.0):
-        mass = np.convolve(mass, Gaussian(scale).pmf(z))
+        mass = np.convolve(mass, DiscreteGaussian(scale).pmf(z))
     middle = len(mass) // 2
     for k in (3, 8, 12, 20):
         x = round(k * deviation)

@@ -10,11 +10,11 @@ from attacked_tables import LAWS, P, draw
 from numpy.typing import NDArray
 
 from benchmarks import theorem5
-from cbdp.audit.laws import sum_law, terms_of
-from cbdp.privacy.laws import Law, law_of
+from cbdp.audit.noise_sums import sum_distribution, terms_of
+from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 
 
-def mass(noise: Law, reach: int) -> NDArray[np.float64]:
+def mass(noise: NoiseDistribution, reach: int) -> NDArray[np.float64]:
     """P(L = k) for |k| up to a reach, by differences of the survival function."""
     up = np.array([noise.reaches(k) - noise.reaches(k + 1) for k in range(1, reach + 1)])
     return np.concatenate([up[::-1], [float(noise.pmf(0))], up])
@@ -23,11 +23,11 @@ def mass(noise: Law, reach: int) -> NDArray[np.float64]:
 @pytest.mark.parametrize("law", ["geometric", "rounded"])
 def test_a_whole_sum_has_the_law_of_the_convolution(law: str) -> None:
     """Tails and probabilities of a sum of noises of two scales are those that direct convolution gives."""
-    a, b = law_of(law, 1.4), law_of(law, 3.0)
+    a, b = noise_distribution(law, 1.4), noise_distribution(law, 3.0)
     one, two = mass(a, 400), mass(b, 400)
     direct = np.convolve(np.convolve(np.convolve(one, one), two), two)
     middle = len(direct) // 2
-    found = sum_law([(a, 1.0, 1), (a, -1.0, 1), (b, 1.0, 2)])
+    found = sum_distribution([(a, 1.0, 1), (a, -1.0, 1), (b, 1.0, 2)])
     x = np.array([0.0, 1, 5, 20, 60])
     expected = [min(1.0, 2 * direct[middle + int(k) :].sum()) for k in x]
     assert found.tail(x) == pytest.approx(expected, rel=1e-6)
@@ -40,7 +40,7 @@ def test_a_whole_sum_has_the_law_of_the_convolution(law: str) -> None:
 @pytest.mark.parametrize("law", LAWS)
 def test_one_noise_has_its_declared_law(law: str) -> None:
     """Tails of each law are those of its closed form, and its variance is that of its probabilities."""
-    noise = law_of(law, P)
+    noise = noise_distribution(law, P)
     closed = {
         "laplace": math.exp(-17 / P) / 2,
         "rounded": math.exp(-16.5 / P) / 2,
@@ -58,7 +58,7 @@ def test_one_noise_has_its_declared_law(law: str) -> None:
 
 def test_the_sum_of_three_laplace_noises_has_its_closed_form() -> None:
     """Density and quantiles of a continuous sum agree with (u² + 3u + 3) exp(−u)/16."""
-    found = sum_law([(law_of("laplace", P), 1.0, 3)])
+    found = sum_distribution([(noise_distribution("laplace", P), 1.0, 3)])
     u = np.array([0.1, 1.0, 4.0, 20.0, 60.0])
     assert found.log_mass(u * P) == pytest.approx(np.log((u * u + 3 * u + 3) * np.exp(-u) / 16 / P), abs=1e-9)
     for alpha in (0.5, 0.05, 0.001):
@@ -69,10 +69,10 @@ def test_the_sum_of_three_laplace_noises_has_its_closed_form() -> None:
 
 def test_intervals_of_sums_with_any_weights_hold_as_often_as_they_say() -> None:
     """With many weights that are no whole numbers the interval covers at least its share, and hardly more."""
-    noise, n = law_of("geometric", 2.0), 200_000
+    noise, n = noise_distribution("geometric", 2.0), 200_000
     weights = np.linspace(0.05, 1.3, 90)
     drawn = draw(noise, n * len(weights), 4).reshape(n, -1) @ weights
-    law = sum_law(terms_of(noise, weights))
+    law = sum_distribution(terms_of(noise, weights))
     for alpha in (0.5, 0.05, 0.01):
         outside = float((np.abs(drawn) > law.half_width(alpha)).mean())
         assert 0.85 * alpha < outside < alpha + 5 * math.sqrt(alpha / n)
@@ -80,7 +80,7 @@ def test_intervals_of_sums_with_any_weights_hold_as_often_as_they_say() -> None:
 
 def test_a_far_tail_is_bounded_from_above() -> None:
     """Beyond what a transform resolves, tails and quantiles are on the safe side of the exact ones."""
-    noise = law_of("geometric", 1.0)
-    law, exact = sum_law([(noise, 1.0, 1)]), 2 * noise.reaches(60)
+    noise = noise_distribution("geometric", 1.0)
+    law, exact = sum_distribution([(noise, 1.0, 1)]), 2 * noise.reaches(60)
     assert exact <= law.tail(60.0)[0] < 1e-20
     assert 2 * noise.reaches(law.half_width(1e-20) + 1) <= 1e-20

@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 
 from benchmarks.opal import tables_of
 from cbdp import Feature, FeatureDag, Trip
-from cbdp.audit import consistency, described, detection, differencing, scale
-from cbdp.audit.finding import worst
-from cbdp.audit.released import from_release
-from cbdp.audit.tables import Pair, PublishedTables, knowing
+from cbdp.audit import consistency, detection, differencing, external_tables, scale_recovery
+from cbdp.audit.findings import worst
+from cbdp.audit.tables import Pair, PublishedTables, from_release, with_public_support
 from cbdp.datasets import opal_taps
 from cbdp.datasets.opal_taps import CREMORNE, LATE_DAYS, MANLY, QUAY_3, TIMES
 from cbdp.features import SINGLETON
 from cbdp.mechanisms import ConstraintBased, Laplace, Mechanism, StabilityHistogram, ThresholdLaplace
-from cbdp.mechanisms.stability_histogram import opal_budget
+from cbdp.mechanisms.threshold import opal_budget
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = Path(os.environ.get("CBDP_DATA", ROOT.parent / "shared" / "data")) / "opal_tap_2016"
@@ -70,10 +69,14 @@ def test_the_suppressing_releases_are_attacked_successfully(name: str) -> None:
     """The secret ferry's hidden count is told with an interval that holds, and people are shown to be there."""
     hidden = told = held = 0
     for seed, day in enumerate(LATE_DAYS * 3):
-        published = knowing(released(name, day, seed), SINGLETON, TIMETABLE)
+        published = with_public_support(released(name, day, seed), SINGLETON, TIMETABLE)
         both, truth = published[SINGLETON], taps_off(day)[TIMETABLE]
         row = int(both.find({"time": ["00:00"], "location": [CREMORNE]})[0])
-        found = {p.rows[0]: p for p in differencing.pinned(published) if p.single and p.table == SINGLETON}
+        found = {
+            p.rows[0]: p
+            for p in differencing.identified_counts(published)
+            if p.single and p.table == SINGLETON
+        }
         if not both.shown[row]:
             hidden += 1
             told += found[row].telling
@@ -91,8 +94,8 @@ def test_the_constraint_based_release_of_the_same_tables_is_not() -> None:
     """With zeros noised and all tables sums of one set of trips every attack comes back empty-handed."""
     for seed, day in enumerate(LATE_DAYS):
         published = released("constraint", day, seed)
-        published = knowing(published, SINGLETON, TIMETABLE | (published[SINGLETON].counts > 0))
-        for attack in (scale.attack, detection.attack, differencing.attack, consistency.attack):
+        published = with_public_support(published, SINGLETON, TIMETABLE | (published[SINGLETON].counts > 0))
+        for attack in (scale_recovery.attack, detection.attack, differencing.attack, consistency.attack):
             assert {f.verdict for f in attack(published)} == {"clear"}
 
 
@@ -102,7 +105,7 @@ def test_sums_without_knowledge_hold_as_often_as_they_say() -> None:
     for name in ("stability", "second"):
         for seed, day in enumerate(TAPS.days[:6]):
             truth = taps_off(day)
-            for p in differencing.pinned(released(name, day, seed)):
+            for p in differencing.identified_counts(released(name, day, seed)):
                 if p.table == SINGLETON:
                     held += p.low - 1e-9 <= truth[list(p.rows)].sum() <= p.high + 1e-9
                     made += 1
@@ -153,13 +156,13 @@ def test_the_scale_of_the_second_algorithm_is_recovered() -> None:
             TAPS.counts(day, "ferry"), seed
         )
         rows.append(both_ends(from_release(made), SINGLETON))
-    groups = [scale.residuals(p)[0] for p in rows]
+    groups = [scale_recovery.residual_groups(p)[0] for p in rows]
     every = replace(
         groups[0],
         value=np.concatenate([g.value for g in groups]),
         others=np.concatenate([g.others for g in groups]),
     )
-    fit = scale.fit(every, 1 - 1e-6)
+    fit = scale_recovery.fit_scale(every, 1 - 1e-6)
     assert fit.declared == pytest.approx(1.4)
     assert fit.low <= 1.4 <= fit.high
     assert fit.high - fit.low < 1.2
@@ -175,7 +178,7 @@ def test_releases_with_measurements_are_read_whole() -> None:
         assert measured
         assert all(t.noise is not None for t in measured)
         assert worst(consistency.attack(published)) == "clear"
-        assert worst(scale.attack(published)) == "clear"
+        assert worst(scale_recovery.attack(published)) == "clear"
         assert worst(detection.attack(published)) == "clear"
         counts = published["time"].counts.copy()
         counts[5] += 1
@@ -216,7 +219,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> PublishedTables:
     for file in PARTS.glob("*.csv.gz"):
         (folder / file.name).symlink_to(file)
     (folder / "audit.toml").write_text(DESCRIPTION, encoding="utf-8")
-    return described.read(folder)
+    return external_tables.read(folder)
 
 
 def test_the_thresholds_of_the_published_parts(parts: PublishedTables) -> None:
@@ -244,7 +247,10 @@ def test_what_the_parts_allow(parts: PublishedTables) -> None:
     """No count is listed twice, all are whole, and with no two tables of the same days nothing can be differenced."""
     assert {f.verdict for f in consistency.attack(parts)} <= {"clear", "weakness"}
     assert not parts.relations
-    for attack in (differencing, scale):  # there is nothing to look at, and it says so: that is no finding
+    for attack in (
+        differencing,
+        scale_recovery,
+    ):  # there is nothing to look at, and it says so: that is no finding
         assert attack.attack(parts) == []
         assert len(attack.left_out(parts)) >= 1
     weeks = [set(t.keys["date"].tolist()) for t in parts.tables]

@@ -12,7 +12,7 @@ from browsing import DESKTOP, HOSTILE, PHONE, opened, scrolled
 import cbdp
 from cbdp.app import cli
 from cbdp.audit import Audit, Finding, build
-from cbdp.report.markup import INTERNAL
+from cbdp.report.markup import INTERNAL_WARNING
 
 BEHIND = """e => { while (getComputedStyle(e).backgroundColor === 'rgba(0, 0, 0, 0)') e = e.parentElement;
                    return getComputedStyle(e).backgroundColor; }"""
@@ -56,7 +56,7 @@ def test_every_finding_is_shown(browser, tmp_path, width, scheme):
         assert "No ledger was given." in page.inner_text("#left-out")
         assert page.inner_text("#verdict").startswith("✕")
         assert page.locator("#verdict").bounding_box()["y"] < 300
-        assert INTERNAL not in words
+        assert INTERNAL_WARNING not in words
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_what_is_sensitive_says_so(browser, tmp_path):
     with opened(browser, tmp_path, build(made(sensitive=True)), PHONE) as page:
         scrolled(page, 4000)
         assert page.locator(".internal").bounding_box()["y"] <= 1
-        assert page.inner_text(".internal") == INTERNAL == page.inner_text("footer")
+        assert page.inner_text(".internal") == INTERNAL_WARNING == page.inner_text("footer")
         assert page.title().startswith("INTERNAL")
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
 

@@ -13,8 +13,8 @@ import pytest
 from audited import edited, manifest_of, run, small, write_manifest
 
 import cbdp
-from cbdp.audit import book, promises
-from cbdp.audit.ours import opened
+from cbdp.audit import guarantee_check, ledger_check
+from cbdp.audit.own_release import open_own_release
 
 
 def lower_epsilon(m: dict) -> None:
@@ -104,10 +104,13 @@ def test_any_edit_of_the_manifest_is_answered(folder: Path) -> None:
             continue
         at[path[-1]] = value
         write_manifest(folder, manifest)
-        ours = opened(folder / "release")
+        ours = open_own_release(folder / "release")
         found = list(ours.findings)
         if not any(f.check == "manifest" and ours.release is None for f in found):
-            found += [*promises.attack(ours.manifest), *book.attack(folder / "ledger.sqlite", ours)]
+            found += [
+                *guarantee_check.attack(ours.manifest),
+                *ledger_check.attack(folder / "ledger.sqlite", ours),
+            ]
         assert any(f.verdict == "contradicts" for f in found), (path, value)
 
 

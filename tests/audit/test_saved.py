@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cbdp.audit import described, saved
+from cbdp.audit import external_tables
 from cbdp.errors import InputError
 
 ROWS = "Départ;Heure ;Nombre\r\nHôtel;06:00;1 234\r\nGare;06:00;<5\r\n\r\n"
@@ -29,7 +29,7 @@ def test_text_is_read_as_it_was_saved(tmp_path: Path, separator: str, encoding: 
     """Names without blanks around them, blank lines left out, hidden counts hidden: whatever wrote the file."""
     (tmp_path / "stops.csv").write_bytes(ROWS.replace(";", separator).encode(encoding))
     (tmp_path / "audit.toml").write_text(TOML, encoding="utf-8")
-    table = described.read(tmp_path)["by stop"]
+    table = external_tables.read(tmp_path)["by stop"]
     assert table.keys["stop"].tolist() == ["Hôtel", "Gare"]
     assert table.counts[0] == 1234
     assert table.shown.tolist() == [True, False]
@@ -38,7 +38,7 @@ def test_text_is_read_as_it_was_saved(tmp_path: Path, separator: str, encoding: 
 def test_compressed_text(tmp_path: Path) -> None:
     """What gzip wrote is read like any other."""
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"stop,count\nA,3\n"))
-    assert saved.columns(tmp_path / "t.csv.gz")["count"].tolist() == ["3"]
+    assert external_tables.read_columns(tmp_path / "t.csv.gz")["count"].tolist() == ["3"]
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_compressed_text(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_counts_as_people_write_them(text: object, value: float | None) -> None:
     """Digits in groups are one number; what may be two things is none."""
-    assert saved.number(text) == value
+    assert external_tables.parse_count(text) == value
 
 
 def test_what_is_hidden_is_no_number() -> None:
     """An empty field, and a sign that the description names."""
-    assert np.isnan([saved.number(v, ["*", "n/a"]) for v in (None, "", "*", "n/a")]).all()  # type: ignore[arg-type]
+    assert np.isnan([external_tables.parse_count(v, ["*", "n/a"]) for v in (None, "", "*", "n/a")]).all()  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
     ):
         (tmp_path / "stops.csv").write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=words):
-            described.read(tmp_path)
+            external_tables.read(tmp_path)
     (tmp_path / "stops.xlsx").write_bytes(b"PK")
     (tmp_path / "audit.toml").write_text(TOML.replace("stops.csv", "stops.xlsx"), encoding="utf-8")
     with pytest.raises(InputError, match="save the sheet as CSV"):
-        described.read(tmp_path)
+        external_tables.read(tmp_path)

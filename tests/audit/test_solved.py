@@ -12,10 +12,10 @@ import pytest
 from audited import busiest, change, contradictions, correct_hashes, small
 
 import cbdp
-from cbdp.app.audit.remaking import remade
-from cbdp.audit import solved
+from cbdp.app.audit.run import finished_again
+from cbdp.audit import optimality
 from cbdp.errors import InputError
-from cbdp.estimate.posterior import Posterior
+from cbdp.estimation.posterior import Posterior
 
 
 @pytest.mark.parametrize("name", ["total", "zone"])
@@ -91,12 +91,12 @@ def test_an_estimate_is_audited_with_the_estimator_that_made_it(name: str, tmp_p
     dag, counts = small()
     MADE[name](dag).release(counts).save(tmp_path / "out")
     back = cbdp.load(tmp_path / "out")
-    assert [f.verdict for f in solved.attack(back, lambda: remade(back))] == ["clear", "clear"]
+    assert [f.verdict for f in optimality.attack(back, lambda: finished_again(back))] == ["clear", "clear"]
     *rest, last = back.measurements
     assert last.feature == "singleton"
     changed = replace(last, values=last.values + 40 * (np.arange(len(last.values)) == 3))
     other = replace(back, measurements=[*rest, changed])
-    assert [f.verdict for f in solved.attack(other, lambda: remade(other))] == ["contradicts"]
+    assert [f.verdict for f in optimality.attack(other, lambda: finished_again(other))] == ["contradicts"]
 
 
 def test_another_recipe_does_not_make_the_estimates(tmp_path: Path) -> None:
@@ -104,11 +104,11 @@ def test_another_recipe_does_not_make_the_estimates(tmp_path: Path) -> None:
     dag, counts = small()
     release = cbdp.ConstraintBased(dag, 1).release(counts)
     laplace = cbdp.Laplace(dag, 1).release(counts)
-    [found] = solved.attack(release, lambda: laplace)
+    [found] = optimality.attack(release, lambda: laplace)
     assert found.title == "manifest.json: recipe is not the one that made the estimates"
 
     def fails() -> cbdp.Release:
         raise InputError("no answers")
 
-    [found] = solved.attack(release, fails)
+    [found] = optimality.attack(release, fails)
     assert (found.verdict, found.evidence) == ("contradicts", "no answers")

@@ -7,7 +7,7 @@ import pytest
 
 from cbdp.audit.tables import CountTable, Pair, PublishedTables, Sum
 from cbdp.errors import InputError
-from cbdp.privacy.laws import law_of
+from cbdp.privacy.noise import noise_distribution
 
 
 def test_tables_refuse_what_makes_no_sense() -> None:
@@ -22,7 +22,7 @@ def test_tables_refuse_what_makes_no_sense() -> None:
     with pytest.raises(InputError, match="does not have"):
         PublishedTables((table,), equal=(Pair("t", np.array([0]), "t", np.array([5])),))
     with pytest.raises(InputError, match="at least 0"):
-        law_of("laplace", -1.0)
+        noise_distribution("laplace", -1.0)
     with pytest.raises(InputError, match="name them all"):
         table.find({"j": [1]})
     assert table.find({"k": [1, 7]}).tolist() == [1, -1]

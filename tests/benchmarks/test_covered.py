@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import covered
 from benchmarks.covered import QUESTIONS, Held
-from cbdp.estimate.posterior import Posterior
+from cbdp.estimation.posterior import Posterior
 from cbdp.mechanisms import ConstraintBased
 
 RUNS = 8

@@ -167,7 +167,7 @@ def test_no_run_loads_what_the_version_leaves_aside(tmp_path: Path) -> None:
     command = [sys.executable, "-c", LOADS, str(tmp_path / "own.toml")]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     loaded = done.stdout.split()
-    assert "cbdp.release.saving" in loaded
+    assert "cbdp.release.files" in loaded
     assert [m for m in loaded if registry.aside(m.removeprefix("cbdp."))] == []
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import opal_series
 from cbdp.datasets import opal_taps
-from cbdp.privacy.ledger import Ledger
+from cbdp.ledger import Ledger
 
 TAPS = functools.cache(opal_taps)
 DAYS = opal_series.DATES[6:8]  # 31 July and 8 August, with the week between that was not published

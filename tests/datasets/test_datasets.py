@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from cbdp import datasets
-from cbdp.datasets.dataset import gini
-from cbdp.datasets.draws import apportion, generator, heavy_tailed, race
-from cbdp.datasets.geography import MODES, ZONES, city
+from cbdp.datasets.ann_arbor import MODES, ZONES, geography
+from cbdp.datasets.dataset import apportion, exponential_race, generator, gini, heavy_tailed
 from cbdp.errors import CbdpError, InputError
 
 SEEDS = (0, 1, 2)
@@ -93,12 +92,12 @@ def test_four_zones_twelve_modes_eight_hubs():
     assert len(MODES) == 12
     assert np.bincount(mode.codes.ravel()).min() > 0
     assert [day.stops["hub"][day.stops["zone"] == zone].sum() for zone in ZONES] == [2] * 4
-    assert np.bincount(city().zone).min() >= 20
+    assert np.bincount(geography().zone).min() >= 20
 
 
 def test_zones_are_contiguous():
     """Each stop lies in the zone whose middle is nearest, so zones are convex."""
-    place = city()
+    place = geography()
     middles = np.array([[v[place.zone == z].mean() for v in (place.x, place.y)] for z in range(4)])
     gaps = np.hypot(place.x[:, None] - middles[:, 0], place.y[:, None] - middles[:, 1])
     assert np.array_equal(gaps.argmin(axis=1), place.zone)
@@ -119,7 +118,7 @@ def test_city_is_plausible():
 
 def test_modes_follow_the_network():
     """Modes mirror each other on the way back, only hubs start with a bus, and short pairs are walked."""
-    place = city()
+    place = geography()
     mirror = {mode: "-".join(reversed(mode.split("-"))) for mode in MODES if " " not in mode}
     back = np.vectorize(lambda mode: mirror.get(mode, mode))(place.mode.T)
     assert np.array_equal(back, place.mode)
@@ -167,7 +166,7 @@ def test_index_agrees_with_labels():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_peaks_are_asymmetric(seed):
     """People go to the centre and the hubs in the morning and back in the evening, and the evening peak is larger."""
-    counts, place = cube(ann_arbor(seed)), city()
+    counts, place = cube(ann_arbor(seed)), geography()
     middle = np.hypot(place.x - 8, place.y - 6)
     inward = middle[:, None] > middle
     morning, noon, evening = (
@@ -356,6 +355,6 @@ def test_draws_do_what_they_say():
     assert (sizes.sum(), sizes.min()) == (2_500, 1)
     assert (sizes**2).sum() == pytest.approx(120_000, rel=0.02)
     assert np.all(np.diff(sizes) <= 0)
-    first = [race(rng, np.array([1.0, 0.0, 3.0]), 3) for _ in range(2_000)]
+    first = [exponential_race(rng, np.array([1.0, 0.0, 3.0]), 3) for _ in range(2_000)]
     assert all(set(order) == {0, 2} for order in first)
     assert np.mean([order[0] == 2 for order in first]) == pytest.approx(0.75, abs=0.05)

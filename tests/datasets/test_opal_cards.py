@@ -8,7 +8,7 @@ import functools
 import numpy as np
 
 from cbdp.datasets import opal_taps
-from cbdp.datasets.opal_cards import cards, tap_rows
+from cbdp.datasets.opal_taps import card_of_trips, tap_rows
 
 TAPS = functools.cache(opal_taps)
 
@@ -22,7 +22,7 @@ def test_rows_are_the_taps_and_people_have_habits() -> None:
     order = np.argsort(trip, kind="stable")
     pairs = np.stack([trip[order], card[order]], axis=1).reshape(-1, 4)
     assert np.array_equal(pairs[:, :2], pairs[:, 2:])
-    held = cards(taps)
+    held = card_of_trips(taps)
     habits: collections.Counter[tuple[int, int, int]] = collections.Counter()
     for (_, mode), part in taps.parts.items():
         if mode == "train":
@@ -37,6 +37,6 @@ def test_rows_are_the_taps_and_people_have_habits() -> None:
 def test_cards_depend_on_the_seed_alone() -> None:
     """The same seed, the same cards; another, others, but the same trips."""
     taps = TAPS()
-    one, again, other = (cards(taps, seed)["20160726", "ferry"] for seed in (0, 0, 1))
+    one, again, other = (card_of_trips(taps, seed)["20160726", "ferry"] for seed in (0, 0, 1))
     assert np.array_equal(one, again)
     assert not np.array_equal(one, other)

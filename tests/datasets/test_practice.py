@@ -10,7 +10,7 @@ from cbdp.datasets import practice
 
 
 def _rows(name: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(practice.files()[name])))
+    return list(csv.DictReader(io.StringIO(practice.practice_files()[name])))
 
 
 def test_counts_are_sums_of_the_trips() -> None:

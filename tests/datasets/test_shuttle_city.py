@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cbdp.datasets import ann_arbor, ann_arbor_city
-from cbdp.datasets.geography import city as geography
+from cbdp.datasets.ann_arbor import geography
 from cbdp.transit.modes import ModeRule
 
 

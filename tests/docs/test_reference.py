@@ -12,12 +12,12 @@ from building import files as released
 
 import cbdp
 from cbdp.app.cli import COMMANDS
-from cbdp.app.config import parse
-from cbdp.app.config.positions import TomlFile, Where
-from cbdp.app.parts import KINDS
-from cbdp.release.layout import NUMBERS
-from cbdp.release.schema import schema
-from cbdp.report.glossary import GLOSSARY
+from cbdp.app.commands import PART_KINDS
+from cbdp.config import parse
+from cbdp.config.positions import TomlFile, Where
+from cbdp.release.layout import NUMBER_COLUMNS
+from cbdp.release.manifest import manifest_schema
+from cbdp.report.page import GLOSSARY_TERMS
 
 pytestmark = pytest.mark.timeout(900)  # the first to ask builds the site, the others wait for it
 
@@ -97,16 +97,16 @@ def test_every_command_and_option_is_on_the_page() -> None:
 
 def test_every_manifest_key_has_a_meaning() -> None:
     """And no meaning is of a key that is gone."""
-    assert set(manifest.MEANING) == set(schema()["properties"])
+    assert set(manifest.MEANING) == set(manifest_schema()["properties"])
 
 
 def test_every_part_and_word_is_on_a_page(site) -> None:
     """All kinds of parts with all of ours; all words that reports explain."""
     text = parts.page()
-    for kind in KINDS.values():
+    for kind in PART_KINDS.values():
         assert not [name for name in kind.table().table if f"| `{name}` |" not in text]
     glossary = (site.folder / "reference" / "glossary.html").read_text("utf-8")
-    assert not [term for term in GLOSSARY if f"<dt>{term}</dt>" not in glossary]
+    assert not [term for term in GLOSSARY_TERMS if f"<dt>{term}</dt>" not in glossary]
 
 
 def test_a_file_or_column_without_a_line_stops_the_build(tmp_path) -> None:
@@ -125,6 +125,6 @@ def test_a_file_or_column_without_a_line_stops_the_build(tmp_path) -> None:
 def test_the_page_of_files_lists_what_a_release_has(site) -> None:
     """The files that everybody gets, and the columns of a table."""
     text = (site.folder / "reference" / "files.html").read_text("utf-8")
-    columns = (*NUMBERS, "weight", "id", "name", "lat", "lon", "zone")
+    columns = (*NUMBER_COLUMNS, "weight", "id", "name", "lat", "lon", "zone")
     for name in ("trips.parquet", "manifest.json", "report.html", "features/&lt;name&gt;.parquet", *columns):
         assert f"<code>{name}</code>" in text, name

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cbdp.features import Dimension, Feature, FeatureDag, Universe, odmts
-from cbdp.features.coverage import partly_covered, tells, uncovered
+from cbdp.features.dag import determines, distinguished_attributes, undistinguished
 
 STOPS = Dimension(["A", "B", "C"], zone=["n", "n", "s"])
 UNIVERSE = Universe(
@@ -39,12 +39,12 @@ def dag(*by: list[str]) -> FeatureDag:
 )
 def test_counts_are_sums_of_a_table_or_not(table: list[str], by: list[str], told: bool) -> None:
     """By the same attributes, by what follows from them, and by nothing else."""
-    assert tells(dag(table), "t0", by) is told
-    assert tells(dag(table), "singleton", by)
+    assert determines(dag(table), "t0", by) is told
+    assert determines(dag(table), "singleton", by)
 
 
 def test_refinement_says_the_same_where_it_can_be_asked() -> None:
-    """For every pair of tables, `tells` is the order of the features themselves."""
+    """For every pair of tables, `determines` is the order of the features themselves."""
     made = dag(
         ["origin"],
         ["origin.zone"],
@@ -57,17 +57,17 @@ def test_refinement_says_the_same_where_it_can_be_asked() -> None:
     for fine in made.features:
         for coarse, feature in made.features.items():
             if coarse != "singleton":
-                assert tells(made, fine, feature.by) is made.refines(fine, coarse), (fine, coarse)
+                assert determines(made, fine, feature.by) is made.refines(fine, coarse), (fine, coarse)
 
 
 def test_what_no_table_covers_is_listed() -> None:
     """Trip types are no table; a dimension of one value needs none; what is not measured does not count."""
     made = dag(["origin.zone", "destination.zone", "time"], ["day", "time"])
-    assert uncovered(made, made.features) == ("origin", "destination", "mode")
-    assert partly_covered(made, made.features, "origin") == ("origin.zone",)
-    assert uncovered(made, ["t0", "singleton"]) == ("origin", "destination", "day", "mode")
-    assert partly_covered(made, ["t0"], "day") == ()
-    assert "time" in uncovered(made, ["total", "singleton"])
+    assert undistinguished(made, made.features) == ("origin", "destination", "mode")
+    assert distinguished_attributes(made, made.features, "origin") == ("origin.zone",)
+    assert undistinguished(made, ["t0", "singleton"]) == ("origin", "destination", "day", "mode")
+    assert distinguished_attributes(made, ["t0"], "day") == ()
+    assert "time" in undistinguished(made, ["total", "singleton"])
 
 
 def test_presets_leave_only_stops_to_their_zones() -> None:
@@ -76,5 +76,5 @@ def test_presets_leave_only_stops_to_their_zones() -> None:
         origin=STOPS, destination=STOPS, day=["sat", "sun"], time=["am", "pm"], fare=["full", "half"]
     )
     made = odmts(universe, level=4)
-    assert uncovered(made, made.features) == ("origin", "destination")
-    assert partly_covered(made, made.features, "destination") == ("destination.zone",)
+    assert undistinguished(made, made.features) == ("origin", "destination")
+    assert distinguished_attributes(made, made.features, "destination") == ("destination.zone",)

@@ -7,8 +7,7 @@ import pytest
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.features.elements import Elements
-from cbdp.features.showing import as_html, as_text, shown_rows
+from cbdp.features.queries import Elements, displayed_rows, html_table, text_table
 
 
 def city() -> cbdp.FeatureDag:
@@ -60,8 +59,8 @@ def test_what_is_not_there_is_said_with_a_cure() -> None:
 
 def test_long_tables_are_shown_by_both_ends() -> None:
     """As text with columns that line up, as HTML with labels that stay text."""
-    rows = shown_rows(40)
+    rows = displayed_rows(40)
     assert (rows[0], rows[-1], rows.count(None), len(rows)) == (0, 39, 1, 13)
-    text = as_text("head", {"stop": ["a", "bb"], "count": np.array([1000, 2])}, ["count"], [0, None, 1])
+    text = text_table("head", {"stop": ["a", "bb"], "count": np.array([1000, 2])}, ["count"], [0, None, 1])
     assert text.splitlines()[1:] == ["stop  count", "a     1,000", "…         …", "bb        2"]
-    assert "&lt;b&gt;" in as_html("head", {"stop": ["<b>"]}, [], [0])
+    assert "&lt;b&gt;" in html_table("head", {"stop": ["<b>"]}, [], [0])

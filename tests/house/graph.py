@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[2]
 # Modules that stand beside the folders: what everybody may import. The package itself and `python -m cbdp` come last.
 FOUNDATION = ("arrays", "errors", "lazy", "machine", "parts", "progress", "scratch", "text", "untrusted")
 
-PUBLIC = ("features", "solvers", "privacy")
-PRIVATE = ("trips", "measuring")
-RIGHT = ("estimate", "rounding", "release", "report", "audit", "transit")
+PUBLIC = ("features", "solvers", "privacy", "ledger")
+PRIVATE = ("counting", "measuring")
+RIGHT = ("estimation", "rounding", "release", "report", "audit", "transit", "config", "forecast")
 ON_THE_WALL = ("mechanisms", "datasets", "app")
 
 # What each folder may import beside itself and the foundation. A folder imports only folders that come before it here.
@@ -30,14 +30,17 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "features": (),
     "solvers": (),
     "privacy": ("features",),
-    "trips": PUBLIC,
-    "measuring": (*PUBLIC, "trips"),
-    "estimate": PUBLIC,
-    "rounding": (*PUBLIC, "estimate"),
-    "release": (*PUBLIC, "estimate", "rounding"),
-    "report": (*PUBLIC, "estimate", "rounding", "release"),
-    "audit": (*PUBLIC, "estimate", "rounding", "release", "report"),
-    "transit": (*PUBLIC, "estimate", "rounding", "release", "report"),
+    "ledger": ("features", "privacy"),
+    "counting": PUBLIC,
+    "measuring": (*PUBLIC, "counting"),
+    "estimation": PUBLIC,
+    "rounding": (*PUBLIC, "estimation"),
+    "release": (*PUBLIC, "estimation", "rounding"),
+    "report": (*PUBLIC, "estimation", "rounding", "release"),
+    "audit": (*PUBLIC, "estimation", "rounding", "release", "report"),
+    "transit": (*PUBLIC, "estimation", "rounding", "release", "report"),
+    "config": (*PUBLIC, "estimation", "rounding", "release", "report", "transit"),
+    "forecast": (*PUBLIC, "estimation", "rounding", "release", "report", "transit", "config"),
     "mechanisms": (*PUBLIC, *PRIVATE, *RIGHT),
     "datasets": (*PUBLIC, *PRIVATE, *RIGHT, "mechanisms"),
     "app": (*PUBLIC, *PRIVATE, *RIGHT, "mechanisms", "datasets"),
@@ -95,8 +98,8 @@ def _walked(before: Mapping[str, str], last: str) -> list[str]:
 def place(module: str) -> str:
     """Where a module stands: its folder, or its own name for a module beside the folders; "" for the package itself.
 
-    >>> place("cbdp.estimate.posterior.rates"), place("cbdp.errors"), place("cbdp")
-    ('estimate', 'errors', '')
+    >>> place("cbdp.estimation.posterior.rate_model"), place("cbdp.errors"), place("cbdp")
+    ('estimation', 'errors', '')
     """
     return module.split(".")[1] if "." in module else ""
 

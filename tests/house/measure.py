@@ -26,10 +26,10 @@ ENTRY_POINTS = {
     "publish": ("cbdp.app.publish", "publish"),
     "plan": ("cbdp.app.plan", "plan"),
     "ask": ("cbdp.release.ask", "ask"),
-    "save": ("cbdp.release.saving", "save"),
+    "save": ("cbdp.release.files", "save"),
     "run_series": ("cbdp.app.series", "run_series"),
     "audit": ("cbdp.app.audit", "audit_release"),
-    "report": ("cbdp.report.build", "build"),
+    "report": ("cbdp.report.page", "build"),
 }
 
 

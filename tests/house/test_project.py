@@ -9,7 +9,7 @@ import yaml
 from house.graph import ROOT
 
 import cbdp
-from cbdp.app.parts import KINDS
+from cbdp.app.commands import PART_KINDS
 
 NEEDED = {
     "cff-version",
@@ -66,7 +66,7 @@ def test_the_citation_can_be_read() -> None:
 def test_every_kind_of_part_is_in_the_guide() -> None:
     """Its table, its entry-point group and the file of a test stand in CONTRIBUTING.md; the files are there."""
     guide = text("CONTRIBUTING.md")
-    for kind in KINDS.values():
+    for kind in PART_KINDS.values():
         assert f"`{kind.where.replace(':', '.')}`" in guide
         assert f"`{kind.table().group}`" in guide
     for named in re.findall(r"`((?:tests|examples|docs)/[\w/.-]+\.(?:py|md))`", guide):

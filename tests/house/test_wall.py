@@ -29,7 +29,7 @@ COMPUTED = {
     "cbdp.lazy": "reads a table of lazy names; the texts in that table count as imports",
     "cbdp.parts": "reads a table of parts, whose texts count, and the entry points of other packages",
     "cbdp.release.export": "reads its table of formats, whose texts count",
-    "cbdp.release.export.writing": "loads libraries of others, if they are installed",
+    "cbdp.release.export.base": "loads libraries of others, if they are installed",
     "cbdp.transit.plugins": "loads plug-ins of others",
 }
 
@@ -94,46 +94,48 @@ def _append(path: Path, text: str) -> None:
 
 def _two_hops(package: Path) -> None:
     """An estimator imports a new module of features, which imports another, which imports trips."""
-    _append(package / "estimate" / "compiler.py", "\nimport cbdp.features.one_hop\n")
+    _append(package / "estimation" / "compiler.py", "\nimport cbdp.features.one_hop\n")
     (package / "features" / "one_hop.py").write_text("from cbdp.solvers import two_hops\n")
-    (package / "solvers" / "two_hops.py").write_text("from cbdp.trips import Counts\n")
+    (package / "solvers" / "two_hops.py").write_text("from cbdp.counting import Counts\n")
 
 
 def _in_a_package(package: Path) -> None:
     """What a module's package imports runs before the module itself."""
-    fresh = package / "estimate" / "fresh"
+    fresh = package / "estimation" / "fresh"
     fresh.mkdir()
-    (fresh / "__init__.py").write_text("from cbdp.trips import Counts\n")
+    (fresh / "__init__.py").write_text("from cbdp.counting import Counts\n")
     (fresh / "inner.py").write_text("")
-    _append(package / "estimate" / "compiler.py", "\nimport cbdp.estimate.fresh.inner\n")
+    _append(package / "estimation" / "compiler.py", "\nimport cbdp.estimation.fresh.inner\n")
 
 
 def _planted(text: str) -> Mutant:
-    return lambda package: _append(package / "estimate" / "compiler.py", text)
+    return lambda package: _append(package / "estimation" / "compiler.py", text)
 
 
 LEAKING: dict[str, Mutant] = {
     "through two hops": _two_hops,
-    "at the top": _planted("\nfrom cbdp.trips.count import Counts\n"),
-    "lazily in a function": _planted("\ndef peek():\n    from cbdp.trips import count\n    return count\n"),
+    "at the top": _planted("\nfrom cbdp.counting.counts import Counts\n"),
+    "lazily in a function": _planted(
+        "\ndef peek():\n    from cbdp.counting import count\n    return count\n"
+    ),
     "in a method of a nested class": _planted(
         "\nclass A:\n    class B:\n        def c(self):\n            import cbdp.measuring.dense as d\n            return d\n"
     ),
-    "for types only": _planted("\nif TYPE_CHECKING:\n    from cbdp.trips import Counts\n"),
-    "by import_module": _planted("\nimport importlib\nimportlib.import_module('cbdp.trips')\n"),
-    "by __import__": _planted("\n__import__('cbdp.trips')\n"),
-    "by a relative import": _planted("\nfrom ..trips import count\n"),
-    "by a relative import_module": _planted("\nimport_module('..trips', __package__)\n"),
+    "for types only": _planted("\nif TYPE_CHECKING:\n    from cbdp.counting import Counts\n"),
+    "by import_module": _planted("\nimport importlib\nimportlib.import_module('cbdp.counting')\n"),
+    "by __import__": _planted("\n__import__('cbdp.counting')\n"),
+    "by a relative import": _planted("\nfrom ..counting import count\n"),
+    "by a relative import_module": _planted("\nimport_module('..counting', __package__)\n"),
     "by a public name": _planted("\nfrom cbdp import measure\n"),
     "by an attribute of the package": _planted(
         "\nimport cbdp\ndef peek(rows):\n    return cbdp.count(rows)\n"
     ),
-    "by an attribute under another name": _planted("\nimport cbdp as c\ny = c.trips.count.Counts\n"),
+    "by an attribute under another name": _planted("\nimport cbdp as c\ny = c.counting.counts.Counts\n"),
     "by everything": _planted("\nfrom cbdp import *\n"),
     "by a lazy table": _planted(
-        "\n__getattr__, __dir__ = lazily(__name__, {'Counts': 'cbdp.trips.count'})\n"
+        "\n__getattr__, __dir__ = lazily(__name__, {'Counts': 'cbdp.counting.counts'})\n"
     ),
-    "by a table of parts": _planted("\nP = Parts('kind', 'g', {'x': 'cbdp.trips.count:Counts'}, fits)\n"),
+    "by a table of parts": _planted("\nP = Parts('kind', 'g', {'x': 'cbdp.counting.counts:Counts'}, fits)\n"),
     "by what stands on the wall": _planted("\ndef again():\n    from cbdp.mechanisms import Laplace\n"),
     "by the command line": _planted("\nfrom cbdp import __main__\n"),
     "by the foundation": lambda package: _append(
@@ -154,7 +156,7 @@ def test_a_planted_leak_is_found(name: str, graph: Graph, copied: Path) -> None:
     """Whichever way an estimator reaches for a trip, the chain is printed."""
     LEAKING[name](copied)
     new = set(leaks(build(copied.parent))) - set(leaks(graph))
-    start = "cbdp.errors:" if name == "by the foundation" else "cbdp.estimate.compiler:"
+    start = "cbdp.errors:" if name == "by the foundation" else "cbdp.estimation.compiler:"
     chains = [line for line in new if line.startswith(start)]
     assert chains, f"no chain among {new}"
     assert place(chains[0].split(" → ")[-1]) in (*PRIVATE, *ON_THE_WALL, "__main__")
@@ -163,12 +165,12 @@ def test_a_planted_leak_is_found(name: str, graph: Graph, copied: Path) -> None:
 def test_a_chain_names_every_module_on_the_way(copied: Path) -> None:
     """What is printed leads whoever mends it from the estimator to the trips."""
     _two_hops(copied)
-    (chain,) = [c for c in leaks(build(copied.parent)) if c.startswith("cbdp.estimate.compiler:")]
+    (chain,) = [c for c in leaks(build(copied.parent)) if c.startswith("cbdp.estimation.compiler:")]
     assert [step.partition(":")[0] for step in chain.split(" → ")] == [
-        "cbdp.estimate.compiler",
+        "cbdp.estimation.compiler",
         "cbdp.features.one_hop",
         "cbdp.solvers.two_hops",
-        "cbdp.trips",
+        "cbdp.counting",
     ]
 
 
@@ -177,7 +179,7 @@ def test_a_chain_through_new_modules_breaks_the_order_of_folders_too(copied: Pat
     _two_hops(copied)
     text = _lines(upward(build(copied.parent)))
     assert "cbdp.features.one_hop:1 → cbdp.solvers.two_hops" in text
-    assert "cbdp.solvers.two_hops:1 → cbdp.trips" in text
+    assert "cbdp.solvers.two_hops:1 → cbdp.counting" in text
 
 
 @pytest.mark.parametrize("where", ["helpers/__init__.py", "helpers/deep/tools.py", "stray.py"])
@@ -192,8 +194,8 @@ def test_a_module_in_no_known_folder_is_found(where: str, copied: Path) -> None:
 
 def test_a_planted_cycle_is_found(copied: Path) -> None:
     """Two folders that import each other, one of them for types only."""
-    _append(copied / "features" / "dimension.py", "\nif TYPE_CHECKING:\n    import cbdp.privacy.unit\n")
-    _append(copied / "privacy" / "unit.py", "\nimport cbdp.features.dimension\n")
+    _append(copied / "features" / "universe.py", "\nif TYPE_CHECKING:\n    import cbdp.privacy.unit\n")
+    _append(copied / "privacy" / "unit.py", "\nimport cbdp.features.universe\n")
     places = build(copied.parent).places()
     found = cycle(
         {a: [b for b in places[a] if b in ("features", "privacy")] for a in ("features", "privacy")}
@@ -204,4 +206,4 @@ def test_a_planted_cycle_is_found(copied: Path) -> None:
 def test_a_computed_import_is_found(copied: Path) -> None:
     """A name that is put together at run time is no way round."""
     _planted("\nimport_module(f'cbdp.{side}')\n")(copied)
-    assert "cbdp.estimate.compiler" in build(copied.parent).computed
+    assert "cbdp.estimation.compiler" in build(copied.parent).computed

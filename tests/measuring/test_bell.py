@@ -13,9 +13,9 @@ from noise_fits import Recorder, Script
 from scipy import stats
 
 from cbdp.errors import InputError
-from cbdp.measuring import coins
-from cbdp.measuring.bell import Pieces, tail, whole
-from cbdp.measuring.compiling import compiled
+from cbdp.measuring import bernoulli
+from cbdp.measuring.inverse_cdf import compiled_on_use
+from cbdp.measuring.samplers.gaussian import GaussianPieces, full_sum, tail_sum
 from cbdp.privacy.entropy import InsecureSeededEntropy
 
 MANY = decimal.Context(prec=500, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
@@ -25,7 +25,7 @@ def exponential(x: Fraction) -> Decimal:
     return MANY.exp(MANY.divide(Decimal(-x.numerator), Decimal(x.denominator)))
 
 
-def masses(pieces: Pieces) -> list[Decimal]:
+def masses(pieces: GaussianPieces) -> list[Decimal]:
     """The weights of the pieces, straight from their definition."""
     with decimal.localcontext(MANY):
         made = []
@@ -39,12 +39,12 @@ def masses(pieces: Pieces) -> list[Decimal]:
 
 
 CASES = [
-    Pieces(Fraction(1, 2), 0, 1, 9, signed=True),
-    Pieces(Fraction(1, 18), 0, 1, 20, signed=True),
-    Pieces(Fraction(7, 2000), 5, 4, 30),
-    Pieces(Fraction(1, 10**10), 1000, 2**10, 80),
-    Pieces(Fraction(3), 40, 1, 3),
-    Pieces(Fraction(1, 10**6), 0, 16, 90, signed=True),
+    GaussianPieces(Fraction(1, 2), 0, 1, 9, signed=True),
+    GaussianPieces(Fraction(1, 18), 0, 1, 20, signed=True),
+    GaussianPieces(Fraction(7, 2000), 5, 4, 30),
+    GaussianPieces(Fraction(1, 10**10), 1000, 2**10, 80),
+    GaussianPieces(Fraction(3), 40, 1, 3),
+    GaussianPieces(Fraction(1, 10**6), 0, 16, 90, signed=True),
 ]
 
 
@@ -76,14 +76,14 @@ def test_sums_are_enclosed(scale, n):
         while value > Decimal(10) ** -110:
             total += value
             value, ratio = value * ratio, ratio * shrink
-        found = tail(rate, n, 200)
+        found = tail_sum(rate, n, 200)
         assert found.lo <= total * 2**200 <= found.hi + Decimal("1e-20")
     assert found.hi - found.lo <= 2
 
 
 def test_the_whole_is_that_of_poisson():
     """Σ exp(−z²/2σ²) is σ√2π (1 + 2 exp(−2π²σ²) + …)."""
-    found = whole(Fraction(1, 18), 80)
+    found = full_sum(Fraction(1, 18), 80)
     told = 3 * np.sqrt(2 * np.pi)
     assert found.lo / 2**80 == pytest.approx(told, rel=1e-15)
     assert found.hi - found.lo <= 8
@@ -92,7 +92,7 @@ def test_the_whole_is_that_of_poisson():
 def test_sums_too_long_are_refused():
     """A scale above a million takes too many terms: the error says what to do."""
     with pytest.raises(InputError, match="measure coarser features"):
-        tail(Fraction(1, 10**13), 0, 64)
+        tail_sum(Fraction(1, 10**13), 0, 64)
 
 
 # Coins
@@ -103,7 +103,7 @@ def test_sums_too_long_are_refused():
 def test_coins_show_heads_as_often_as_they_should(x, bits):
     """Many coins of one kind, with words in which many are too near to tell by the first."""
     n, source = 200_000 if bits == 64 else 50_000, Recorder(1)
-    shown = coins.heads(np.full(n, float(x)), lambda _: x, bits, source)
+    shown = bernoulli.bernoulli_exp(np.full(n, float(x)), lambda _: x, bits, source)
     chance = float(np.exp(-float(x)))
     assert stats.binomtest(int(shown.sum()), n, chance).pvalue > 1e-6
     assert bits > 8 or x == 0 or source.singles > n / 2**9
@@ -116,7 +116,7 @@ def test_every_pair_of_8_bit_words_decides_as_the_number_does(x):
     for u, (first, second) in enumerate(itertools.product(range(256), repeat=2)):
         script = Script([first, second])
         try:
-            shown = bool(coins.heads(np.array([float(x)]), lambda _: x, 8, script)[0])
+            shown = bool(bernoulli.bernoulli_exp(np.array([float(x)]), lambda _: x, 8, script)[0])
         except EOFError:
             assert u == sharp
             continue
@@ -128,7 +128,7 @@ def test_a_wrong_float_changes_nothing():
     """Floats that are off by half a part in a million give the same coins: those they cannot tell are told by fractions."""
     x = Fraction(1, 3)
     right, off = (
-        coins.heads(np.full(20_000, float(x) + d), lambda _: x, 16, InsecureSeededEntropy(2))
+        bernoulli.bernoulli_exp(np.full(20_000, float(x) + d), lambda _: x, 16, InsecureSeededEntropy(2))
         for d in (0.0, 4e-7)
     )
     assert (right == off).all()
@@ -140,5 +140,9 @@ def test_the_compiled_judge_is_the_python_one():
     x = rng.exponential(1.0, 500)
     words = np.round(np.exp(-x) * 2**16 + rng.integers(-3, 4, 500)).clip(0, 2**16 - 1).astype(np.uint16)
     a, b = np.empty((2, 500), dtype=np.int8)
-    assert coins.judge(x, words, 2.0**16, a) == compiled(coins.judge)(x, words, 2.0**16, b) > 50
+    assert (
+        bernoulli.compare_words(x, words, 2.0**16, a)
+        == compiled_on_use(bernoulli.compare_words)(x, words, 2.0**16, b)
+        > 50
+    )
     assert (a == b).all()

@@ -11,14 +11,13 @@ import pytest
 from noise_fits import ALPHA, Recorder, fit, meets_the_right_pieces, p_value
 from scipy import stats
 
-from cbdp.measuring import opendp
-from cbdp.measuring.bell import Pieces
+from cbdp.measuring import dense
+from cbdp.measuring.inverse_cdf import InverseCdfTable
 from cbdp.measuring.samplers import gaussian, sampler_of
-from cbdp.measuring.samplers.gaussian import Bell, GaussianSampler
-from cbdp.measuring.tables import Table
+from cbdp.measuring.samplers.gaussian import GaussianPieces, GaussianSampler, GaussianTable
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.laws import law_of
-from cbdp.privacy.laws.gaussian import Gaussian
+from cbdp.privacy.noise import noise_distribution
+from cbdp.privacy.noise.gaussian import DiscreteGaussian
 
 
 def sampler(scale, **options):
@@ -47,21 +46,21 @@ def test_samples_fit_the_law(scale):
     """Three million draws pass a chi-square test at every scale, where the tables change their shape and elsewhere."""
     values = sampler(scale).sample(3_000_000, InsecureSeededEntropy(int(10 * scale)))
     assert values.dtype == np.int64
-    assert fit(values, Gaussian(Fraction(scale))) > ALPHA
+    assert fit(values, DiscreteGaussian(Fraction(scale))) > ALPHA
 
 
 @pytest.mark.parametrize("scale", [128, 5_000, 10**6, 10**9, 10**15])
 def test_wide_scales_fit_the_law_in_their_lowest_digits(scale):
     """Blocks leave no trace: values modulo small numbers are even, as the law is to a hundred digits; 0 is there once."""
     values = sampler(scale).sample(1_000_000, InsecureSeededEntropy(scale))
-    assert fit(values, Gaussian(Fraction(scale))) > ALPHA
+    assert fit(values, DiscreteGaussian(Fraction(scale))) > ALPHA
     for modulus in (2, 64, 97, 4096):
         if modulus < scale:  # else residues are not even
             counts = np.bincount(values % modulus, minlength=modulus)
             assert p_value(counts, np.full(modulus, values.size / modulus)) > ALPHA
     if scale == 128:
         near = np.bincount(values[np.abs(values) < 40] + 39)
-        assert p_value(near, Gaussian(scale).pmf(np.arange(-39, 40)) * values.size) > ALPHA
+        assert p_value(near, DiscreteGaussian(scale).pmf(np.arange(-39, 40)) * values.size) > ALPHA
 
 
 @pytest.mark.slow
@@ -71,7 +70,7 @@ def test_short_words_keep_the_law(scale, bits, n):
     """With 8- and 16-bit words most or many draws are ties, and the law stays the same."""
     source = Recorder(3)
     values = sampler(scale, word_bits=bits).sample(n, source)
-    assert fit(values, Gaussian(Fraction(scale))) > ALPHA
+    assert fit(values, DiscreteGaussian(Fraction(scale))) > ALPHA
     assert bits == 32 or source.singles > n / 2**bits
 
 
@@ -81,7 +80,7 @@ def test_every_pair_of_8_bit_words_meets_the_right_piece(scale):
     meets_the_right_pieces(sampler(scale, word_bits=8)._bell(0, signed=True).table)
 
 
-class Short(Bell):
+class Short(GaussianTable):
     """A bell whose table ends after few blocks, so that what lies beyond is common."""
 
     blocks = 2
@@ -89,11 +88,11 @@ class Short(Bell):
 
     @property
     def pieces(self):
-        return Pieces(self.rate, self.start, self.step, self.blocks, self.signed)
+        return GaussianPieces(self.rate, self.start, self.step, self.blocks, self.signed)
 
     @property
     def table(self):
-        return Table(self.pieces, self.word_bits)
+        return InverseCdfTable(self.pieces, self.word_bits)
 
 
 class ShortBlocks(Short):
@@ -110,11 +109,11 @@ def test_what_lies_beyond_the_table_has_the_right_law(kind, start, signed, bits)
     values = bell.draw(200_000 if bits == 64 else 40_000, InsecureSeededEntropy(9))
     assert (np.abs(values) >= kind.blocks * kind.step).mean() > 0.2
     if signed:
-        assert fit(values, Gaussian(scale)) > ALPHA
+        assert fit(values, DiscreteGaussian(scale)) > ALPHA
         near = np.bincount(values[np.abs(values) < 9] + 8)
-        assert p_value(near, Gaussian(scale).pmf(np.arange(-8, 9)) * values.size) > ALPHA
+        assert p_value(near, DiscreteGaussian(scale).pmf(np.arange(-8, 9)) * values.size) > ALPHA
     else:
-        assert fit(start + values, Gaussian(scale), given_above=start - 1) > ALPHA
+        assert fit(start + values, DiscreteGaussian(scale), given_above=start - 1) > ALPHA
 
 
 @pytest.mark.parametrize(
@@ -134,11 +133,16 @@ def test_mutants_of_the_draw_are_caught(wrong, right, monkeypatch):
             [made.draw(200_000, InsecureSeededEntropy(1)), np.zeros(int((real == 0).sum()), int)]
         )
     else:
-        monkeypatch.setattr(gaussian, "heads", lambda x, exactly, bits, source: np.ones(x.size, dtype=bool))
+        monkeypatch.setattr(
+            gaussian, "bernoulli_exp", lambda x, exactly, bits, source: np.ones(x.size, dtype=bool)
+        )
         values = made.draw(200_000, InsecureSeededEntropy(1))
     near = np.bincount(values[np.abs(values) < 9] + 8)
     assert (
-        min(fit(values, Gaussian(scale)), p_value(near, Gaussian(scale).pmf(np.arange(-8, 9)) * values.size))
+        min(
+            fit(values, DiscreteGaussian(scale)),
+            p_value(near, DiscreteGaussian(scale).pmf(np.arange(-8, 9)) * values.size),
+        )
         < ALPHA
     ), right
 
@@ -171,7 +175,7 @@ def test_vanishing_scale_gives_only_zeros():
 def test_excess_fits_the_conditional_law(scale, tau, word_bits):
     """Values given Z > tau have the law of Z restricted to them, on either side of zero and far out."""
     n = 300_000 if word_bits == 64 else 30_000
-    law = Gaussian(Fraction(scale))
+    law = DiscreteGaussian(Fraction(scale))
     values = sampler(scale, word_bits=word_bits).sample_excess(n, tau, InsecureSeededEntropy(1))
     assert fit_conditional(values, law, tau, None) > ALPHA
 
@@ -205,7 +209,7 @@ def test_band_fits_the_conditional_law(scale, lo, hi, word_bits):
     if hi - lo == 1:
         assert (values == hi).all()
     else:
-        assert fit_conditional(values, Gaussian(Fraction(scale)), lo, hi) > ALPHA
+        assert fit_conditional(values, DiscreteGaussian(Fraction(scale)), lo, hi) > ALPHA
 
 
 def fit_conditional(values, law, lo, hi):
@@ -246,7 +250,7 @@ def test_narrow_band_at_a_huge_scale_is_found_at_once():
 )
 def test_hits_have_independent_geometric_gaps(scale, lo, hi, word_bits):
     """The positions hit are those of independent trials with the band's probability."""
-    drawn, law = sampler(scale, word_bits=word_bits), Gaussian(scale)
+    drawn, law = sampler(scale, word_bits=word_bits), DiscreteGaussian(scale)
     known = 0.0 if hi is None else float(law.log_cdf(hi))
     p = -math.expm1(float(law.log_cdf(lo)) - known)
     N = math.ceil((100_000 if word_bits == 64 else 10_000) / p)
@@ -291,7 +295,7 @@ def test_hits_that_all_but_never_happen():
 @pytest.mark.slow
 def test_a_floor_at_a_wide_scale():
     """At scale 10^5 the probability is a sum of a million and a half integers: it takes a second, and is right."""
-    law = Gaussian(10**5)
+    law = DiscreteGaussian(10**5)
     hits = sampler(10**5).sample_skips(10**7, 3 * 10**5, InsecureSeededEntropy(1))
     assert stats.binomtest(hits.size, 10**7, float(law.survival(3 * 10**5))).pvalue > ALPHA
 
@@ -304,7 +308,7 @@ def test_a_floor_at_a_wide_scale():
 def test_samples_agree_with_opendp(scale):
     """A hundred thousand of OpenDP's draws and a million of ours look alike."""
     ours = sampler(Fraction(scale)).sample(1_000_000, InsecureSeededEntropy(11))
-    theirs = opendp.sample(Gaussian(Fraction(scale)), 100_000)
+    theirs = dense.sample_opendp(DiscreteGaussian(Fraction(scale)), 100_000)
     low = min(ours.min(), theirs.min())
     reach = int(max(ours.max(), theirs.max()) - low + 1)
     table = np.array([np.bincount(x - low, minlength=reach) for x in (ours, theirs)])
@@ -315,6 +319,6 @@ def test_samples_agree_with_opendp(scale):
 
 def test_the_law_finds_its_sampler():
     """By name, with the scale as it is: a float's too."""
-    law = law_of("gaussian", Fraction(7, 3))
+    law = noise_distribution("gaussian", Fraction(7, 3))
     assert sampler_of(law) == GaussianSampler(Fraction(7, 3))
     assert sampler_of(law).law == law

@@ -12,22 +12,25 @@ import numpy as np
 from scipy import stats
 
 import cbdp
-from cbdp.measuring import bell, choosing, coins
-from cbdp.measuring.samplers import gaussian
-from cbdp.measuring.samplers.base import positions
-from cbdp.measuring.samplers.gaussian import Bell, GaussianSampler
-from cbdp.measuring.samplers.geometric import GeometricSampler, _signed
-from cbdp.measuring.samplers.rounded import RoundedSampler
-from cbdp.measuring.sparse import SparseAnswer
-from cbdp.measuring.tables import Digits, Table
-from cbdp.measuring.thresholds import Enclosure, Thresholds, exp_neg, exp_power
-from cbdp.privacy.bought import CANDIDATES, Bought
+from cbdp.measuring import bernoulli
+from cbdp.measuring.inverse_cdf import (
+    Enclosure,
+    InverseCdfTable,
+    RadixSampler,
+    Thresholds,
+    exp_minus,
+    powers_of_exp,
+)
+from cbdp.measuring.samplers import gaussian, hit_positions
+from cbdp.measuring.samplers import gaussian as bell
+from cbdp.measuring.samplers.gaussian import GaussianSampler, GaussianTable
+from cbdp.measuring.samplers.laplace import GeometricSampler, RoundedSampler, _two_sided_sampler
+from cbdp.measuring.sparse import SparseThresholdedAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.laws.base import Law
-from cbdp.privacy.laws.gaussian import Gaussian, rounded_up
-from cbdp.privacy.laws.geometric import Geometric
-from cbdp.privacy.laws.rounded import RoundedLaplace
-from cbdp.privacy.sensitivity import Change
+from cbdp.privacy.noise import NoiseDistribution
+from cbdp.privacy.noise.gaussian import DiscreteGaussian, scale_rounded_up
+from cbdp.privacy.noise.laplace import DiscreteLaplace, RoundedLaplace
+from cbdp.privacy.unit import MAX_TRIPS_CANDIDATES, PrivateQuantile, Sensitivity
 
 BY_CHANCE = 1e-9  # a sound sampler fails a statistical check less often
 RATES = [Fraction(1, 97), Fraction(1, 3), Fraction(2, 3), Fraction(1), Fraction(5, 2), Fraction(9)]
@@ -59,7 +62,7 @@ def digits(number: Decimal, bits: int) -> int:
     return int(number * 2**bits)
 
 
-def fits(law: Law, draws: Any) -> None:
+def fits(law: NoiseDistribution, draws: Any) -> None:
     """Draws against the law's own probabilities, by the chi-square test; what is rare is one group."""
     values, counts = np.unique(draws, return_counts=True)
     expected = law.pmf(values) * len(draws)
@@ -101,7 +104,7 @@ def test_exponentials_are_enclosed() -> None:
         context.prec = 60
         for x in [Fraction(n, d) for n in (0, 1, 2, 7, 19, 60) for d in (1, 3, 64, 1000)]:
             for bits in (8, 40, 120):
-                result = exp_neg(x, bits)
+                result = exp_minus(x, bits)
                 assert result.lo <= exp_of(x) * 2**bits <= result.hi, (x, bits)
                 assert result.hi - result.lo <= 2
 
@@ -115,13 +118,17 @@ def test_thresholds_are_the_sums_of_the_law() -> None:
             plain = [(1 - R) * R**h for h in range(6)]
             signed = [(1 - R) * R**h * share / (1 + r) for h in range(4) for share in (1, r)]
             for kind, masses, table in (
-                ("geometric", plain[:5], Thresholds(exp_power(rate), step, 5)),
+                ("geometric", plain[:5], Thresholds(powers_of_exp(rate), step, 5)),
                 (
                     "truncated",
                     [m / sum(plain) for m in plain][:5],
-                    Thresholds(exp_power(rate), step, 5, width=6),
+                    Thresholds(powers_of_exp(rate), step, 5, width=6),
                 ),
-                ("signed", signed if step == 1 else [], Thresholds(exp_power(rate), step, 8, signed=True)),
+                (
+                    "signed",
+                    signed if step == 1 else [],
+                    Thresholds(powers_of_exp(rate), step, 8, signed=True),
+                ),
             ):
                 sums = list(itertools.accumulate(masses))
                 assert table.prefixes(40)[: len(sums)] == [digits(s, 40) for s in sums], (kind, rate, step)
@@ -140,7 +147,7 @@ def test_signed_blocks_are_shared_by_sign() -> None:
                 block = [mass * r**k for k in range(h * step, (h + 1) * step)]
                 parts += [sum(block), r * sum(block)]
             sums = list(itertools.accumulate(parts))
-            assert Thresholds(exp_power(rate), step, 6, signed=True).prefixes(40) == [
+            assert Thresholds(powers_of_exp(rate), step, 6, signed=True).prefixes(40) == [
                 digits(s, 40) for s in sums
             ]
 
@@ -148,7 +155,7 @@ def test_signed_blocks_are_shared_by_sign() -> None:
 def test_a_table_counts_the_thresholds_below_a_number() -> None:
     """All first words, and where one ties all second words: the outcome is how many thresholds are at most the number that they begin."""
     for rate in RATES:
-        table = Table(Thresholds(exp_power(rate), 1, 7), 8)
+        table = InverseCdfTable(Thresholds(powers_of_exp(rate), 1, 7), 8)
         second = np.array(table.thresholds.prefixes(16))
         first = np.arange(256)
         ties = np.isin(first, second >> 8)
@@ -181,10 +188,10 @@ def test_coins_compare_with_the_exponential() -> None:
                     continue
                 numbers = np.full(256, float(x))
                 near = np.empty(256, dtype=np.int8)
-                coins.judge(numbers, np.arange(256), 256.0, near)
+                bernoulli.compare_words(numbers, np.arange(256), 256.0, near)
                 ends = [w for w in range(256) if near[w] < 0]
                 asked = [[second] for w in ends if w == tie]
-                out = coins.heads(numbers, lambda _, x=x: x, 8, Script(np.arange(256), *asked))
+                out = bernoulli.bernoulli_exp(numbers, lambda _, x=x: x, 8, Script(np.arange(256), *asked))
                 assert out[:tie].all()
                 assert not out[tie + 1 :].any()
                 assert out[tie] == (second < inner)
@@ -201,9 +208,10 @@ def test_geometric_noise_costs_what_is_paid() -> None:
     """All changes of three counts of that length, all outcomes near: the likelihood ratio reaches exp(ε) and never exceeds it."""
     outcomes = np.array(list(itertools.product(range(-6, 7), repeat=3)))
     for change, epsilon in itertools.product(
-        (Change(1, 1, 1, 1), Change(2, 2, 2, 1), Change(3, 5, 3, 2)), (Fraction(1, 2), Fraction(3))
+        (Sensitivity(1, 1, 1, 1), Sensitivity(2, 2, 2, 1), Sensitivity(3, 5, 3, 2)),
+        (Fraction(1, 2), Fraction(3)),
     ):
-        law = Geometric.costing(epsilon, change)
+        law = DiscreteLaplace.costing(epsilon, change)
         assert law.cost(change) == epsilon
         log = law.log_pmf(outcomes).sum(axis=1)
         worst = max(
@@ -215,9 +223,9 @@ def test_geometric_noise_costs_what_is_paid() -> None:
 def test_geometric_draws_have_the_law() -> None:
     """All first words of 16 bits: each number gets its share of them, but for words that tie."""
     for scale in (Fraction(1, 2), Fraction(7, 3)):
-        drawn = _signed(scale, 16)
+        drawn = _two_sided_sampler(scale, 16)
         out = drawn.draw(2**16, Script(np.arange(2**16)))
-        law = Geometric(scale)
+        law = DiscreteLaplace(scale)
         undecided = drawn.head.count + float(2 * law.survival(drawn.head.count // 2 - 1)) * 2**16
         values, counts = np.unique(out, return_counts=True)
         assert (np.abs(counts - law.pmf(values) * 2**16) <= undecided + 1).all()
@@ -227,10 +235,10 @@ def test_geometric_draws_have_the_law() -> None:
 def test_digits_and_restarts_keep_the_law() -> None:
     """A base of 4 makes many digits and many draws beyond the table: their numbers have the law all the same."""
     rate, n = Fraction(1, 9), 12_000
-    drawn = Digits.build(exp_power(rate), 9.0, 8, signed=True, radix=4)
+    drawn = RadixSampler.build(powers_of_exp(rate), 9.0, 8, signed=True, radix=4)
     assert drawn.places >= 1
-    fits(Geometric(1 / rate), drawn.draw(n, InsecureSeededEntropy(3)))
-    bounded = Digits.build(exp_power(Fraction(1, 3)), 3.0, 8, width=5, radix=4).draw(
+    fits(DiscreteLaplace(1 / rate), drawn.draw(n, InsecureSeededEntropy(3)))
+    bounded = RadixSampler.build(powers_of_exp(Fraction(1, 3)), 3.0, 8, width=5, radix=4).draw(
         n, InsecureSeededEntropy(4)
     )
     weights = np.exp(-np.arange(5) / 3)
@@ -239,7 +247,7 @@ def test_digits_and_restarts_keep_the_law() -> None:
 
 def test_bands_have_the_conditional_law() -> None:
     """Draws between two bounds, on either side of zero or across it, have the law of noise that is known to lie there."""
-    law, n = Geometric(Fraction(2)), 4000
+    law, n = DiscreteLaplace(Fraction(2)), 4000
     for lo, hi in ((0, 4), (-5, -1), (-3, 2)):
         for sampler in (GeometricSampler(Fraction(2)), GaussianSampler(Fraction(2))):
             out = sampler.sample_band(n, lo, hi, InsecureSeededEntropy(5))
@@ -267,8 +275,8 @@ def test_gaussian_noise_costs_what_is_paid() -> None:
     """Changes of the stated length, orders from 1.1 to 40: the Rényi divergence is at most α·ρ, and about that for wide noise."""
     z = np.arange(-400, 401)
     for l2_squared, rho in itertools.product((1, 4, 9), (Fraction(1, 50), Fraction(1, 2), Fraction(7, 3))):
-        change = Change(3, l2_squared, 3, 3)
-        law = Gaussian.costing(rho, change)
+        change = Sensitivity(3, l2_squared, 3, 3)
+        law = DiscreteGaussian.costing(rho, change)
         assert law.cost(change) <= rho
         shift = math.isqrt(l2_squared)
         for alpha in (1.1, 2.0, 7.0, 40.0):
@@ -280,7 +288,7 @@ def test_gaussian_noise_costs_what_is_paid() -> None:
 def test_scales_are_rounded_up() -> None:
     """The square of a rounded scale is never below what is needed, and one digit less would be."""
     for square in [Fraction(n, d) for n in range(1, 60, 7) for d in (1, 3, 7, 1000)]:
-        root = rounded_up(square, digits=5)
+        root = scale_rounded_up(square, digits=5)
         assert root**2 >= square
         assert (root * (1 - Fraction(1, 10**4))) ** 2 < square
 
@@ -290,7 +298,7 @@ def test_gaussian_draws_have_the_law() -> None:
     for scale, n in ((Fraction(3, 2), 8000), (Fraction(300), 8000)):
         draws = GaussianSampler(scale).sample(n, InsecureSeededEntropy(8))
         step = max(1, int(scale / 6))  # numbers of a group
-        law = Gaussian(scale)
+        law = DiscreteGaussian(scale)
         cells = np.floor_divide(draws, step)
         lowest, seen = int(cells.min()), np.bincount(cells - cells.min())
         edges = (lowest + np.arange(len(seen) + 1)) * step - 1
@@ -307,16 +315,16 @@ def test_gaussian_draws_have_the_law() -> None:
 def test_thinned_blocks_have_the_law() -> None:
     """Blocks as wide as the bell itself: what their members lack is made up for by coins, 0 is there once, and the far half is thinned too."""
     rate = 1 / (2 * Fraction(20) ** 2)
-    before, gaussian.FINE = gaussian.FINE, 1
+    before, gaussian.MIN_BLOCKS_PER_SCALE = gaussian.MIN_BLOCKS_PER_SCALE, 1
     try:
-        both, far = Bell(rate, 0, 64, signed=True), Bell(rate, 30, 64)
+        both, far = GaussianTable(rate, 0, 64, signed=True), GaussianTable(rate, 30, 64)
         assert min(both.pieces.step, far.pieces.step) >= 8
-        fits(Gaussian(Fraction(20)), both.draw(6000, InsecureSeededEntropy(9)))
+        fits(DiscreteGaussian(Fraction(20)), both.draw(6000, InsecureSeededEntropy(9)))
         draws = far.draw(6000, InsecureSeededEntropy(10))
     finally:
-        gaussian.FINE = before
+        gaussian.MIN_BLOCKS_PER_SCALE = before
     edges = [*range(30, 70, 4), 10**6]
-    chances = -np.diff(Gaussian(20).survival(np.array(edges) - 1))
+    chances = -np.diff(DiscreteGaussian(20).survival(np.array(edges) - 1))
     assert (
         stats.chisquare(np.histogram(draws + 30, edges)[0], 6000 * chances / chances.sum()).pvalue > BY_CHANCE
     )
@@ -324,13 +332,13 @@ def test_thinned_blocks_have_the_law() -> None:
 
 def test_what_lies_beyond_the_table_has_the_law() -> None:
     """A table that ends early: geometric blocks beyond it, thinned by coins, have the law."""
-    before, gaussian.DEPTH = gaussian.DEPTH, 0.5
+    before, gaussian.TABLE_DEPTH = gaussian.TABLE_DEPTH, 0.5
     try:
-        narrow = Bell(1 / (2 * Fraction(5) ** 2), 0, 64, signed=True)
+        narrow = GaussianTable(1 / (2 * Fraction(5) ** 2), 0, 64, signed=True)
         assert narrow.pieces.blocks < 8
-        fits(Gaussian(Fraction(5)), narrow.draw(8000, InsecureSeededEntropy(13)))
+        fits(DiscreteGaussian(Fraction(5)), narrow.draw(8000, InsecureSeededEntropy(13)))
     finally:
-        gaussian.DEPTH = before
+        gaussian.TABLE_DEPTH = before
 
 
 def test_theta_sums_are_enclosed() -> None:
@@ -339,12 +347,12 @@ def test_theta_sums_are_enclosed() -> None:
         context.prec = 50
         for rate in (Fraction(1, 8), Fraction(1, 2), Fraction(3)):
             all_of = sum(exp_of(z * z * rate) for z in range(-60, 61))
-            result = bell.whole(rate, 100)
+            result = bell.full_sum(rate, 100)
             assert result.lo <= all_of * 2**100 <= result.hi
             assert result.hi - result.lo < 2**40
             for n in (0, 1, 5):
                 part = sum(exp_of((z * z - n * n) * rate) for z in range(n, n + 60))
-                result = bell.tail(rate, n, 100)
+                result = bell.tail_sum(rate, n, 100)
                 assert result.lo <= part * 2**100 <= result.hi
 
 
@@ -382,7 +390,7 @@ def test_a_walk_hits_after_its_gaps() -> None:
     """All short lists of gaps: a hit lies one beyond the last, after as many positions as its gap says, and none beyond the end."""
     for gaps in itertools.product(range(4), repeat=4):
         wanted = [p for p in itertools.accumulate(g + 1 for g in gaps) if p <= 9]
-        result = positions(_Gaps(*gaps), 9, 0.5, InsecureSeededEntropy(0))  # type: ignore[arg-type]
+        result = hit_positions(_Gaps(*gaps), 9, 0.5, InsecureSeededEntropy(0))  # type: ignore[arg-type]
         assert (result + 1).tolist() == wanted
 
 
@@ -390,11 +398,13 @@ def test_what_is_revealed_has_the_law_of_dense_noise() -> None:
     """Floors lowered twice over 6,000 types: of types with and without trips, as many exceed each floor as noise on all of them would have."""
     universe = cbdp.Universe(stop=list(range(6000)))
     features = cbdp.FeatureDag(universe, [])
-    law, trips = Geometric(Fraction(3)), 500
+    law, trips = DiscreteLaplace(Fraction(3)), 500
     counts = cbdp.count({"stop": [s for s in range(trips) for _ in range(2)]}, universe)
     for seed in range(2):
         cell = np.zeros(len(counts.index), dtype=np.int64)
-        answer = SparseAnswer(counts, cell, features, law, InsecureSeededEntropy(seed), Fraction(1))
+        answer = SparseThresholdedAnswer(
+            counts, cell, features, law, InsecureSeededEntropy(seed), Fraction(1)
+        )
         seen: list[set[int]] = []
         for floor in (4, 2, -1):
             answer.lower(np.full(features.cells.size, floor))
@@ -416,30 +426,30 @@ def test_what_is_revealed_has_the_law_of_dense_noise() -> None:
 
 def test_a_number_below_n_is_even() -> None:
     """All words of 8 bits: each of n numbers comes up equally often, and words that would favour some are drawn again."""
-    before, choosing.WORD = choosing.WORD, 8
+    before, bernoulli.WORD_BITS = bernoulli.WORD_BITS, 8
     try:
         for n in (3, 100, 7, 256):
             whole = 256 // n * n
-            result = [choosing._below(n, Script([word], [0])) for word in range(whole)]
+            result = [bernoulli._uniform_below(n, Script([word], [0])) for word in range(whole)]
             assert np.bincount(result, minlength=n).tolist() == [whole // n] * n
             for word in range(whole, 256):
-                assert choosing._below(n, Script([word], [1])) == 1
+                assert bernoulli._uniform_below(n, Script([word], [1])) == 1
     finally:
-        choosing.WORD = before
+        bernoulli.WORD_BITS = before
 
 
 def test_candidates_are_drawn_by_their_weights() -> None:
     """A small population: how often each candidate is drawn follows from its exponent."""
-    from cbdp.privacy.bought import exponents
+    from cbdp.privacy.unit import selection_exponents
 
-    bought, population = Bought("1/2", "3/4"), ([2, 40, 70], [2, 3, 1])
-    weights = np.exp([-float(x) for x in exponents(bought, *population)])
+    bought, population = PrivateQuantile("1/2", "3/4"), ([2, 40, 70], [2, 3, 1])
+    weights = np.exp([-float(x) for x in selection_exponents(bought, *population)])
     entropy = InsecureSeededEntropy(12)
-    result = [choosing.choose(bought, *population, entropy) for _ in range(600)]
+    result = [bernoulli.exponential_mechanism(bought, *population, entropy) for _ in range(600)]
     levels, which = np.unique(
         weights.round(9), return_inverse=True
     )  # candidates that are equally far off are one group
-    seen = np.bincount(which[[CANDIDATES.index(k) for k in result]], minlength=len(levels))
+    seen = np.bincount(which[[MAX_TRIPS_CANDIDATES.index(k) for k in result]], minlength=len(levels))
     wanted = 600 * np.bincount(which) * levels / weights.sum()
     assert len(levels) > 2
     assert stats.chisquare(seen, wanted * (600 / wanted.sum())).pvalue > BY_CHANCE

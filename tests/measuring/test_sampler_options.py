@@ -10,8 +10,7 @@ import pytest
 
 from cbdp.errors import InputError
 from cbdp.measuring.samplers.gaussian import GaussianSampler
-from cbdp.measuring.samplers.geometric import GeometricSampler
-from cbdp.measuring.samplers.rounded import RoundedSampler
+from cbdp.measuring.samplers.laplace import GeometricSampler, RoundedSampler
 
 Kind = type[GeometricSampler] | type[GaussianSampler]
 

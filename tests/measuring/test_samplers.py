@@ -12,11 +12,10 @@ from scipy import stats
 
 from cbdp.errors import InputError
 from cbdp.measuring.samplers import sampler_of
-from cbdp.measuring.samplers.rounded import RoundedSampler
+from cbdp.measuring.samplers.laplace import RoundedSampler
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.laws import law_of
-from cbdp.privacy.laws.geometric import Geometric
-from cbdp.privacy.laws.rounded import RoundedLaplace
+from cbdp.privacy.noise import noise_distribution
+from cbdp.privacy.noise.laplace import DiscreteLaplace, RoundedLaplace
 
 
 @pytest.mark.slow
@@ -25,27 +24,30 @@ def test_samples_fit_the_law(scale):
     """Three million draws pass a chi-square test at every scale."""
     values = sampler(scale).sample(3_000_000, InsecureSeededEntropy(scale))
     assert values.dtype == np.int64
-    assert fit(values, Geometric(Fraction(scale))) > ALPHA
+    assert fit(values, DiscreteLaplace(Fraction(scale))) > ALPHA
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 8), Fraction(1, 3), Fraction(22, 7), Fraction(100001, 97)])
 def test_fractional_and_small_scales_fit_the_law(scale):
     """Scales that are no integers, down to an eighth, are sampled as they are."""
-    assert fit(sampler(scale).sample(1_000_000, InsecureSeededEntropy(5)), Geometric(Fraction(scale))) > ALPHA
+    assert (
+        fit(sampler(scale).sample(1_000_000, InsecureSeededEntropy(5)), DiscreteLaplace(Fraction(scale)))
+        > ALPHA
+    )
 
 
 @pytest.mark.parametrize("scale", [5_000, 10**6, 10**9, 10**12, 10**15])
 def test_huge_scales_fit_the_law_in_high_and_low_digits(scale):
     """Scales far beyond one table are right in their bulk and in their lowest digits."""
     values = sampler(scale).sample(1_000_000, InsecureSeededEntropy(scale))
-    assert fit(values, Geometric(Fraction(scale))) > ALPHA
+    assert fit(values, DiscreteLaplace(Fraction(scale))) > ALPHA
     for modulus in (2, 97, 4096):
-        assert fit_residues(values, Geometric(Fraction(scale)), modulus) > ALPHA
+        assert fit_residues(values, DiscreteLaplace(Fraction(scale)), modulus) > ALPHA
 
 
 def test_scale_of_a_twentieth_is_almost_always_zero():
     """At scale 1/20 a value other than zero has probability 4·10^-9, with 8-bit words as with long ones."""
-    assert Geometric(Fraction(1, 20)).pmf(1) == pytest.approx(math.exp(-20), rel=1e-8)
+    assert DiscreteLaplace(Fraction(1, 20)).pmf(1) == pytest.approx(math.exp(-20), rel=1e-8)
     for bits in (8, 64):
         assert not sampler(Fraction(1, 20), word_bits=bits).sample(100_000, InsecureSeededEntropy(5)).any()
 
@@ -69,7 +71,7 @@ def test_excess_fits_the_conditional_law(scale, tau, word_bits):
     """Values given Z > tau have the law of Z restricted to them, on either side of zero."""
     n = 300_000 if word_bits == 64 else 30_000
     values = sampler(scale, word_bits=word_bits).sample_excess(n, tau, InsecureSeededEntropy(1))
-    assert fit(values, Geometric(Fraction(scale)), given_above=tau) > ALPHA
+    assert fit(values, DiscreteLaplace(Fraction(scale)), given_above=tau) > ALPHA
 
 
 BANDS = [
@@ -94,7 +96,7 @@ def test_band_fits_the_conditional_law(scale, lo, hi, word_bits):
     if hi - lo == 1:
         assert (values == hi).all()
     else:
-        assert fit(values, Geometric(Fraction(scale)), given_above=lo, given_at_most=hi) > ALPHA
+        assert fit(values, DiscreteLaplace(Fraction(scale)), given_above=lo, given_at_most=hi) > ALPHA
 
 
 def test_narrow_band_at_a_huge_scale_is_found_at_once():
@@ -110,7 +112,7 @@ def test_narrow_band_at_a_huge_scale_is_found_at_once():
 )
 def test_hits_have_independent_geometric_gaps(scale, lo, hi, word_bits):
     """The positions hit are those of independent trials with the band's probability."""
-    distribution, law = sampler(scale, word_bits=word_bits), Geometric(scale)
+    distribution, law = sampler(scale, word_bits=word_bits), DiscreteLaplace(scale)
     above = 0.0 if hi is None else float(law.survival(hi))
     p = (float(law.survival(lo)) - above) / (1 - above)
     N = math.ceil((100_000 if word_bits == 64 else 10_000) / p)
@@ -149,7 +151,7 @@ def test_floor_lowered_twice_gives_the_law_of_noising_everything():
 def test_hits_among_the_most_positions():
     """Among 2^63 − 1 positions a handful of hits is found, spread over all of them."""
     N, tau = 2**63 - 1, 35
-    p = float(Geometric(1).survival(tau))
+    p = float(DiscreteLaplace(1).survival(tau))
     distribution, source = sampler(1), InsecureSeededEntropy(7)
     runs = [distribution.sample_skips(N, tau, source) for _ in range(20)]
     hits = np.concatenate(runs)
@@ -205,12 +207,12 @@ def test_rounded_noise_has_no_bands():
 def test_each_law_has_its_sampler():
     """A law finds the sampler that draws it; of a law that is never drawn here the error names those that are."""
     for name in ("geometric", "rounded"):
-        law = law_of(name, Fraction(7, 3))
+        law = noise_distribution(name, Fraction(7, 3))
         assert sampler_of(law).law == law
     with pytest.raises(
         InputError, match="'laplace' is never drawn here: use geometric or gaussian or rounded"
     ):
-        sampler_of(law_of("laplace", 1.0))
+        sampler_of(noise_distribution("laplace", 1.0))
 
 
 # Input

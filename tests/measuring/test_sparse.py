@@ -15,10 +15,9 @@ from sparse_twin import CELLS, SCALE, TRUTH, TYPES, answer_of, city, sparse
 
 import cbdp
 from cbdp import FeatureDag, Universe
-from cbdp.app.audit.epsilon import epsilon_lower_bound
-from cbdp.app.audit.epsilon_views import TrialParts
+from cbdp.app.audit.lower_bound import TrialParts, epsilon_lower_bound
 from cbdp.errors import InputError
-from cbdp.measuring.sparse import HIDDEN, SparseAnswer
+from cbdp.measuring.sparse import ALL_HIDDEN_THRESHOLD, SparseThresholdedAnswer
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.entropy import InsecureSeededEntropy
 
@@ -39,7 +38,7 @@ def test_what_is_revealed_is_in_order_and_stays() -> None:
     answer.lower(answer.floor + 1)
     assert pickle.dumps(answer.measurement()) == pickle.dumps(held)
     with pytest.raises(InputError, match="lower than any count can be"):
-        answer.lower(np.full(answer.floor.size, -HIDDEN - 1))
+        answer.lower(np.full(answer.floor.size, -ALL_HIDDEN_THRESHOLD - 1))
 
 
 def test_order_of_rows_changes_no_byte() -> None:
@@ -52,7 +51,7 @@ def test_order_of_rows_changes_no_byte() -> None:
         names = universe.dimensions.items()
         table = {n: [d.values[c] for c in code] for (n, d), code in zip(names, rows, strict=True)}
         counts = cbdp.count(table if seed else TRUTH, universe)
-        answer = answer_of(SparseAnswer, counts, city(1), SCALE, InsecureSeededEntropy(42))
+        answer = answer_of(SparseThresholdedAnswer, counts, city(1), SCALE, InsecureSeededEntropy(42))
         for level in (4, 2, -1):
             answer.lower(np.full(CELLS, level))
         found.add(pickle.dumps(answer.measurement()))
@@ -66,7 +65,7 @@ def test_a_measurement_has_no_trace_of_where_its_counts_come_from() -> None:
     for seed, trips in itertools.product(range(500), (0, 1)):
         counts = cbdp.count(np.array([0, trips, 0]), dag.universe)
         answer = answer_of(
-            SparseAnswer, counts, dag, Fraction(1), InsecureSeededEntropy(10_000 * trips + seed)
+            SparseThresholdedAnswer, counts, dag, Fraction(1), InsecureSeededEntropy(10_000 * trips + seed)
         )
         for level in (1, 0):
             answer.lower(np.array([level]))
@@ -91,10 +90,10 @@ SPARSE = ConstraintBased(
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", [Unperturbed, Overwritten, AllWithTrips])
 def test_mutant_of_the_sparse_path_exceeds_epsilon(
-    monkeypatch: pytest.MonkeyPatch, mutant: type[SparseAnswer]
+    monkeypatch: pytest.MonkeyPatch, mutant: type[SparseThresholdedAnswer]
 ) -> None:
     """Zeros without noise, hits on types with trips kept, trips shown whatever the floor: each proves more than ε."""
-    monkeypatch.setattr("cbdp.measuring.dense.SparseAnswer", mutant)
+    monkeypatch.setattr("cbdp.measuring.dense.SparseThresholdedAnswer", mutant)
     one, none = {"stop": ["A"]}, {"stop": []}
     bound = epsilon_lower_bound(SPARSE, one, none, parts=PARTS, trials=120_000, seed=24)
     assert bound.epsilon > 1.2, bound

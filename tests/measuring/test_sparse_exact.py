@@ -27,10 +27,10 @@ from sparse_mutants import (
 import cbdp
 from cbdp import Feature, FeatureDag, Universe
 from cbdp.measuring import sparse
-from cbdp.measuring.sparse import SparseAnswer
+from cbdp.measuring.sparse import SparseThresholdedAnswer
 from cbdp.mechanisms import Laplace, laplace
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.laws.geometric import Geometric
+from cbdp.privacy.noise.laplace import DiscreteLaplace
 
 ONE_CELL = FeatureDag(Universe(stop=["A", "B"]), [])
 TWO_CELLS = FeatureDag(
@@ -84,19 +84,21 @@ def dense_law(counts: tuple[int, ...]):
 
 
 @cache
-def sparse_law(counts: tuple[int, ...], kind: type[SparseAnswer] = SparseAnswer):
+def sparse_law(counts: tuple[int, ...], kind: type[SparseThresholdedAnswer] = SparseThresholdedAnswer):
     dag = DAGS[len(counts)]
     given = cbdp.count(np.array(counts), dag.universe)
     draws = Enumerated(Choices([]))
 
     def program(choices: Choices):
         draws.choices = choices
-        answer = kind(given, dag.cell_of_leaf[given.index], dag, Geometric(1), InsecureSeededEntropy(0), None)
+        answer = kind(
+            given, dag.cell_of_leaf[given.index], dag, DiscreteLaplace(1), InsecureSeededEntropy(0), None
+        )
         return revealed(dag, answer)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sparse, "sampler_of", lambda _: draws)
-        patch.setattr(sparse, "HIDDEN", TOP)
+        patch.setattr(sparse, "ALL_HIDDEN_THRESHOLD", TOP)
         patch.setattr("sparse_mutants.HIDDEN", TOP)
         return law_of(program)
 

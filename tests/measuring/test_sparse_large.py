@@ -13,7 +13,7 @@ from sparse_twin import ALPHA, LAW, SCALE, answer_of
 from wide import widest
 
 import cbdp
-from cbdp.measuring.sparse import SparseAnswer
+from cbdp.measuring.sparse import SparseThresholdedAnswer
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.release.release import Release
@@ -23,7 +23,7 @@ def test_hits_among_2_to_the_62_types() -> None:
     """As many counts exceed a floor as the law says (and again in a band), evenly over the universe, and in order."""
     dag = widest()
     counts = cbdp.count({name: [] for name in dag.universe.dimensions}, dag.universe)
-    answer = answer_of(SparseAnswer, counts, dag, SCALE, InsecureSeededEntropy(31))
+    answer = answer_of(SparseThresholdedAnswer, counts, dag, SCALE, InsecureSeededEntropy(31))
     seen = np.empty(0, dtype=np.int64)
     for floor in (72, 70):
         answer.lower(np.full(dag.cells.size, floor))
@@ -37,7 +37,7 @@ def test_hits_among_2_to_the_62_types() -> None:
         seen = answer.index
 
 
-class Frugal(SparseAnswer):
+class Frugal(SparseThresholdedAnswer):
     """Refuses to be asked for more than a million counts."""
 
     def lower(self, floor: np.ndarray) -> None:
@@ -57,7 +57,7 @@ def travelled() -> cbdp.Counts:
 
 
 def in_the_widest(monkeypatch: pytest.MonkeyPatch, weights: str, epsilon: Any) -> Release:
-    monkeypatch.setattr("cbdp.measuring.dense.SparseAnswer", Frugal)
+    monkeypatch.setattr("cbdp.measuring.dense.SparseThresholdedAnswer", Frugal)
     return ConstraintBased(widest(), epsilon, weights=weights).simulate(travelled(), seed=1)
 
 

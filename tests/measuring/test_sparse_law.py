@@ -27,24 +27,24 @@ from sparse_twin import (
     twin,
 )
 
-from cbdp.measuring.sparse import SparseAnswer
+from cbdp.measuring.sparse import SparseThresholdedAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.laws import Law
-from cbdp.privacy.laws.gaussian import Gaussian
+from cbdp.privacy.noise import NoiseDistribution
+from cbdp.privacy.noise.gaussian import DiscreteGaussian
 
-BOTH = pytest.mark.parametrize("law", [LAW.law, Gaussian(Fraction(13, 5))], ids=lambda law: law.name)
+BOTH = pytest.mark.parametrize("law", [LAW.law, DiscreteGaussian(Fraction(13, 5))], ids=lambda law: law.name)
 
 
 @pytest.mark.slow
 @BOTH
-def test_revealed_as_if_all_had_been_noised(law: Law) -> None:
+def test_revealed_as_if_all_had_been_noised(law: NoiseDistribution) -> None:
     """Under floors that follow what is revealed, 20,000 runs and the twin's cannot be told apart."""
     assert least_p(revealed(sparse(RUNS, 2, law=law), RUNS), twin(law)) > ALPHA
 
 
 @pytest.mark.slow
 @BOTH
-def test_the_twin_is_like_another_twin(law: Law) -> None:
+def test_the_twin_is_like_another_twin(law: NoiseDistribution) -> None:
     """The comparison itself raises no false alarm."""
     assert least_p(revealed(dense(RUNS, 3, law), RUNS), twin(law)) > ALPHA
 
@@ -52,7 +52,7 @@ def test_the_twin_is_like_another_twin(law: Law) -> None:
 @pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_mutant_of_the_law_is_caught(mutant: type[SparseAnswer], law: Law) -> None:
+def test_mutant_of_the_law_is_caught(mutant: type[SparseThresholdedAnswer], law: NoiseDistribution) -> None:
     """The same comparison finds each mutant out, with a fifth of the runs."""
     assert least_p(revealed(sparse(FEWER, 4, mutant, law), FEWER), twin(law)) < ALPHA
 
@@ -60,9 +60,9 @@ def test_mutant_of_the_law_is_caught(mutant: type[SparseAnswer], law: Law) -> No
 @pytest.mark.slow
 def test_the_wrong_law_above_floors_is_caught() -> None:
     """Hits as the discrete Gaussian law has them, and values above them as the geometric one: the comparison sees it."""
-    law = Gaussian(Fraction(13, 5))
+    law = DiscreteGaussian(Fraction(13, 5))
 
-    class Mixed(SparseAnswer):
+    class Mixed(SparseThresholdedAnswer):
         def _excess(self, n: int, low: int, high: int) -> np.ndarray:
             own, self._sampler = self._sampler, LAW
             drawn = super()._excess(n, low, high)
@@ -72,7 +72,7 @@ def test_the_wrong_law_above_floors_is_caught() -> None:
     assert least_p(revealed(sparse(FEWER, 4, Mixed, law), FEWER), twin(law)) < ALPHA
 
 
-def end_to_end(kind: type[SparseAnswer], runs: int) -> float:
+def end_to_end(kind: type[SparseThresholdedAnswer], runs: int) -> float:
     """The least p-value (times their number) of how often each type shows, in runs drawn one by one, exact by law."""
     counts, features = counts_of(1), city(1)
     entropy = InsecureSeededEntropy(6)
@@ -91,11 +91,11 @@ def end_to_end(kind: type[SparseAnswer], runs: int) -> float:
 @pytest.mark.slow
 def test_every_type_shows_as_often_as_its_law_says() -> None:
     """The first and the last type of all included, where batches of runs would hide a slip."""
-    assert end_to_end(SparseAnswer, 1500) > ALPHA
+    assert end_to_end(SparseThresholdedAnswer, 1500) > ALPHA
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", [Later, Earlier, Short])
-def test_mutant_of_the_walk_is_caught(mutant: type[SparseAnswer]) -> None:
+def test_mutant_of_the_walk_is_caught(mutant: type[SparseThresholdedAnswer]) -> None:
     """Hits shifted by one position, or one position too few, are found out at the ends."""
     assert end_to_end(mutant, 500) < ALPHA

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import cbdp
 from cbdp import Feature, FeatureDag, Measurement, Universe, post_process
-from cbdp.estimate import compiler
+from cbdp.estimation import compiler
 from cbdp.features import Dimension
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.solvers import SOLVERS

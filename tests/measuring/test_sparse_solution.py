@@ -34,17 +34,18 @@ from strategies import Case, cases
 
 import cbdp
 from cbdp import FeatureDag, Measurement, Universe, post_process
-from cbdp.estimate import floors, projection
-from cbdp.measuring.sparse import SparseAnswer
+from cbdp.estimation import projection
+from cbdp.estimation import projection as floors
+from cbdp.measuring.sparse import SparseThresholdedAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.laws.geometric import Geometric
+from cbdp.privacy.noise.laplace import DiscreteLaplace
 
 
 def thorough(examples: int) -> Any:
     return settings(deadline=None, max_examples=examples, derandomize=True)
 
 
-def solved(leaves: SparseAnswer | Dense, runs: int, seed: int, *, above: bool) -> list[np.ndarray]:
+def solved(leaves: SparseThresholdedAnswer | Dense, runs: int, seed: int, *, above: bool) -> list[np.ndarray]:
     """Statistics of each run: the answer's leaves, features and shifts, and the integers that would be released."""
     features, counts = city(runs), counts_of(runs)
     entropy = InsecureSeededEntropy(seed)
@@ -78,8 +79,8 @@ def solved_twin() -> list[np.ndarray]:
 @pytest.fixture
 def high_floors(monkeypatch: pytest.MonkeyPatch) -> None:
     """First floors that are too high, and lowered little by little: much of what matters comes from bands."""
-    monkeypatch.setattr(floors, "MARGIN", -1.9)
-    monkeypatch.setattr(projection, "MARGIN", 0.1)
+    monkeypatch.setattr(floors, "THRESHOLD_MARGIN", -1.9)
+    monkeypatch.setattr(projection, "THRESHOLD_MARGIN", 0.1)
 
 
 @pytest.mark.slow
@@ -92,7 +93,7 @@ def test_solved_as_if_all_had_been_noised(high_floors: None) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", [Unconditional, Overwritten, Added, HitAgain, FreshNoise, NoTwoInARow])
-def test_mutant_is_caught_after_the_solver(high_floors: None, mutant: type[SparseAnswer]) -> None:
+def test_mutant_is_caught_after_the_solver(high_floors: None, mutant: type[SparseThresholdedAnswer]) -> None:
     """The same comparison finds each out, with a fifth of the runs."""
     assert least_p(solved(sparse(FEWER, 15, mutant), FEWER, 16, above=True), solved_twin()) < ALPHA
 
@@ -100,7 +101,7 @@ def test_mutant_is_caught_after_the_solver(high_floors: None, mutant: type[Spars
 # Floors follow what is revealed, and nothing else
 
 
-def embedded(answer: SparseAnswer | Dense, how: str, seed: int = 0) -> np.ndarray:
+def embedded(answer: SparseThresholdedAnswer | Dense, how: str, seed: int = 0) -> np.ndarray:
     """A count for every type: those revealed, and for the others whatever does not exceed their floor."""
     features = answer.features
     top = answer.floor[features.cell_of_leaf].astype(float)
@@ -114,7 +115,7 @@ def embedded(answer: SparseAnswer | Dense, how: str, seed: int = 0) -> np.ndarra
 HOW = ["at the floor", "far below", "anywhere"]
 
 
-class Watched(SparseAnswer):
+class Watched(SparseThresholdedAnswer):
     """Remembers the floors."""
 
     def lower(self, floor: np.ndarray) -> None:
@@ -135,7 +136,7 @@ def replayed(kind: type[Watched], how: str, seed: int) -> bool:
     scale = Fraction(first.noise.scale)
     answer = answer_of(kind, counts, features, scale, InsecureSeededEntropy(seed))
     estimate = post_process(features, [*answers, answer], estimator="projection")
-    again = Dense(features, embedded(answer, how, seed), Geometric(scale))
+    again = Dense(features, embedded(answer, how, seed), DiscreteLaplace(scale))
     other = post_process(features, [*answers, again], estimator="projection")
     assert len(answer.floors) > 1, "floors were never lowered"
     same = len(answer.floors) == len(again.floors)
@@ -164,7 +165,7 @@ def one_leaf_weight(case: Case, rule: str, scale: Fraction) -> tuple[Case, Any, 
     weight = {name: dict(each) for name, each in case.weight.items()}
     flat = next(iter(weight["singleton"].values()))
     if rule == "inverse-variance":  # all in proportion to the leaves'
-        flat = 1 / Geometric(scale).variance()
+        flat = 1 / DiscreteLaplace(scale).variance()
         weight = {name: {key: w * flat for key, w in each.items()} for name, each in weight.items()}
     weight["singleton"] = dict.fromkeys(weight["singleton"], flat)
     case = replace(case, weight=weight)
@@ -208,7 +209,7 @@ def test_same_answer_whatever_lies_below_the_floors(
     case, weights, variances = one_leaf_weight(case, "inverse-variance" if by_variance else "", scale)
     dag = case.dag()
     others = measured(case, dag, variances)
-    leaves = Dense(dag, leaf_values(case, dag), Geometric(scale))
+    leaves = Dense(dag, leaf_values(case, dag), DiscreteLaplace(scale))
     found = post_process(dag, [*others, leaves], weights=weights)
     assert found.solution.kkt_residual <= 1e-9
     whole = embedded(leaves, how, seed)
@@ -233,7 +234,7 @@ def test_same_answer_whatever_lies_below_the_floors(
 def test_exact_count_of_which_no_leaf_exceeds_the_first_floor() -> None:
     """An exact count lowers the floors until it can be met."""
     dag = FeatureDag(Universe(stop=["A", "B"]), [])
-    leaves = Dense(dag, np.array([-3, -5]), Geometric(Fraction(1000)))
+    leaves = Dense(dag, np.array([-3, -5]), DiscreteLaplace(Fraction(1000)))
     exact = Measurement("total", np.array([4.0]))
     found = post_process(dag, [exact, leaves], weights={"total": np.inf})
     np.testing.assert_allclose(found.counts("singleton"), [3, 1], atol=1e-9)

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbdp.measuring.thresholds import Enclosure, Thresholds, _exp_series, exp_neg, exp_power, real_power
+from cbdp.measuring.inverse_cdf import (
+    Enclosure,
+    Thresholds,
+    _exp_series,
+    exp_minus,
+    powers_of_exp,
+    powers_of_real,
+)
 
 EXACT = decimal.Context(prec=400, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
@@ -27,7 +34,7 @@ def decimal_floor(x, bits):
 @settings(max_examples=200, deadline=None)
 def test_enclosures_of_exp_hold_the_true_value_and_are_narrow(x, bits):
     """Decimal arithmetic with 400 digits finds exp(−x) inside every enclosure."""
-    found = exp_neg(x, bits)
+    found = exp_minus(x, bits)
     truth = Fraction(decimal_exp(x)) * 2**bits
     slack = Fraction(1, 10**200)  # the decimal value may itself be off by its last digit
     assert found.lo - slack <= truth <= found.hi + slack
@@ -54,11 +61,11 @@ def test_digits_in_doubt_are_computed_again_with_more_bits():
 
     def blurred(n, bits):
         asked.append(bits)
-        sharp = exp_neg(n * rate, bits)
+        sharp = exp_minus(n * rate, bits)
         return Enclosure(max(0, sharp.lo - 2**100), min(2**bits, sharp.hi + 2**100), bits)
 
     for shape in ({"count": 20, "signed": True}, {"count": 20}, {"count": 19, "width": 20}):
-        fuzzy, sharp = (Thresholds(power, 1, **shape) for power in (blurred, exp_power(rate)))
+        fuzzy, sharp = (Thresholds(power, 1, **shape) for power in (blurred, powers_of_exp(rate)))
         assert fuzzy.prefixes(64) == sharp.prefixes(64)
         assert [fuzzy.prefix(i, 64) for i in range(5)] == sharp.prefixes(64)[:5]
     assert max(asked) > 64 + 64
@@ -80,7 +87,7 @@ RATES = [Fraction(1), Fraction(1, 3), Fraction(7, 10), Fraction(20), Fraction(1,
 )
 def test_thresholds_agree_with_decimal_arithmetic(rate, bits, shape):
     """Every digit of every kind of threshold is what 400 decimal digits say."""
-    table = Thresholds(exp_power(rate), **shape)
+    table = Thresholds(powers_of_exp(rate), **shape)
     r, R = decimal_exp(rate), decimal_exp(rate * table.step)
 
     def truth(i):
@@ -99,9 +106,9 @@ def test_thresholds_agree_with_decimal_arithmetic(rate, bits, shape):
 def test_powers_of_a_real_agree_with_powers_of_exp():
     """Repeated squaring of an enclosed number and exp of the multiple certify the same digits."""
     rate = Fraction(1, 10**6)
-    squared = real_power(lambda bits: exp_neg(rate, bits))
+    squared = powers_of_real(lambda bits: exp_minus(rate, bits))
     for n in (0, 1, 2, 3, 1000, 2**20 + 1, 2**40):
-        a, b = squared(n, 128), exp_neg(n * rate, 128)
+        a, b = squared(n, 128), exp_minus(n * rate, 128)
         assert max(a.lo, b.lo) <= min(a.hi, b.hi)
         assert a.hi - a.lo <= 2
 

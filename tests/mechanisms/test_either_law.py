@@ -17,7 +17,7 @@ from cbdp.features import SINGLETON
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, Mechanism, of
 from cbdp.privacy.accounting import delta_of, epsilon_of, rho_for
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.laws.gaussian import Gaussian
+from cbdp.privacy.noise.gaussian import DiscreteGaussian
 from cbdp.privacy.unit import Person
 
 STOPS = cbdp.Dimension([f"s{i}" for i in range(8)], zone=[f"z{i % 2}" for i in range(8)])
@@ -113,7 +113,7 @@ def test_noise_is_drawn_by_the_law_that_is_stated() -> None:
     """Over many runs, noisy counts are off by the stated scale: chi-square of the whole table."""
     mechanism = Laplace(DAG, rho="1/50", law="gaussian")
     (planned,) = mechanism.answers()
-    assert planned.law == Gaussian(5)
+    assert planned.law == DiscreteGaussian(5)
     counts = cbdp.count(TRUTH, UNIVERSE)
     off = np.concatenate(
         [mechanism.measure(counts, InsecureSeededEntropy(s))[0].values - TRUTH for s in range(40)]
@@ -189,7 +189,7 @@ def test_measuring_alone_takes_either_currency() -> None:
     assert {m.scale for m in answers} == {Fraction(2)}
     assert cbdp.post_process(DAG, answers).counts("time").sum() == pytest.approx(TRUTH.sum(), abs=60)
     drawn = cbdp.measure(counts, DAG, rho="1/2", law="gaussian", budget="uniform", backend="opendp")
-    assert {m.noise for m in drawn} == {Gaussian(Fraction(2))}
+    assert {m.noise for m in drawn} == {DiscreteGaussian(Fraction(2))}
     for given in ({"epsilon": 1, "law": "gaussian"}, {"rho": 1, "epsilon": 1, "law": "gaussian"}):
         with pytest.raises(InputError, match="'gaussian' is paid for in rho: give rho and nothing else"):
             cbdp.measure(counts, DAG, **given)

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 import cbdp
+from cbdp.counting import Counts
 from cbdp.errors import InputError
-from cbdp.estimate.running import weighed
-from cbdp.mechanisms.in_series import History, release_in_series
+from cbdp.estimation.continual import gls_total
+from cbdp.mechanisms.continual import History, release_in_series
+from cbdp.privacy.continual import STRATEGIES, Span, cost_of_redraw, square_root, table_noise_costs
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.running import STRATEGIES, square_root
-from cbdp.privacy.running_price import Span, paid_tables, price_of_row
 from cbdp.release import Release
-from cbdp.trips import Counts
 
 UNIVERSE = cbdp.Universe(origin=list("ABCD"), destination=list("ABCD"), time=["am", "pm"])
 DAG = cbdp.FeatureDag(UNIVERSE, [cbdp.Feature("zone", by=["origin", "time"])])
@@ -30,7 +29,7 @@ def mechanism() -> cbdp.ConstraintBased:
 
 def span_of(made: cbdp.ConstraintBased, periods: int, strategy: str = "square root") -> Span:
     own = {a.feature: a.share for a in made.answers()}
-    paid = paid_tables(made, {name: own[name] for name in TABLES}, STRATEGIES[strategy](periods))
+    paid = table_noise_costs(made, {name: own[name] for name in TABLES}, STRATEGIES[strategy](periods))
     return Span(dt.date(2026, 1, 1), periods, strategy, "r", paid)
 
 
@@ -83,7 +82,7 @@ def test_published_days_follow_the_running_total() -> None:
         alone = [mechanism().simulate(d, seed=7000 * seed + n).counts("zone") for n, d in enumerate(days)]
         by_day.append((np.array(alone) - true) / sigma("zone"))
     longest = square_root(30)
-    stated = weighed(longest, float((longest.rows**2).sum(axis=0).max()), [1.0] * 30).variance ** 0.5
+    stated = gls_total(longest, float((longest.rows**2).sum(axis=0).max()), [1.0] * 30).variance ** 0.5
     last, summed = (np.sqrt(np.mean(np.sum(e, axis=1) ** 2)) for e in (zone, by_day))
     assert stated < 2
     assert last < 1.3 * stated
@@ -133,7 +132,7 @@ def test_one_more_draw_costs_no_less_than_any_day_of_it() -> None:
     for strategy in STRATEGIES:
         span = span_of(made, 6, strategy)
         for number in range(1, 7):
-            price = price_of_row(span, number)
+            price = cost_of_redraw(span, number)
             for day in range(6):
                 entries = span.sums.asked(number - 1)[:, day].tolist()
                 cost = sum(

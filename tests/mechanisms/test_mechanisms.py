@@ -20,7 +20,7 @@ from cbdp.mechanisms import (
     ThresholdLaplace,
     nested,
 )
-from cbdp.privacy.composition import Parallel, Sequential
+from cbdp.privacy.accounting import Parallel, Sequential
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.unit import Person, Trip
 

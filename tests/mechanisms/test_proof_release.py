@@ -82,9 +82,9 @@ def test_nothing_right_of_the_wall_reaches_a_trip() -> None:
     """The import graph of the sources as they run: no chain leads from an estimator to trips or to what draws noise."""
     with tempfile.TemporaryDirectory() as folder:
         for name in (
-            "cbdp/estimate",
+            "cbdp/estimation",
             "cbdp/privacy",
-            "cbdp/trips/__init__.py",
+            "cbdp/counting/__init__.py",
             "cbdp/measuring/__init__.py",
             "cbdp/__init__.py",
         ):

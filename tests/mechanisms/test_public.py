@@ -11,9 +11,9 @@ import pytest
 from audited import correct_hashes, edited, small
 
 import cbdp
-from cbdp.app.audit.remaking import answers
+from cbdp.app.audit.run import answers
 from cbdp.errors import InputError
-from cbdp.estimate.public import MEANING
+from cbdp.estimation.invariants import INVARIANTS_NOTE
 from cbdp.mechanisms import ConstraintBased, of
 
 DAG, COUNTS = small()
@@ -95,7 +95,7 @@ def test_the_promise_is_the_same_and_its_limit_is_stated() -> None:
     assert public.claim().cost.epsilon == plain.claim().cost.epsilon
     manifest = replace(public.simulate(COUNTS, 1), secure=True).manifest
     assert manifest["recipe"]["settings"]["public"] == {"total": TRUTH["total"]}
-    assert manifest["public"] == {"features": ["total"], "meaning": MEANING}
+    assert manifest["public"] == {"features": ["total"], "meaning": INVARIANTS_NOTE}
     assert "the counts of total" in manifest["deployment"]["dp_variant"]["unprotected_quantities"]
     total = next(f for f in manifest["features"] if f["name"] == "total")
     assert (total["epsilon"], total["noise"]) == (None, None)

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import cbdp
-from cbdp.app.audit.remaking import answers
+from cbdp.app.audit.run import answers
+from cbdp.counting import Counts
 from cbdp.errors import InputError
-from cbdp.estimate.posterior import Posterior
+from cbdp.estimation.posterior import Posterior
 from cbdp.features import SINGLETON
 from cbdp.mechanisms import (
     MECHANISMS,
@@ -28,13 +29,12 @@ from cbdp.mechanisms import (
     ThresholdLaplace,
     of,
 )
-from cbdp.mechanisms.either_law import EitherLaw
-from cbdp.privacy.composition import amount_of
+from cbdp.mechanisms.base import AdditiveNoiseMechanism
+from cbdp.privacy.accounting import cost_amount
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.measurement import Measurement
 from cbdp.privacy.unit import Trip
 from cbdp.release import Release
-from cbdp.trips import Counts
 
 STOPS = cbdp.Dimension([f"s{i}" for i in range(12)], zone=[f"z{i % 3}" for i in range(12)])
 UNIVERSE = cbdp.Universe(origin=STOPS, destination=STOPS, time=["am", "noon", "pm"]).without_equal(
@@ -155,7 +155,7 @@ def test_finish_sees_no_counts(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(Counts, name, gone)
     monkeypatch.setattr("cbdp.mechanisms.base.count", gone)
     monkeypatch.setattr("cbdp.measuring.dense.sampler_of", gone)
-    monkeypatch.setattr("cbdp.measuring.sparse.SparseAnswer.lower", gone)
+    monkeypatch.setattr("cbdp.measuring.sparse.SparseThresholdedAnswer.lower", gone)
     same(release, mechanism.finish(answers(release)))
 
 
@@ -207,7 +207,7 @@ def test_answers_are_planned_before_data_is_seen(kind: str) -> None:
     for m in given:
         assert m.noise == planned[m.feature].law
         cost, share = planned[m.feature].law.cost(mechanism.change(m.feature)), planned[m.feature].share
-        if isinstance(mechanism, EitherLaw):  # others publish tables, and no measurements
+        if isinstance(mechanism, AdditiveNoiseMechanism):  # others publish tables, and no measurements
             assert (m.epsilon, m.rho) == ((share, None) if mechanism.currency == "epsilon" else (None, share))
         # scales in ρ are rounded up to twelve digits: the noise costs no more than it was bought with, and hardly less
         assert (
@@ -215,7 +215,7 @@ def test_answers_are_planned_before_data_is_seen(kind: str) -> None:
             if mechanism.currency == "epsilon"
             else share * (1 - Fraction(1, 10**10)) <= cost <= share
         )
-    assert sum(a.share for a in planned.values()) == mechanism.amount == amount_of(mechanism.claim().cost)
+    assert sum(a.share for a in planned.values()) == mechanism.amount == cost_amount(mechanism.claim().cost)
     assert mechanism.epsilon == mechanism.claim().cost.epsilon
     if mechanism.currency == "epsilon":
         assert sum((a.delta for a in planned.values()), Fraction(0)) == mechanism.claim().cost.delta

@@ -9,10 +9,10 @@ import pytest
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.estimate.running import relative_deviation, total
-from cbdp.mechanisms.running_totals import RunningTotals
+from cbdp.estimation.continual import relative_deviation, running_total
+from cbdp.mechanisms.continual import RunningTotals
+from cbdp.privacy.continual import binary_tree, identity, square_root
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.running import binary_tree, each_alone, square_root
 
 UNIVERSE = cbdp.Universe(origin=["A", "B", "C"], time=["am", "pm"])
 DAG = cbdp.FeatureDag(UNIVERSE, [cbdp.Feature("origin", by="origin")])
@@ -29,7 +29,7 @@ def _answers(running: RunningTotals, seed: int, days: int = DAYS) -> list[np.nda
 
 def test_a_year_costs_three_deviations_of_a_day() -> None:
     """The goal: at most 3 where adding up days makes 19; the tree lies between."""
-    root, tree, alone = (relative_deviation(s(365), 365) for s in (square_root, binary_tree, each_alone))
+    root, tree, alone = (relative_deviation(s(365), 365) for s in (square_root, binary_tree, identity))
     assert max(relative_deviation(square_root(365), t) for t in (1, 7, 30, 90, 180, 364, 365)) <= 3.0
     assert root == pytest.approx(2.95, abs=0.01)
     assert alone == pytest.approx(365**0.5)
@@ -42,7 +42,7 @@ def test_totals_are_right_on_average_and_as_precise_as_stated(law: str) -> None:
     running = RunningTotals(DAG, "origin", Fraction(1, 8) if law == "gaussian" else 1, 32, law=law)
     days = 20
     off = np.array(
-        [total(running.sums, _answers(running, seed, days)) - TRUTH[days - 1] for seed in range(40)]
+        [running_total(running.sums, _answers(running, seed, days)) - TRUTH[days - 1] for seed in range(40)]
     )
     stated = running.deviation(days)
     assert abs(off.mean()) < 3.5 * stated / off.size**0.5
@@ -71,7 +71,7 @@ def test_totals_beat_days_added_up_at_the_same_price() -> None:
     for strategy in ("square root", "each alone"):
         running = RunningTotals(DAG, "origin", Fraction(1, 8), DAYS, strategy=strategy)
         assert running.price() <= Fraction(1, 8)
-        errors = [total(running.sums, _answers(running, seed)) - TRUTH[-1] for seed in range(12)]
+        errors = [running_total(running.sums, _answers(running, seed)) - TRUTH[-1] for seed in range(12)]
         off[strategy] = float(np.sqrt(np.mean(np.square(errors))))
     assert off["square root"] < off["each alone"] / 2.2
 

@@ -12,13 +12,13 @@ from budget_cases import DAG, UNIVERSE
 import cbdp
 from cbdp.features import SINGLETON
 from cbdp.mechanisms import of
-from cbdp.privacy.budget import Asked
-from cbdp.privacy.budget.served import BalancedBudget
+from cbdp.privacy.budget import AllocationProblem
+from cbdp.privacy.budget.allocation import BalancedBudget
 
 TRUTH = np.random.default_rng(3).poisson(4.0, UNIVERSE.size)
 
 
-def _two_fifths_and_evenly(_: BalancedBudget, asked: Asked) -> dict[str, Fraction]:
+def _two_fifths_and_evenly(_: BalancedBudget, asked: AllocationProblem) -> dict[str, Fraction]:
     """As `balanced` shared ε at first."""
     tables = len(asked.levels) - 1
     part = {n: Fraction(2, 5) if n == SINGLETON else Fraction(3, 5) / tables for n in asked.levels}

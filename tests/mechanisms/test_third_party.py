@@ -15,14 +15,14 @@ from noise_fits import ALPHA, fit
 from small_city import plan_of, write_city
 
 import cbdp
-from cbdp.estimate import ESTIMATORS
+from cbdp.estimation import ESTIMATORS
 from cbdp.features import SINGLETON
 from cbdp.measuring.samplers import SAMPLERS, sampler_of
 from cbdp.mechanisms import MECHANISMS, ConstraintBased, of
 from cbdp.parts import Parts
-from cbdp.privacy.budget import BUDGETS, shares
+from cbdp.privacy.budget import BUDGETS, allocate
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.laws import LAWS, law_of
+from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, noise_distribution
 
 MOST_LINES = 40
 STOPS = cbdp.Dimension(range(9), zone=[i % 3 for i in range(9)])
@@ -66,8 +66,8 @@ ESTIMATOR = Added(ESTIMATORS, "hushed", """
 
     import numpy as np
 
-    from cbdp.estimate import Estimator
-    from cbdp.estimate.projection import Projection
+    from cbdp.estimation import Estimator
+    from cbdp.estimation.projection import Projection
 
     @dataclass(frozen=True)
     class Part(Estimator):
@@ -97,14 +97,14 @@ BUDGET = Added(BUDGETS, "doubling", """
             whole = 2 ** len(asked.levels) - 1
             return {name: asked.epsilon * 2**n / whole for n, name in enumerate(asked.levels)}
 """)  # fmt: skip
-LAW = Added(LAWS, "twice", """
+LAW = Added(NOISE_DISTRIBUTIONS, "twice", """
     from dataclasses import dataclass
     from typing import ClassVar
 
     import numpy as np
 
     from cbdp.measuring.samplers import Sampler, sampler_of
-    from cbdp.privacy.laws import Law, law_of
+    from cbdp.privacy.noise import Law, law_of
 
     @dataclass(frozen=True)
     class Part(Law):
@@ -146,9 +146,9 @@ MECHANISM = Added(MECHANISMS, "even", """
     from cbdp.measuring import measure
     from cbdp.mechanisms import Mechanism
     from cbdp.parts import setting
-    from cbdp.privacy.claim import Claim
-    from cbdp.privacy.composition import Spend
-    from cbdp.privacy.laws.geometric import Geometric
+    from cbdp.privacy.accounting import Claim
+    from cbdp.privacy.accounting import Spend
+    from cbdp.privacy.noise.laplace import Geometric
     from cbdp.privacy.measurement import PlannedAnswer
     from cbdp.rounding import ROUNDINGS
 
@@ -234,7 +234,7 @@ def test_a_budget_by_name(site: Path, tmp_path: Path) -> None:
     """In `measure`, in a mechanism, in a configuration, and in a folder; ε is spent as it says, to the last digit."""
     wanted = {"total": 1, "time": 2, "zone": 4, SINGLETON: 8}
     given = {name: Fraction(part, 15) for name, part in wanted.items()}
-    assert shares(DAG, 1, "doubling") == given
+    assert allocate(DAG, 1, "doubling") == given
     release = ConstraintBased(DAG, 1, budget="doubling").simulate(TRUTH, 1)
     assert {m.feature: m.epsilon for m in release.measurements} == given
     measured = cbdp.measure(cbdp.count(TRUTH, DAG.universe), DAG, 1, "doubling")
@@ -247,7 +247,7 @@ def test_a_budget_by_name(site: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_law_by_name(site: Path, sparse: bool) -> None:
     """Noise is drawn of it and its answers are estimated from; floors, likelihoods, weights and budgets ask it."""
-    law = law_of("twice", Fraction(3))
+    law = noise_distribution("twice", Fraction(3))
     drawn = sampler_of(law).sample(200_000, InsecureSeededEntropy(4))
     assert fit(drawn, law) > ALPHA
     assert drawn.var() == pytest.approx(law.variance(), rel=0.02)

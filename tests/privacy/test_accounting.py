@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbdp.errors import InputError
-from cbdp.privacy.accounting import curve, delta_of, epsilon_of, rho_for, to_rho
-from cbdp.privacy.laws.gaussian import Gaussian
-from cbdp.privacy.sensitivity import Change
+from cbdp.privacy.accounting import delta_of, epsilon_delta_curve, epsilon_of, pure_to_rho, rho_for
+from cbdp.privacy.noise.gaussian import DiscreteGaussian
+from cbdp.privacy.unit import Sensitivity
 
 RHOS = [1e-6, 0.001, 0.015, 0.1, 0.5, 2.0, 17.5]
 DELTAS = [1e-3, 1e-6, 1e-9, 1e-12]
-ONE = Change(1, 1, 1, 1)
+ONE = Sensitivity(1, 1, 1, 1)
 
 
 @pytest.mark.parametrize("rho", RHOS)
@@ -81,11 +81,11 @@ def test_epsilon_is_that_of_the_accountant_of_google(rho):
 def test_many_pure_releases_lose_no_more_than_is_stated(epsilon, times):
     """The better of n·ε and of n·ε²/2 stated at δ is above the exact loss of n releases, by less than a quarter."""
     for delta, loss in COMPOSED[epsilon, times].items():
-        stated = min(times * Fraction(epsilon), epsilon_of(times * to_rho(epsilon), delta))
+        stated = min(times * Fraction(epsilon), epsilon_of(times * pure_to_rho(epsilon), delta))
         assert loss <= float(stated) < 1.25 * loss
 
 
-def exact_delta(law: Gaussian, epsilon: float) -> float:
+def exact_delta(law: DiscreteGaussian, epsilon: float) -> float:
     """The δ of one noisy count that one trip changes by one: Σ max(0, P(z) − e^ε P(z − 1))."""
     z = np.arange(-60 * math.ceil(law.size), 60 * math.ceil(law.size) + 1)
     return float(np.maximum(0, law.pmf(z) - np.exp(epsilon + law.log_pmf(z - 1))).sum())
@@ -94,7 +94,7 @@ def exact_delta(law: Gaussian, epsilon: float) -> float:
 @pytest.mark.parametrize("scale", [Fraction(1, 2), 1, 3, 20])
 def test_statement_is_true_of_the_noise(scale):
     """The δ of the noise itself, added up over all values, is below what its ρ states, and within a factor of forty."""
-    law = Gaussian(scale)
+    law = DiscreteGaussian(scale)
     rho = law.cost(ONE)
     for epsilon in (float(rho) + k * math.sqrt(2 * float(rho)) for k in (0.5, 2.0, 4.0)):
         true, stated = exact_delta(law, epsilon), delta_of(rho, epsilon)
@@ -154,8 +154,8 @@ def test_the_loose_formula_is_looser():
 
 def test_pure_epsilon_enters_as_half_its_square():
     """And a curve is one promise at many δ: a smaller δ has a larger ε."""
-    assert to_rho("1/3") == Fraction(1, 18)
-    pairs = curve(Fraction(1, 2))
+    assert pure_to_rho("1/3") == Fraction(1, 18)
+    pairs = epsilon_delta_curve(Fraction(1, 2))
     assert Fraction(1, 10**6) in [d for _, d in pairs]
     assert len(pairs) == 9
     assert [e for e, _ in pairs] == sorted(e for e, _ in pairs)
@@ -170,8 +170,8 @@ def test_pure_epsilon_enters_as_half_its_square():
         (lambda: delta_of(1, -2), "epsilon is -2, it must be above 0"),
         (lambda: rho_for(0, 1e-6), "epsilon is 0, it must be above 0"),
         (lambda: epsilon_of(10**9, 1e-6), "which promises nothing: give at most"),
-        (lambda: to_rho("x"), "epsilon is 'x', give a finite number"),
-        (lambda: to_rho("1,0"), "epsilon is '1,0', give a finite number; write decimals with a point"),
+        (lambda: pure_to_rho("x"), "epsilon is 'x', give a finite number"),
+        (lambda: pure_to_rho("1,0"), "epsilon is '1,0', give a finite number; write decimals with a point"),
     ],
 )
 def test_bad_input_is_named(call, says):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import cbdp
 from cbdp.errors import BudgetError, InputError
 from cbdp.features import Feature, FeatureDag, Universe
-from cbdp.privacy.budget import BUDGETS, shares
+from cbdp.privacy.budget import BUDGETS, allocate
 
 CHAIN = FeatureDag(
     Universe(**{f"d{i}": [0, 1] for i in range(11)}),
@@ -29,7 +29,7 @@ FOUR = ["total", "f0", "f1", "singleton"]
 )
 def test_shares_add_up_to_epsilon_exactly(epsilon: Fraction, levels: int, rule: str) -> None:
     """No rounding is left over, and by position alone finer levels never get less."""
-    found = shares(CHAIN, epsilon, rule, [*CHAIN.features][:levels])
+    found = allocate(CHAIN, epsilon, rule, [*CHAIN.features][:levels])
     assert sum(found.values()) == epsilon
     assert len(found) == levels
     if rule in ("uniform", "geometric"):
@@ -38,24 +38,24 @@ def test_shares_add_up_to_epsilon_exactly(epsilon: Fraction, levels: int, rule: 
 
 def test_geometric_ratio_is_the_cube_root_of_two() -> None:
     """Cormode's allocation: three levels further down, twice the budget."""
-    found = shares(CHAIN, 1, "geometric", FOUR)
+    found = allocate(CHAIN, 1, "geometric", FOUR)
     assert float(found["singleton"] / found["total"]) == pytest.approx(2, rel=1e-5)
 
 
 def test_a_mapping_must_sum_to_epsilon() -> None:
     """Too much is a budget error, too little and strangers are input errors."""
     fits = {"total": 0.1, "f0": 0.2, "f1": 0.3, "singleton": 0.4}
-    assert sum(shares(CHAIN, 1, fits, FOUR).values()) == 1
+    assert sum(allocate(CHAIN, 1, fits, FOUR).values()) == 1
     with pytest.raises(BudgetError, match="more than epsilon"):
-        shares(CHAIN, 1, {**fits, "f1": "0.30000000001"}, FOUR)
+        allocate(CHAIN, 1, {**fits, "f1": "0.30000000001"}, FOUR)
     with pytest.raises(InputError, match="less than epsilon"):
-        shares(CHAIN, 1, {**fits, "f1": 0.2}, FOUR)
+        allocate(CHAIN, 1, {**fits, "f1": 0.2}, FOUR)
     with pytest.raises(InputError, match="not measured"):
-        shares(CHAIN, 1, {**fits, "f7": 0.2}, FOUR)
+        allocate(CHAIN, 1, {**fits, "f7": 0.2}, FOUR)
     with pytest.raises(InputError, match="no budget for 'f1'"):
-        shares(CHAIN, 1, {"total": 0.5, "f0": 0.25, "singleton": 0.25}, FOUR)
+        allocate(CHAIN, 1, {"total": 0.5, "f0": 0.25, "singleton": 0.25}, FOUR)
     with pytest.raises(InputError, match="unknown budget 'fair'"):
-        shares(CHAIN, 1, "fair", FOUR)
+        allocate(CHAIN, 1, "fair", FOUR)
 
 
 def test_every_budget_is_a_part_that_says_what_it_is_for() -> None:
@@ -66,17 +66,17 @@ def test_every_budget_is_a_part_that_says_what_it_is_for() -> None:
         assert budget.name == name
         assert budget.about
         target = {"zone": 1} if budget.needs_target else None
-        found = shares(DAG, Fraction(1, 7), budget, target=target)
+        found = allocate(DAG, Fraction(1, 7), budget, target=target)
         assert list(found) == sorted(DAG.features, key=DAG.size)
         assert sum(found.values()) == Fraction(1, 7)
-        assert found == shares(DAG, Fraction(1, 7), name, target=target)
+        assert found == allocate(DAG, Fraction(1, 7), name, target=target)
 
 
 @pytest.mark.parametrize("name", ["balanced", "leaves", "tables", "uniform", "geometric"])
 def test_proportional_budgets_are(name: str) -> None:
     """A budget that says so gives each feature the same part of any ε; the one that does not gives leaves all further ε."""
     budget = BUDGETS.get(name)
-    one, four = (shares(DAG, e, budget, enough=Fraction(1, 50)) for e in (1, 4))
+    one, four = (allocate(DAG, e, budget, enough=Fraction(1, 50)) for e in (1, 4))
     assert budget.proportional == ({n: 4 * e for n, e in one.items()} == four)
 
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_shared_is_refused() -> None:
         ([], "at least one"),
     ):
         with pytest.raises(InputError, match=says):
-            shares(DAG, 1, "uniform", only)
+            allocate(DAG, 1, "uniform", only)
 
 
 def test_tables_get_no_more_than_enough_where_leaves_matter() -> None:
@@ -104,4 +104,4 @@ def test_enough_is_for_the_posterior_alone() -> None:
     """Where nothing learns the rest from the leaves, tables keep a tenth: projection, other mechanisms, bare measuring."""
     made = cbdp.ConstraintBased(DAG, 1, budget="leaves", estimator="projection")
     assert {p.what: p.epsilon for p in made.claim().cost.parts}["singleton"] == Fraction(9, 10)
-    assert shares(DAG, 1, "leaves")["singleton"] == Fraction(9, 10)
+    assert allocate(DAG, 1, "leaves")["singleton"] == Fraction(9, 10)

@@ -9,17 +9,17 @@ import pytest
 from budget_cases import DAG, LEVELS, STATED, UNIVERSE, dense_variance
 
 import cbdp
-from cbdp.privacy.budget import DemandFacts, shares
-from cbdp.privacy.budget.errors import expected_errors, model
+from cbdp.privacy.budget import DemandFacts, allocate
+from cbdp.privacy.budget.expected_error import error_model, expected_errors
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.laws.geometric import Geometric
+from cbdp.privacy.noise.laplace import DiscreteLaplace
 
 
 def test_errors_without_trips_are_those_of_least_squares() -> None:
     """With nothing known of the trips the error is that of all answers reconciled by inverse variance, with matrices."""
-    split = shares(DAG, Fraction(1), "balanced")
+    split = allocate(DAG, Fraction(1), "balanced")
     found = expected_errors(DAG, split, DemandFacts(3))
-    precision = np.array([1 / Geometric(3 / split[n]).variance() for n in DAG.features])
+    precision = np.array([1 / DiscreteLaplace(3 / split[n]).variance() for n in DAG.features])
     np.testing.assert_allclose([*found.values()], np.sqrt(dense_variance(DAG, precision)))
     assert list(found) == list(DAG.features)
 
@@ -49,10 +49,10 @@ def test_what_nothing_measured_tells_is_unknown() -> None:
 def test_known_trips_bound_the_error() -> None:
     """An error is never more than with unknown trips, falls with ε, and publishing zeros is about the worst there is."""
     coarse, fine = (
-        expected_errors(DAG, shares(DAG, Fraction(e), "balanced"), STATED) for e in ("1/1000", "1")
+        expected_errors(DAG, allocate(DAG, Fraction(e), "balanced"), STATED) for e in ("1/1000", "1")
     )
-    unknown = expected_errors(DAG, shares(DAG, Fraction(1), "balanced"))
-    few_types = expected_errors(DAG, shares(DAG, Fraction(1, 1000), "balanced"), DemandFacts(1, 5000, 0.02))
+    unknown = expected_errors(DAG, allocate(DAG, Fraction(1), "balanced"))
+    few_types = expected_errors(DAG, allocate(DAG, Fraction(1, 1000), "balanced"), DemandFacts(1, 5000, 0.02))
     assert all(fine[n] <= unknown[n] and fine[n] < coarse[n] for n in ("time", "zone"))
     assert coarse["singleton"] < 30 < unknown["singleton"] * 1000
     assert few_types["singleton"] > coarse["singleton"]  # the same trips on fewer types: larger counts
@@ -61,9 +61,9 @@ def test_known_trips_bound_the_error() -> None:
 def test_a_specialist_spends_all_on_one_feature() -> None:
     """Its error is that of the noise which all of ε buys, shrunk as any other; ratios are to it."""
     for facts in (DemandFacts(2), STATED):
-        of = model(DAG, LEVELS, Fraction(1), facts)
+        of = error_model(DAG, LEVELS, Fraction(1), facts)
         for place, name in enumerate(DAG.features):
-            own = model(DAG, [name], Fraction(1), facts)
+            own = error_model(DAG, [name], Fraction(1), facts)
             finest = own.errors(own.precision(np.ones(1)))[place]
             assert of.alone()[place] == pytest.approx(finest)
         part = np.array([0.1, 0.2, 0.1, 0.15, 0.15, 0.3])
@@ -76,7 +76,7 @@ def test_nothing_is_bought_for_nothing() -> None:
     """A part of 0 has precision 0, whatever the law; and precision grows with the part."""
     for law in ("geometric", "gaussian", "rounded", "laplace"):
         part = np.repeat(np.arange(11)[:, None] / 10, len(LEVELS), axis=1)
-        found = model(DAG, LEVELS, Fraction(1, 3), DemandFacts(law=law)).precision(part)
+        found = error_model(DAG, LEVELS, Fraction(1, 3), DemandFacts(law=law)).precision(part)
         assert (found[0] == 0).all()
         assert (np.diff(found, axis=0) > 0).all()
 
@@ -111,7 +111,7 @@ def test_sums_of_trip_types_that_were_shrunk_have_less_noise() -> None:
 
 def test_a_total_is_not_shrunk_and_coarse_tables_hardly() -> None:
     """With little ε the total is as noisy as its noise until that nears all trips; finer tables are bounded by what they hold."""
-    given = shares(DAG, Fraction(1, 100), "tables")
+    given = allocate(DAG, Fraction(1, 100), "tables")
     plain, known = expected_errors(DAG, given), expected_errors(DAG, given, DemandFacts(1, 50_000))
     kept = [known[n] / plain[n] for n in ("total", "time", "zone", "singleton")]
     assert kept[0] > 0.99

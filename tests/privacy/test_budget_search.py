@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbdp.privacy.budget.search import least_worst
+from cbdp.privacy.budget.allocation import lexicographic_minimax
 
 WEIGHTS = st.lists(st.floats(0.1, 10), min_size=1, max_size=4)
 
@@ -23,7 +23,9 @@ def _none(many: int) -> np.ndarray:
 def test_parts_are_in_proportion_where_each_serves_itself(weights: list[float]) -> None:
     """The worst of weight / part is least when parts are in proportion to the weights."""
     log = np.log(weights)
-    found = least_worst(lambda parts: log - np.log(np.maximum(parts, 0.5)), 1000, _none(len(weights)))
+    found = lexicographic_minimax(
+        lambda parts: log - np.log(np.maximum(parts, 0.5)), 1000, _none(len(weights))
+    )
     assert found.sum() == 1000
     np.testing.assert_allclose(
         found, 1000 * np.array(weights) / sum(weights), atol=3
@@ -41,19 +43,19 @@ def test_no_split_at_all_is_better(seed: int) -> None:
 
     every = 40 * np.array([p for p in itertools.product(range(25), repeat=4) if sum(p) == 24])
     least = judged(every).max(axis=1).min()
-    assert judged(least_worst(judged, 960, _none(4))[None]).max() <= least + np.log(1.005)
+    assert judged(lexicographic_minimax(judged, 960, _none(4))[None]).max() <= least + np.log(1.005)
 
 
 @pytest.mark.parametrize("least", [[0, 0, 0], [10, 0, 300], [400, 300, 300]])
 def test_nobody_gets_less_than_is_promised(least: list[int]) -> None:
     """Whatever else would be better."""
-    found = least_worst(lambda parts: -np.log(parts[:, :1] + 1.0), 1000, np.array(least))
+    found = lexicographic_minimax(lambda parts: -np.log(parts[:, :1] + 1.0), 1000, np.array(least))
     assert found.tolist() == [1000 - least[1] - least[2], least[1], least[2]]
 
 
 def test_the_second_worst_counts_when_the_worst_cannot_be_helped() -> None:
     """A value that nothing moves leaves all parts to the others."""
-    found = least_worst(
+    found = lexicographic_minimax(
         lambda parts: np.column_stack([np.full(len(parts), 9.0), -np.log(parts[:, 1:] + 1.0)]), 600, _none(3)
     )
     assert found.tolist() == [0, 300, 300]
@@ -66,5 +68,5 @@ def test_another_valley_is_found() -> None:
         own = np.square(parts / 1000.0)
         return np.asarray(-0.5 * np.log(own[:, :3] + own[:, 3:] / 2 + 1e-9))
 
-    found = least_worst(judged, 1000, _none(4))
+    found = lexicographic_minimax(judged, 1000, _none(4))
     assert found.tolist() == [0, 0, 0, 1000]

@@ -12,9 +12,9 @@ from scipy.optimize import minimize
 
 import cbdp
 from cbdp.features import Dimension, Feature, FeatureDag, Universe, odmts, periods
-from cbdp.privacy.budget import BUDGETS, Asked, DemandFacts, measured_levels, shares
-from cbdp.privacy.budget.errors import expected_errors
-from cbdp.privacy.budget.optimal import optimal, standing
+from cbdp.privacy.budget import BUDGETS, AllocationProblem, DemandFacts, allocate, measured_features
+from cbdp.privacy.budget.allocation import optimal_shares, specialist_ratios
+from cbdp.privacy.budget.expected_error import expected_errors
 
 STOPS = Dimension(range(8), zone=[n % 2 for n in range(8)])
 CITY = odmts(
@@ -32,8 +32,8 @@ DAGS = {"city": CITY, "ends": ENDS, "zones": DAG, "bare": BARE}
 SERVED = ("balanced", "tables", "leaves")
 
 
-def _asked(dag: FeatureDag) -> Asked:
-    return Asked(dag, measured_levels(dag), Fraction(1), enough=Fraction(1, 50))
+def _asked(dag: FeatureDag) -> AllocationProblem:
+    return AllocationProblem(dag, measured_features(dag), Fraction(1), enough=Fraction(1, 50))
 
 
 def _least_worst(dag: FeatureDag, target: Mapping[str, Fraction], leaves: float) -> float:
@@ -67,7 +67,7 @@ def test_the_worst_ratio_is_within_a_twentieth_of_the_bound(name: str, leaves: f
     """Least squares with matrices and a solver of other people find no shares that are better by more than 5 %."""
     stated = BUDGETS.get(name).standing(_asked(SMALL))
     assert stated is not None
-    split = shares(SMALL, 1, name, enough=Fraction(1, 50))
+    split = allocate(SMALL, 1, name, enough=Fraction(1, 50))
     part = np.array([float(split[n]) for n in SMALL.features])
     wanted = [n in stated.target for n in SMALL.features]
     worst = float(np.sqrt(dense_variance(SMALL, part**2)[wanted]).max())
@@ -89,7 +89,7 @@ def test_shares_are_near_their_own_bound_on_any_features(name: str, dag: str) ->
 
 def test_no_table_is_left_behind() -> None:
     """With `tables` all tables are about as far from their specialists, where none is told by another."""
-    split = shares(CITY, Fraction(1, 10), "tables")
+    split = allocate(CITY, Fraction(1, 10), "tables")
     errors = expected_errors(CITY, split)
     tables = [errors[n] for n in CITY.features if n != "singleton"]
     assert max(tables) / min(tables) < 1.01
@@ -100,7 +100,7 @@ def test_no_table_is_left_behind() -> None:
 
 def test_tables_that_others_tell_get_little() -> None:
     """Three zones' tables add up to another one: it is cheaper to buy it with them."""
-    split = shares(DAG, 1, "tables")
+    split = allocate(DAG, 1, "tables")
     assert split["from"] == split["to"] < split["zone"] / 10
     errors = expected_errors(DAG, split)
     assert max(errors["from"], errors["to"]) < 1.01 * max(errors["zone"], errors["total"])
@@ -109,9 +109,9 @@ def test_tables_that_others_tell_get_little() -> None:
 @pytest.mark.parametrize("dag", ["city", "zones", "bare"])
 def test_balanced_gives_the_leaves_two_fifths(dag: str) -> None:
     """However many tables there are, unless trip types are so few that it takes more of them to tell the tables."""
-    split = shares(DAGS[dag], 1, "balanced")
+    split = allocate(DAGS[dag], 1, "balanced")
     assert split["singleton"] == Fraction(2, 5)
-    tables = shares(DAGS[dag], 1, "tables")
+    tables = allocate(DAGS[dag], 1, "tables")
     assert tables["singleton"] == Fraction(1, 25)
     for name in DAGS[dag].features:
         if name != "singleton":  # the same tables are bought, with less
@@ -121,16 +121,16 @@ def test_balanced_gives_the_leaves_two_fifths(dag: str) -> None:
 @pytest.mark.parametrize("name", ["balanced", "tables"])
 def test_parts_depend_on_features_and_law_alone(name: str) -> None:
     """The same parts for any ε, unit and number of trips: they are public facts that these budgets take no notice of."""
-    usual = shares(CITY, 1, name)
+    usual = allocate(CITY, 1, name)
     for epsilon, facts in ((7, DemandFacts(3)), ("1/100", DemandFacts(1, 5000, 0.1))):
-        other = shares(CITY, epsilon, name, facts=facts)
+        other = allocate(CITY, epsilon, name, facts=facts)
         assert {n: e / Fraction(epsilon) for n, e in other.items()} == usual
     assert all((1000 * part).denominator == 1 for part in usual.values())
 
 
 def test_leaves_are_served_best_by_the_budget_named_after_them() -> None:
     """Of all shares that leave the tables what they need, none has less error there; tables share that evenly."""
-    split = shares(CITY, 1, "leaves", enough=Fraction(1, 50))
+    split = allocate(CITY, 1, "leaves", enough=Fraction(1, 50))
     assert {e for n, e in split.items() if n != "singleton"} == {Fraction(1, 200)}
     least = expected_errors(CITY, split)["singleton"]
     for moved in (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2)):
@@ -143,9 +143,9 @@ def test_public_tables_get_nothing_and_spare_the_others() -> None:
     """With the times public, the total is known, and zones and modes are bought with all that is left."""
     facts = DemandFacts(public=("total", "time"))
     levels = ["zone", "mode", "singleton"]
-    split = shares(CITY, 1, "tables", levels, facts=facts)
+    split = allocate(CITY, 1, "tables", levels, facts=facts)
     assert list(split) == levels
-    plain = shares(CITY, 1, "tables", levels)
+    plain = allocate(CITY, 1, "tables", levels)
     worst = max(expected_errors(CITY, split, facts)[n] for n in ("mode", "zone"))
     assert worst <= max(expected_errors(CITY, plain, facts)[n] for n in ("mode", "zone"))
 
@@ -154,8 +154,8 @@ def test_a_law_with_other_returns_is_asked() -> None:
     """Shares are for the law of the noise: they are the best for it, and not those of another law."""
     target = {"zone": 3, "singleton": 1}
     for law in ("geometric", "rounded"):
-        split = optimal(CITY, list(CITY.features), Fraction(1), target, DemandFacts(law=law))
-        stated = standing(CITY, split, target, DemandFacts(law=law))
+        split = optimal_shares(CITY, list(CITY.features), Fraction(1), target, DemandFacts(law=law))
+        stated = specialist_ratios(CITY, split, target, DemandFacts(law=law))
         assert stated.worst / stated.bound < 1.05
 
 
@@ -173,9 +173,9 @@ def test_a_mechanism_says_how_its_shares_stand() -> None:
 def test_features_without_leaves_or_tables_are_shared_too() -> None:
     """Tables alone are a target of their own; a single feature gets everything."""
     for name in SERVED:
-        assert shares(CITY, 3, name, ["singleton"]) == {"singleton": 3}
-        split = shares(CITY, 1, name, ["time", "zone"])
+        assert allocate(CITY, 3, name, ["singleton"]) == {"singleton": 3}
+        split = allocate(CITY, 1, name, ["time", "zone"])
         assert sum(split.values()) == 1
         assert min(split.values()) > Fraction(1, 3)
     every = FeatureDag(CITY.universe, [Feature("time", by="time")])
-    assert sum(shares(every, Fraction(1, 3), "balanced").values()) == Fraction(1, 3)
+    assert sum(allocate(every, Fraction(1, 3), "balanced").values()) == Fraction(1, 3)

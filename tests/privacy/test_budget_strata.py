@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbdp.features import Dimension, Feature, FeatureDag, Universe
-from cbdp.privacy.budget.strata import strata_of
+from cbdp.privacy.budget.expected_error import design_strata
 
 STOPS = Dimension(
     [f"S{n}" for n in range(12)],
@@ -58,7 +58,9 @@ def test_the_closed_form_is_least_squares_where_the_design_is_balanced(
     dag = EVEN[name]
     precision = np.array([data.draw(PRECISION) for _ in dag.features])
     # precisions are up to six decades apart: what the dense inversion loses to rounding
-    np.testing.assert_allclose(strata_of(dag).variance(precision), dense_variance(dag, precision), rtol=1e-5)
+    np.testing.assert_allclose(
+        design_strata(dag).variance(precision), dense_variance(dag, precision), rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("name", EVEN)
@@ -67,16 +69,16 @@ def test_features_that_are_not_measured_are_told_by_those_that_are(name: str) ->
     dag = EVEN[name]
     precision = np.array([2.0 if n == "singleton" else 0.0 for n in dag.features])
     held = np.array([dag.universe.size / dag.size(n) for n in dag.features])
-    np.testing.assert_allclose(strata_of(dag).variance(precision), held / 2.0)
+    np.testing.assert_allclose(design_strata(dag).variance(precision), held / 2.0)
     np.testing.assert_allclose(dense_variance(dag, precision), held / 2.0)
 
 
 def test_many_splits_at_once_are_each_their_own() -> None:
     """Rows of precisions give the rows that they give one by one."""
     rows = np.random.default_rng(1).random((5, len(DAG.features)))
-    together = strata_of(DAG).variance(rows)
+    together = design_strata(DAG).variance(rows)
     for row, made in zip(rows, together, strict=True):
-        np.testing.assert_allclose(strata_of(DAG).variance(row), made)
+        np.testing.assert_allclose(design_strata(DAG).variance(row), made)
 
 
 def test_zones_of_unequal_size_and_modes_by_distance_are_near_it() -> None:
@@ -93,7 +95,7 @@ def test_zones_of_unequal_size_and_modes_by_distance_are_near_it() -> None:
     assert sizes.max() > 5 * sizes.min()
     for part in ([0.2, 0.2, 0.2, 0.2, 0.2], [0.15, 0.15, 0.15, 0.15, 0.4], [0.24, 0.24, 0.25, 0.25, 0.02]):
         precision = np.square(part)
-        off = np.sqrt(strata_of(dag).variance(precision) / dense_variance(dag, precision))
+        off = np.sqrt(design_strata(dag).variance(precision) / dense_variance(dag, precision))
         assert np.abs(off - 1).max() < 0.1
 
 
@@ -101,7 +103,7 @@ def test_attributes_of_attributes_are_recognised() -> None:
     """A region is told by its zones without being asked for, and what two tables have in common by zones then includes it."""
     by_region = Feature("region", by=["origin.region", "time"])
     by_zone = Feature("zone", by=["origin.zone", "time"])
-    found = strata_of(FeatureDag(CITY, [by_region, by_zone]))
+    found = design_strata(FeatureDag(CITY, [by_region, by_zone]))
     assert found.names == ("total", "region", "zone", "singleton")
     assert found.degrees.tolist() == [1, 5, 3, 12 * 12 * 3 - 9]
     assert found.told.tolist() == [[1, 1, 1, 1], [0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]]
@@ -115,7 +117,7 @@ def test_universes_are_not_listed(zones: int) -> None:
         Universe(origin=stops, destination=stops, time=range(28)),
         [Feature("zone", by=["origin.zone", "destination.zone", "time"]), Feature("origin", by="origin")],
     )
-    found = strata_of(dag)
+    found = design_strata(dag)
     assert found.degrees.sum() == pytest.approx(dag.universe.size)
     assert found.degrees.tolist()[:2] == [
         1,

@@ -16,14 +16,17 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from cbdp.errors import InputError
-from cbdp.privacy.laws import LAWS, Law, law_of, recognised
-from cbdp.privacy.laws.continuous import ContinuousLaplace
-from cbdp.privacy.laws.geometric import Geometric
-from cbdp.privacy.laws.rounded import RoundedLaplace
-from cbdp.privacy.sensitivity import Change
+from cbdp.privacy.noise import (
+    NOISE_DISTRIBUTIONS,
+    NoiseDistribution,
+    distribution_by_variance,
+    noise_distribution,
+)
+from cbdp.privacy.noise.laplace import ContinuousLaplace, DiscreteLaplace, RoundedLaplace
+from cbdp.privacy.unit import Sensitivity
 
 EXACT = decimal.Context(prec=400, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
-WHOLE = [Geometric, RoundedLaplace, Twice]
+WHOLE = [DiscreteLaplace, RoundedLaplace, Twice]
 SCALES = st.fractions(min_value=Fraction(1, 50), max_value=40)
 Z = np.arange(-2000, 2001)
 
@@ -58,15 +61,15 @@ def test_half_width_is_the_smallest_that_covers(kind, scale, confidence):
     k = law.half_width(confidence)
     assert 1 - 2 * law.survival(k) >= confidence - 1e-12
     assert k == 0 or 1 - 2 * law.survival(k - 1) < confidence + 1e-12
-    assert k == Law.half_width(law, confidence)
-    assert Law._half_width_below(law, confidence) <= k
+    assert k == NoiseDistribution.half_width(law, confidence)
+    assert NoiseDistribution._half_width_below(law, confidence) <= k
 
 
 def test_survival_keeps_its_digits_far_out():
     """P(Z > 600) at scale 1 is right to twelve digits although it is 10^-261."""
     truth = EXACT.divide(EXACT.exp(Decimal(-601)), 1 + EXACT.exp(Decimal(-1)))
-    assert Geometric(1).survival(600) == pytest.approx(float(truth), rel=1e-12)
-    assert Geometric(1).survival(-1) == pytest.approx(1 - Geometric(1).survival(0), rel=1e-15)
+    assert DiscreteLaplace(1).survival(600) == pytest.approx(float(truth), rel=1e-12)
+    assert DiscreteLaplace(1).survival(-1) == pytest.approx(1 - DiscreteLaplace(1).survival(0), rel=1e-15)
 
 
 # Other people's formulas
@@ -75,7 +78,7 @@ def test_survival_keeps_its_digits_far_out():
 @pytest.mark.parametrize("scale", [Fraction(1, 3), 1, Fraction(22, 7), 60])
 def test_geometric_is_the_discrete_laplace_law_of_scipy(scale):
     """Mass, tails, variance and kurtosis are those of `scipy.stats.dlaplace` with a = 1/scale."""
-    law, other, at = Geometric(scale), stats.dlaplace(1 / float(scale)), np.arange(-80, 81)
+    law, other, at = DiscreteLaplace(scale), stats.dlaplace(1 / float(scale)), np.arange(-80, 81)
     np.testing.assert_allclose(law.pmf(at), other.pmf(at), rtol=1e-10)
     np.testing.assert_allclose(law.survival(at), other.sf(at), rtol=1e-9, atol=1e-15)
     np.testing.assert_allclose(np.exp(law.log_cdf(at)), other.cdf(at), rtol=1e-9, atol=1e-15)
@@ -101,7 +104,7 @@ def test_accuracy_of_geometric_noise_is_that_which_opendp_states(scale):
     """OpenDP's own bound on |Z| at a risk of α is the least k that our law says is exceeded at most so often."""
     import opendp.prelude as dp
 
-    law = Geometric(Fraction(scale))
+    law = DiscreteLaplace(Fraction(scale))
     for risk in (0.2, 0.05, 0.001):
         stated = dp.discrete_laplacian_scale_to_accuracy(scale, risk)
         # theirs is the least a with P(|Z| ≥ a) ≤ α, ours the least k with P(|Z| > k) ≤ α
@@ -116,24 +119,26 @@ def test_precision_by_differences_is_the_closed_form(rate):
     """The inverse variance and its slope in the rate, which budgets are worked out with."""
     at = np.array([rate, rate / 2])
     for one, other in zip(
-        super(Geometric, Geometric).precision.__func__(Geometric, at), Geometric.precision(at), strict=True
+        super(DiscreteLaplace, DiscreteLaplace).precision.__func__(DiscreteLaplace, at),
+        DiscreteLaplace.precision(at),
+        strict=True,
     ):
         np.testing.assert_allclose(one, other, rtol=1e-6)
     value, slope = Twice.precision(at)
-    np.testing.assert_allclose(value, Geometric.precision(at)[0] / 2, rtol=1e-9)
-    np.testing.assert_allclose(slope, Geometric.precision(at)[1] / 2, rtol=1e-6)
+    np.testing.assert_allclose(value, DiscreteLaplace.precision(at)[0] / 2, rtol=1e-9)
+    np.testing.assert_allclose(slope, DiscreteLaplace.precision(at)[1] / 2, rtol=1e-6)
 
 
 @pytest.mark.parametrize("scale", [0.8, 4.0, 90.0])
 def test_extremes_by_search_are_near_the_closed_form(scale):
     """What the largest of many noises exceeds: found from the tails alone, right to less than two scales and a trip."""
     many = np.array([1, 50, 10**6, 10**18])
-    found = Law.extreme(Geometric(scale), many, 3.0)
-    np.testing.assert_allclose(found, Geometric(scale).extreme(many, 3.0), atol=0.7 * scale + 1)
+    found = NoiseDistribution.extreme(DiscreteLaplace(scale), many, 3.0)
+    np.testing.assert_allclose(found, DiscreteLaplace(scale).extreme(many, 3.0), atol=0.7 * scale + 1)
     for kind in (Twice, RoundedLaplace, ContinuousLaplace):
-        told = kind(scale).survival(np.ceil(Law.extreme(kind(scale), many, 3.0)))
+        told = kind(scale).survival(np.ceil(NoiseDistribution.extreme(kind(scale), many, 3.0)))
         assert (told <= np.exp(-3.0) / many * (1 + 1e-9)).all()
-        lower = kind(scale).survival(np.floor(Law.extreme(kind(scale), many, 3.0)) - 1)
+        lower = kind(scale).survival(np.floor(NoiseDistribution.extreme(kind(scale), many, 3.0)) - 1)
         assert (lower >= np.exp(-3.0) / many * (1 - 1e-9)).all()
 
 
@@ -141,8 +146,8 @@ def test_extremes_by_search_are_near_the_closed_form(scale):
 def test_shifts_by_search_are_near_the_closed_form(scale):
     """Where noise on empty types adds up to a given excess: to half a scale and a trip, also where most types are full."""
     excess = scale * np.array([1e-9, 1e-4, 0.1, 0.4, 2.0, 50.0, 5000.0])
-    found = Law.shift(Geometric(scale), excess)
-    np.testing.assert_allclose(found, Geometric(scale).shift(excess), atol=0.51 * scale + 1)
+    found = NoiseDistribution.shift(DiscreteLaplace(scale), excess)
+    np.testing.assert_allclose(found, DiscreteLaplace(scale).shift(excess), atol=0.51 * scale + 1)
     assert (np.diff(found) < 0).all()
     z = np.arange(-20_000, 20_001)
     for kind in (Twice, RoundedLaplace):
@@ -167,13 +172,15 @@ def test_floors_of_many_cells_are_soon_found():
     assert len(asked) < 300
 
 
-def brute(law: Law, rows: np.ndarray) -> np.ndarray:
+def brute(law: NoiseDistribution, rows: np.ndarray) -> np.ndarray:
     """Rows after noise, by adding up every count and every noise."""
     at = np.arange(rows.shape[1])
     return rows @ law.pmf(at[None, :] - at[:, None])
 
 
-@pytest.mark.parametrize("law", [Geometric(2), RoundedLaplace(2), Twice(2), Twice(Fraction(1, 3))], ids=str)
+@pytest.mark.parametrize(
+    "law", [DiscreteLaplace(2), RoundedLaplace(2), Twice(2), Twice(Fraction(1, 3))], ids=str
+)
 def test_blurring_is_convolution_to_the_last_tail(law):
     """On steps of a trip, every probability is that of the sum over all counts, also those as small as exp(−300)."""
     rng = np.random.default_rng(0)
@@ -181,7 +188,7 @@ def test_blurring_is_convolution_to_the_last_tail(law):
     rows[2, 40] = 1.0
     expected = brute(law, rows)
     assert expected[2].min() < 1e-130
-    for made in (law.blurred(rows, 1), Law.blurred(law, rows, 1)):
+    for made in (law.blurred(rows, 1), NoiseDistribution.blurred(law, rows, 1)):
         np.testing.assert_allclose(made, expected, rtol=1e-9)
 
 
@@ -200,8 +207,8 @@ def test_blurring_in_steps_keeps_means(kind, step):
 
 def test_blurring_in_steps_is_near_the_closed_form():
     """The geometric law's recursions and the default differ by a hundredth at the peak, and elsewhere by a thousandth."""
-    rows, law = np.eye(1, 1001, 500), Geometric(32 * 5)
-    made, closed = Law.blurred(law, rows, 5)[0], law.blurred(rows, 5)[0]
+    rows, law = np.eye(1, 1001, 500), DiscreteLaplace(32 * 5)
+    made, closed = NoiseDistribution.blurred(law, rows, 5)[0], law.blurred(rows, 5)[0]
     assert made[500] == pytest.approx(closed[500], rel=1e-2)
     np.testing.assert_allclose(np.delete(made, 500), np.delete(closed, 500), rtol=1e-3)
 
@@ -211,25 +218,25 @@ def test_blurring_in_steps_is_near_the_closed_form():
 
 def test_laws_are_parts():
     """Each is known by its name, says what it is in a line and for manifests, and keeps its scale."""
-    assert LAWS.names()[:4] == ("geometric", "gaussian", "rounded", "laplace")
-    for name in LAWS.names()[:4]:
-        law = law_of(name, Fraction(3, 2))
+    assert NOISE_DISTRIBUTIONS.names()[:4] == ("geometric", "gaussian", "rounded", "laplace")
+    for name in NOISE_DISTRIBUTIONS.names()[:4]:
+        law = noise_distribution(name, Fraction(3, 2))
         assert (law.name, law.scale) == (name, Fraction(3, 2))
         assert law.about
         assert law.words
-        assert law.times(2.0) == law_of(name, 3.0)
+        assert law.times(2.0) == noise_distribution(name, 3.0)
     with pytest.raises(InputError, match="unknown noise law 'gaus'"):
-        law_of("gaus", 1)
+        noise_distribution("gaus", 1)
     with pytest.raises(InputError, match="give a finite number of at least 0"):
-        law_of("geometric", -1)
+        noise_distribution("geometric", -1)
     with pytest.raises(InputError, match="confidence must lie strictly between 0 and 1, not 1"):
-        Geometric(1).half_width(1)
+        DiscreteLaplace(1).half_width(1)
 
 
 def test_scale_and_price_are_two_sides_of_one():
     """ε buys a scale of Δ/ε, and such a scale costs ε again, as fractions."""
-    change = Change(l1=3, l2_squared=9, touched=3, pile=3)
-    for kind in (Geometric, RoundedLaplace):
+    change = Sensitivity(l1=3, l2_squared=9, touched=3, pile=3)
+    for kind in (DiscreteLaplace, RoundedLaplace):
         law = kind.costing(Fraction(1, 7), change)
         assert law.scale == 21
         assert law.cost(change) == Fraction(1, 7)
@@ -237,7 +244,7 @@ def test_scale_and_price_are_two_sides_of_one():
 
 def test_noise_is_recognised_by_its_variance():
     """A scale alone is geometric; with a variance, the law that has it, or none that is known."""
-    assert recognised(2, None) == Geometric(2)
-    assert recognised(2, Geometric(2).variance()) == Geometric(2)
-    assert recognised(2, RoundedLaplace(2).variance()) == RoundedLaplace(2)
-    assert recognised(2, 99.0) is None
+    assert distribution_by_variance(2, None) == DiscreteLaplace(2)
+    assert distribution_by_variance(2, DiscreteLaplace(2).variance()) == DiscreteLaplace(2)
+    assert distribution_by_variance(2, RoundedLaplace(2).variance()) == RoundedLaplace(2)
+    assert distribution_by_variance(2, 99.0) is None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cbdp.errors import InputError
-from cbdp.privacy.numbers import exact, exact_fraction, positive, probability
+from cbdp.privacy.numbers import exact_fraction, exact_number, positive, probability
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "1", None, True])
@@ -31,16 +31,16 @@ def test_exact_fraction_is_exact():
 
 def test_a_float_is_the_number_a_person_wrote() -> None:
     """Ten tenths are one, which is not so for floats."""
-    assert sum([exact(0.1)] * 10) == 1
+    assert sum([exact_number(0.1)] * 10) == 1
     assert sum([0.1] * 10) != 1
-    assert exact("0.05") == Fraction(1, 20)
+    assert exact_number("0.05") == Fraction(1, 20)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), "much", None, True, "1/0"])
 def test_what_is_not_a_number_is_refused(bad: object) -> None:
     """One clear error names the value."""
     with pytest.raises(InputError, match="epsilon is"):
-        exact(bad)  # type: ignore[arg-type]
+        exact_number(bad)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("bad", [0, -1, "-0.5"])

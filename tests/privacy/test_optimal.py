@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.privacy.budget import DemandFacts, shares
-from cbdp.privacy.budget.errors import expected_errors, model
-from cbdp.privacy.budget.optimal import optimal
+from cbdp.privacy.budget import DemandFacts, allocate
+from cbdp.privacy.budget.allocation import optimal_shares
+from cbdp.privacy.budget.expected_error import error_model, expected_errors
 
 WEIGHT = st.fractions(Fraction(1, 20), 20, max_denominator=20)
 TARGETS = st.dictionaries(st.sampled_from(LEVELS), WEIGHT, min_size=1)
@@ -29,7 +29,9 @@ def _loss(target: dict[str, Any], split: dict[str, Fraction], facts: DemandFacts
     """The documented loss: the worst weight × error over that with all of ε on the feature itself."""
     epsilon = sum(split.values(), Fraction(0))
     made = expected_errors(DAG, split, facts)
-    alone = dict(zip(DAG.features, np.sqrt(model(DAG, list(split), epsilon, facts).alone()), strict=True))
+    alone = dict(
+        zip(DAG.features, np.sqrt(error_model(DAG, list(split), epsilon, facts).alone()), strict=True)
+    )
     return max(float(w) * made[n] / float(alone[n]) for n, w in target.items())
 
 
@@ -39,7 +41,7 @@ def test_shares_for_a_target_add_up_exactly(
     target: dict[str, Fraction], epsilon: Fraction, facts: DemandFacts
 ) -> None:
     """Thousandths of ε that sum to it as fractions, at least eight for each of six measured features."""
-    split = optimal(DAG, LEVELS, epsilon, target, facts)
+    split = optimal_shares(DAG, LEVELS, epsilon, target, facts)
     assert list(split) == LEVELS
     assert sum(split.values()) == epsilon
     assert all(
@@ -53,15 +55,15 @@ def test_no_other_split_is_better(
     target: dict[str, Fraction], epsilon: Fraction, facts: DemandFacts, seed: int
 ) -> None:
     """No move of a thousandth makes the worst ratio smaller; nor do random splits or the named ones, but for the last digits."""
-    found = optimal(DAG, LEVELS, epsilon, target, facts)
+    found = optimal_shares(DAG, LEVELS, epsilon, target, facts)
     least = _loss(target, found, facts)
     drawn = np.random.default_rng(seed).dirichlet(np.full(6, 0.5), size=40)
     tried = [[Fraction(8 + int(952 * p), 1000) for p in row] for row in drawn]
     others = [{n: epsilon * p / sum(row) for n, p in zip(LEVELS, row, strict=True)} for row in tried]
-    ready = [shares(DAG, epsilon, budget) for budget in ("leaves", "balanced", "tables")]
+    ready = [allocate(DAG, epsilon, budget) for budget in ("leaves", "balanced", "tables")]
     others += [
         split for split in ready if min(split.values()) >= epsilon / 125
-    ]  # as `optimal` gives at least
+    ]  # as `optimal_shares` gives at least
     assert least <= min(_loss(target, split, facts) for split in others) * 1.002
     step, near = epsilon / 1000, []
     for a, b in itertools.permutations(LEVELS, 2):
@@ -77,7 +79,7 @@ def test_what_matters_more_is_known_no_worse(
 ) -> None:
     """With more weight the error of a feature does not grow, so that the leaves, which nothing refines, get no less."""
     heavier = {**target, more: 3 * target.get(more, Fraction(0)) + 1}
-    before, after = (optimal(DAG, LEVELS, epsilon, t, facts) for t in (target, heavier))
+    before, after = (optimal_shares(DAG, LEVELS, epsilon, t, facts) for t in (target, heavier))
     assert expected_errors(DAG, after, facts)[more] <= expected_errors(DAG, before, facts)[more] * 1.01
     if more == "singleton":
         assert after[more] >= before[more] - epsilon / 500
@@ -87,10 +89,10 @@ def test_what_matters_more_is_known_no_worse(
 @given(EPSILONS, WEIGHT, FACTS)
 def test_features_alike_are_treated_alike(epsilon: Fraction, weight: Fraction, facts: DemandFacts) -> None:
     """Two tables of one size and one weight get the same share, to a thousandth; to swap their weights swaps the shares."""
-    even = optimal(DAG, LEVELS, epsilon, {"from": weight, "to": weight, "singleton": 1}, facts)
+    even = optimal_shares(DAG, LEVELS, epsilon, {"from": weight, "to": weight, "singleton": 1}, facts)
     assert abs(even["from"] - even["to"]) <= epsilon / 1250
-    one = optimal(DAG, LEVELS, epsilon, {"from": weight, "to": 30}, facts)
-    other = optimal(DAG, LEVELS, epsilon, {"to": weight, "from": 30}, facts)
+    one = optimal_shares(DAG, LEVELS, epsilon, {"from": weight, "to": 30}, facts)
+    other = optimal_shares(DAG, LEVELS, epsilon, {"to": weight, "from": 30}, facts)
     assert abs(one["from"] - other["to"]) <= epsilon / 1250
     assert abs(one["to"] - other["from"]) <= epsilon / 1250
 
@@ -100,7 +102,7 @@ def test_only_the_ratio_of_weights_counts(scale: Any) -> None:
     """A target and a multiple of it are the same question."""
     target = {"zone": Fraction(2), "singleton": Fraction(1)}
     many = {name: weight * Fraction(scale) for name, weight in target.items()}
-    assert optimal(DAG, LEVELS, Fraction(1), target, STATED) == optimal(
+    assert optimal_shares(DAG, LEVELS, Fraction(1), target, STATED) == optimal_shares(
         DAG, LEVELS, Fraction(1), many, STATED
     )
 
@@ -108,18 +110,18 @@ def test_only_the_ratio_of_weights_counts(scale: Any) -> None:
 def test_a_single_wish_gets_all_that_can_be_given() -> None:
     """Where one feature counts and trips are unknown, all others keep what every feature gets."""
     for name in ("singleton", "zone"):
-        split = optimal(DAG, LEVELS, Fraction(2), {name: 1})
+        split = optimal_shares(DAG, LEVELS, Fraction(2), {name: 1})
         assert split[name] == 2 * Fraction(96, 100)
         assert {share for n, share in split.items() if n != name} == {Fraction(2, 125)}
 
 
 def test_a_mechanism_takes_a_target() -> None:
-    """The split is that of `optimal` with the unit's sensitivity, is claimed as such, and is what is measured."""
+    """The split is that of `optimal_shares` with the unit's sensitivity, is claimed as such, and is what is measured."""
     target = {"singleton": 1, "zone": 2}
     made = cbdp.ConstraintBased(
         DAG, 1, cbdp.Person("card", 3), target=target, expected_trips=5000, expected_filled=0.1
     )
-    split = optimal(DAG, sorted(LEVELS, key=DAG.size), Fraction(1), target, DemandFacts(3, 5000, 0.1))
+    split = optimal_shares(DAG, sorted(LEVELS, key=DAG.size), Fraction(1), target, DemandFacts(3, 5000, 0.1))
     assert made.budget == "optimal"
     assert {part.what: part.epsilon for part in made.claim().cost.parts} == split
     trips = {"origin": ["S1"] * 9, "destination": ["S2"] * 9, "time": [1] * 9, "card": list(range(9))}

@@ -11,24 +11,40 @@ import numpy as np
 from scipy.stats import norm
 
 import cbdp
-from cbdp.measuring.running import measure_sums
-from cbdp.privacy.accounting import curve, delta_of, epsilon_of, rho_for, to_rho
-from cbdp.privacy.bought import CANDIDATES, Bought, exponents, off
-from cbdp.privacy.changes import change_in
-from cbdp.privacy.composition import Parallel, RhoSpend, Sequential, Spend
+from cbdp.ledger.windows import relative_cost_of_days, relative_cost_of_steps
+from cbdp.measuring.dense import measure_sums
+from cbdp.privacy.accounting import (
+    DPCost,
+    Parallel,
+    Sequential,
+    ZCDPCost,
+    delta_of,
+    epsilon_delta_curve,
+    epsilon_of,
+    pure_to_rho,
+    rho_for,
+)
+from cbdp.privacy.continual import STRATEGIES
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.laws import law_of
-from cbdp.privacy.laws.gaussian import Gaussian
-from cbdp.privacy.laws.geometric import Geometric
-from cbdp.privacy.ledger.sums import days_of_sums, price_of_steps
-from cbdp.privacy.running import STRATEGIES
-from cbdp.privacy.sensitivity import Change
-from cbdp.privacy.unit import Person, Trip, Unit
+from cbdp.privacy.noise import noise_distribution
+from cbdp.privacy.noise.gaussian import DiscreteGaussian
+from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.unit import (
+    MAX_TRIPS_CANDIDATES,
+    Person,
+    PrivateQuantile,
+    Sensitivity,
+    Trip,
+    Unit,
+    feature_sensitivity,
+    rank_errors,
+    selection_exponents,
+)
 
 # Composition
 
 
-def log_ratio(laws: list[Geometric], shifts: list[int]) -> float:
+def log_ratio(laws: list[DiscreteLaplace], shifts: list[int]) -> float:
     """The greatest log likelihood ratio of answers with independent noise whose true counts differ by these shifts."""
     z = np.arange(-40, 41)
     return sum(
@@ -39,14 +55,14 @@ def log_ratio(laws: list[Geometric], shifts: list[int]) -> float:
 def test_costs_of_answers_add_up() -> None:
     """Answers about the same trips: the likelihood ratio of all of them reaches exp(Σ ε). About disjoint parts: that of the dearest."""
     shares = [Fraction(1, 3), Fraction(1, 2), Fraction(1)]
-    laws = [Geometric(1 / s) for s in shares]
-    spends = tuple(Spend(f"{s}", s) for s in shares)
+    laws = [DiscreteLaplace(1 / s) for s in shares]
+    spends = tuple(DPCost(f"{s}", s) for s in shares)
     assert math.isclose(log_ratio(laws, [1, 1, 1]), float(Sequential(spends).epsilon))
     moves = [log_ratio(laws, [int(i == j) for i in range(3)]) for j in range(3)]  # one trip is in one part
     assert math.isclose(max(moves), float(Parallel(spends).epsilon))
-    with_delta = tuple(Spend("table", Fraction(1), Fraction(1, 10**k)) for k in (3, 4))
+    with_delta = tuple(DPCost("table", Fraction(1), Fraction(1, 10**k)) for k in (3, 4))
     assert Sequential(with_delta).delta == Fraction(11, 10**4)
-    both = (RhoSpend("a", Fraction(1, 4)), Spend("b", Fraction(1)))
+    both = (ZCDPCost("a", Fraction(1, 4)), DPCost("b", Fraction(1)))
     assert Sequential(both).rho == Fraction(3, 4)
 
 
@@ -60,7 +76,7 @@ def test_pure_epsilon_in_rho() -> None:
     """Randomised response at many ε and orders: its divergence stays below α·ε²/2, and comes near it."""
     nearest = 0.0
     for epsilon, alpha in itertools.product((0.01, 0.1, 0.5, 1.0, 2.0, 5.0), (1.01, 1.5, 2.0, 5.0, 30.0)):
-        allowed = alpha * float(to_rho(epsilon))
+        allowed = alpha * float(pure_to_rho(epsilon))
         assert renyi_of_response(epsilon, alpha) <= allowed
         nearest = max(nearest, renyi_of_response(epsilon, alpha) / allowed)
     assert nearest > 0.99
@@ -90,7 +106,10 @@ def test_the_noise_of_a_release_costs_what_is_claimed() -> None:
             answers = cbdp.measure(
                 counts, features, budget="uniform", law=law, entropy=InsecureSeededEntropy(0), **paid
             )
-            costs = [law_of(a.law, a.scale).cost(change_in(features, a.feature, unit)) for a in answers]
+            costs = [
+                noise_distribution(a.law, a.scale).cost(feature_sensitivity(features, a.feature, unit))
+                for a in answers
+            ]
             (amount,) = paid.values()
             assert amount * (1 - Fraction(1, 10**9)) <= sum(costs) <= amount
 
@@ -120,7 +139,7 @@ def test_a_statement_allows_for_gaussian_noise() -> None:
         assert delta_of(rho, epsilon * Fraction(999, 1000)) > delta
         assert rho_for(epsilon, delta) <= Fraction(rho) * (1 + Fraction(1, 10**8))
         assert delta_of(rho_for(epsilon, delta), epsilon) <= delta * (1 + Fraction(1, 10**9))
-    assert all(delta_of_gaussian(0.5, float(e)) <= d for e, d in curve("1/2"))
+    assert all(delta_of_gaussian(0.5, float(e)) <= d for e, d in epsilon_delta_curve("1/2"))
 
 
 def formula(rho: float, epsilon: float, alpha: float) -> float:
@@ -145,10 +164,10 @@ def test_the_stated_delta_is_the_least_over_all_orders() -> None:
 
 def test_one_unit_changes_all_sums_by_what_is_stated() -> None:
     """Every strategy of up to five periods, every period and window: answers of neighbours, with the same noise, differ by the stated lengths at most."""
-    one = Change(2, 4, 2, 2)
+    one = Sensitivity(2, 4, 2, 2)
     for (name, build), periods in itertools.product(STRATEGIES.items(), range(1, 6)):
         strategy = build(periods)
-        law = Gaussian(Fraction(3))
+        law = DiscreteGaussian(Fraction(3))
 
         def answers(tables: list[Any], strategy: Any = strategy, law: Any = law) -> Any:
             drawn = [
@@ -183,8 +202,8 @@ def test_prices_of_several_periods_are_the_dearest_sums() -> None:
                         int(((rows[:, j : j + length] @ np.array(steps)) ** power).sum())
                         for j in range(periods - length + 1)
                     )
-                    assert price_of_steps(name, periods, steps, currency) == Fraction(worst, single)  # type: ignore[arg-type]
-                assert days_of_sums(name, periods, length, currency) == price_of_steps(  # type: ignore[arg-type]
+                    assert relative_cost_of_steps(name, periods, steps, currency) == Fraction(worst, single)  # type: ignore[arg-type]
+                assert relative_cost_of_days(name, periods, length, currency) == relative_cost_of_steps(  # type: ignore[arg-type]
                     name,
                     periods,
                     (1,) * length,
@@ -198,19 +217,19 @@ def test_prices_of_several_periods_are_the_dearest_sums() -> None:
 def test_one_person_changes_a_choice_by_epsilon() -> None:
     """All populations of up to four persons with up to four trips, and all neighbours: no candidate gets more than exp(ε) times as likely."""
     for quantile, epsilon in itertools.product(("1/2", "9/10"), ("1/2", "4")):
-        bought = Bought(quantile, epsilon)
+        bought = PrivateQuantile(quantile, epsilon)
         log: dict[tuple[int, ...], Any] = {}
         for size in range(5):
             for persons in itertools.combinations_with_replacement((1, 2, 3, 99), size):
                 kinds = sorted(set(persons))
                 loads = kinds, [persons.count(k) for k in kinds]
-                x = np.array([-float(e) for e in exponents(bought, *loads)])
+                x = np.array([-float(e) for e in selection_exponents(bought, *loads)])
                 log[persons] = x - np.logaddexp.reduce(x)
                 target = bought.quantile * size
-                fewer = [sum(p < k for p in persons) for k in CANDIDATES[:4]]
-                upto = [sum(p <= k for p in persons) for k in CANDIDATES[:4]]
+                fewer = [sum(p < k for p in persons) for k in MAX_TRIPS_CANDIDATES[:4]]
+                upto = [sum(p <= k for p in persons) for k in MAX_TRIPS_CANDIDATES[:4]]
                 wanted = [max(0, f - target, target - u) for f, u in zip(fewer, upto, strict=True)]
-                assert off(bought, *loads)[:4] == wanted
+                assert rank_errors(bought, *loads)[:4] == wanted
         worst = 0.0
         for persons, chances in log.items():
             for more in (1, 2, 3, 99):

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from cbdp.errors import InputError
-from cbdp.privacy.laws import law_of
-from cbdp.privacy.running import STRATEGIES, Strategy, binary_tree, square_root
-from cbdp.privacy.sensitivity import Change, change_of
-from cbdp.privacy.unit import Person, Trip
+from cbdp.privacy.continual import STRATEGIES, Strategy, binary_tree, square_root
+from cbdp.privacy.noise import noise_distribution
+from cbdp.privacy.unit import Person, Sensitivity, Trip, sensitivity
 
 TABLE = 3  # counts of a tiny table
 
@@ -28,7 +27,7 @@ def _units(k: int) -> list[np.ndarray]:
 def test_one_unit_changes_no_more_than_is_said(name: str, periods: int, k: int) -> None:
     """Over all people and periods: the largest L1 and squared L2 change of all answers are exactly those."""
     rows = STRATEGIES[name](periods).rows
-    said = STRATEGIES[name](periods).change(change_of(Person("card", k)))
+    said = STRATEGIES[name](periods).change(sensitivity(Person("card", k)))
     seen = [np.outer(rows[:, d], unit) for d in range(periods) for unit in _units(k)]
     assert max(int(np.abs(c).sum()) for c in seen) == said.l1
     assert max(int((c**2).sum()) for c in seen) == said.l2_squared
@@ -40,7 +39,7 @@ def test_one_unit_changes_no_more_than_is_said(name: str, periods: int, k: int) 
 def test_a_person_of_several_periods(name: str) -> None:
     """Trips on three days in a row, other ones on each: no more than the window says, and it is reached."""
     strategy = STRATEGIES[name](5)
-    said = strategy.change(change_of(Trip()), window=3)
+    said = strategy.change(sensitivity(Trip()), window=3)
     seen = []
     for first in range(3):
         for cells in itertools.product(range(TABLE), repeat=3):
@@ -56,7 +55,7 @@ def test_a_person_of_several_periods(name: str) -> None:
 def test_a_replaced_trip_may_move_to_another_period() -> None:
     """Removed from one period and added to another: still within what is said of a replaced trip."""
     strategy = square_root(6)
-    said = strategy.change(change_of(Trip("replace")))
+    said = strategy.change(sensitivity(Trip("replace")))
     eye = np.eye(TABLE, dtype=int)
     for d, e in itertools.product(range(6), repeat=2):
         for a, b in itertools.product(range(TABLE), repeat=2):
@@ -67,15 +66,20 @@ def test_a_replaced_trip_may_move_to_another_period() -> None:
 
 def test_the_price_is_that_of_every_answer_added_up() -> None:
     """Answer by answer, as they are published: ρ of each discrete Gaussian adds up to the price of the whole, as fractions."""
-    strategy, one = square_root(8), Change(2, 4, 2, 2)
-    noise = law_of("gaussian", Fraction(300))
+    strategy, one = square_root(8), Sensitivity(2, 4, 2, 2)
+    noise = noise_distribution("gaussian", Fraction(300))
     whole = noise.cost(strategy.change(one))
     for period in range(8):
         parts = [
-            noise.cost(Change(2 * c, 4 * c * c, 2, 2 * c)) for c in strategy.rows[:, period].tolist() if c
+            noise.cost(Sensitivity(2 * c, 4 * c * c, 2, 2 * c))
+            for c in strategy.rows[:, period].tolist()
+            if c
         ]
         assert sum(parts) <= whole
-    assert sum(noise.cost(Change(2 * c, 4 * c * c, 2, 2 * c)) for c in strategy.rows[:, 0].tolist()) == whole
+    assert (
+        sum(noise.cost(Sensitivity(2 * c, 4 * c * c, 2, 2 * c)) for c in strategy.rows[:, 0].tolist())
+        == whole
+    )
 
 
 def test_rounding_the_factor_costs_next_to_nothing() -> None:
@@ -107,4 +111,4 @@ def test_wrong_strategies_are_refused() -> None:
     with pytest.raises(InputError, match="in the order of the periods"):
         Strategy("backwards", np.array([[0, 1], [1, 0]]))
     with pytest.raises(InputError, match="a window of 9 periods"):
-        square_root(3).change(change_of(Trip()), window=9)
+        square_root(3).change(sensitivity(Trip()), window=9)

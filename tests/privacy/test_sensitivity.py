@@ -14,19 +14,18 @@ from hypothesis import strategies as st
 import cbdp
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Feature, FeatureDag, Universe, days
-from cbdp.features.calendar import dates_of, day_dimension, period_of
-from cbdp.features.telling import Telling, telling
-from cbdp.privacy.sensitivity import Change, change_of, change_over
-from cbdp.privacy.unit import Person, Trip
+from cbdp.features.calendar import dates_or_none, day_dimension, period_of
+from cbdp.features.contribution import ContributionStructure, contribution_structure
+from cbdp.privacy.unit import Person, Sensitivity, Trip, group_sensitivity, sensitivity
 
 Vector = tuple[int, ...]
 
 
 def test_without_knowing_the_feature_trips_may_pile_up() -> None:
     """A trip changes one count by one; replaced, two counts; a person's trips may all fall into one count, or into as many as they are."""
-    assert change_of(Trip()) == Change(1, 1, 1, 1)
-    assert change_of(Trip("replace")) == Change(2, 2, 2, 1)
-    assert change_of(Person("card", 4)) == Change(4, 16, 4, 4)
+    assert sensitivity(Trip()) == Sensitivity(1, 1, 1, 1)
+    assert sensitivity(Trip("replace")) == Sensitivity(2, 2, 2, 1)
+    assert sensitivity(Person("card", 4)) == Sensitivity(4, 16, 4, 4)
 
 
 def test_trips_kept_apart_cannot_pile_up_where_periods_are_told_apart() -> None:
@@ -35,16 +34,19 @@ def test_trips_kept_apart_cannot_pile_up_where_periods_are_told_apart() -> None:
     universe = Universe(stop=["A", "B"], time=halves)
     dag = FeatureDag(universe, [Feature("half", by=["stop", "time.half"])])
     unit = Person("card", 3, apart="time")
-    found = {name: change_of(unit, telling(dag, name, unit.per, unit.apart)) for name in dag.features}
+    found = {
+        name: sensitivity(unit, contribution_structure(dag, name, unit.per, unit.apart))
+        for name in dag.features
+    }
     assert found == {
-        "total": Change(3, 9, 1, 3),
-        "half": Change(3, 5, 3, 2),
-        "singleton": Change(3, 3, 3, 1),
+        "total": Sensitivity(3, 9, 1, 3),
+        "half": Sensitivity(3, 5, 3, 2),
+        "singleton": Sensitivity(3, 3, 3, 1),
     }
     many = Person("card", 9, apart="time")
-    assert change_of(many, telling(dag, "singleton", apart="time")) == Change(4, 4, 4, 1), (
-        "there are four times"
-    )
+    assert sensitivity(many, contribution_structure(dag, "singleton", apart="time")) == Sensitivity(
+        4, 4, 4, 1
+    ), "there are four times"
 
 
 def test_a_week_of_days() -> None:
@@ -55,22 +57,25 @@ def test_a_week_of_days() -> None:
     )
     unit = Person("card", 2, per="day", apart="time")
     found = {
-        name: change_over(unit, telling(dag, name, unit.per, unit.apart), periods=7) for name in dag.features
+        name: group_sensitivity(unit, contribution_structure(dag, name, unit.per, unit.apart), periods=7)
+        for name in dag.features
     }
-    assert found["singleton"] == Change(14, 14, 14, 1)
-    assert found["pooled"] == Change(14, 98, 4, 7)
+    assert found["singleton"] == Sensitivity(14, 14, 14, 1)
+    assert found["pooled"] == Sensitivity(14, 98, 4, 7)
     assert found["kinds"].l2_squared == 98, (
         "at most: a week has five days of one kind, and all seven are allowed for"
     )
-    assert change_over(unit, telling(dag, "pooled", "day", "time"), periods=1) == Change(2, 2, 2, 1)
+    assert group_sensitivity(
+        unit, contribution_structure(dag, "pooled", "day", "time"), periods=1
+    ) == Sensitivity(2, 2, 2, 1)
 
 
 def test_a_release_has_one_period() -> None:
     """What protects all of a person's trips together has no seven of them."""
     with pytest.raises(InputError, match="one period, the release"):
-        change_over(Person("card", 4), periods=7)
+        group_sensitivity(Person("card", 4), periods=7)
     with pytest.raises(InputError, match="at least 1"):
-        change_over(Person("card", 4, per="day"), periods=0)
+        group_sensitivity(Person("card", 4, per="day"), periods=0)
 
 
 # By brute force
@@ -80,7 +85,7 @@ def possible(universe: Universe, unit: Person) -> Iterator[tuple[int, ...]]:
     """What can be left of one person's one period after bounding: every multiset of types, up to `max_trips`, kept apart."""
     names, codes = list(universe.dimensions), universe.unrank_codes(np.arange(universe.size))
     day = day_dimension(universe.dimensions)
-    dates = None if day is None else dates_of(universe.dimensions[day])
+    dates = None if day is None else dates_or_none(universe.dimensions[day])
     slots = list(zip(*(codes[names.index(n)].tolist() for n in {day, unit.apart} - {None}), strict=True))
 
     def period(index: int) -> Any:
@@ -108,12 +113,12 @@ def people(universe: Universe, unit: Person) -> Any:
     return made
 
 
-def worst(universe: Universe, by: Sequence[str], everybody: Any) -> Change:
+def worst(universe: Universe, by: Sequence[str], everybody: Any) -> Sensitivity:
     """The greatest change of all neighbouring pairs: one has the person's period, the other has not."""
     element = universe.partition(by).of_every_type()
     vectors = everybody @ np.eye(element.max() + 1, dtype=np.int64)[element]
     sums = (vectors.sum(axis=1), (vectors**2).sum(axis=1), (vectors > 0).sum(axis=1), vectors.max(axis=1))
-    return Change(*(int(each.max()) for each in sums))
+    return Sensitivity(*(int(each.max()) for each in sums))
 
 
 @st.composite
@@ -154,7 +159,10 @@ def test_no_person_changes_more(universe: Universe, most: int, per: str) -> None
         unit = Person("card", most, per, apart)
         everybody = people(universe, unit)
         for n, by in enumerate(every):
-            stated, found = change_of(unit, telling(dag, f"{n}", per, apart)), worst(universe, by, everybody)
+            stated, found = (
+                sensitivity(unit, contribution_structure(dag, f"{n}", per, apart)),
+                worst(universe, by, everybody),
+            )
             assert found.l1 <= stated.l1
             assert found.l2_squared <= stated.l2_squared
             assert found.touched <= stated.touched
@@ -169,12 +177,12 @@ def test_no_person_changes_more_over_two_periods(universe: Universe, most: int, 
     """Two days of one person, both added: their vectors may meet in the same counts, or cannot where days are told apart."""
     by = data.draw(st.lists(st.sampled_from(sorted(universe.attributes)), unique=True, max_size=3))
     unit = Person("card", most, "day", "time")
-    tells = telling(FeatureDag(universe, [Feature("some", by=by)]), "some", "day", "time")
-    stated = change_over(unit, tells, periods=2)
+    tells = contribution_structure(FeatureDag(universe, [Feature("some", by=by)]), "some", "day", "time")
+    stated = group_sensitivity(unit, tells, periods=2)
     element = universe.partition(by).of_every_type()
     names = list(universe.dimensions)
     day = universe.unrank_codes(np.arange(universe.size))[names.index("day")] if "day" in names else None
-    dates = "day" in names and dates_of(universe.dimensions["day"]) is not None
+    dates = "day" in names and dates_or_none(universe.dimensions["day"]) is not None
     for one, other in itertools.combinations_with_replacement(list(possible(universe, unit)), 2):
         if day is not None and dates and {*day[list(one)]} & {*day[list(other)]}:
             continue  # they are two days
@@ -190,16 +198,18 @@ def test_large_universes_are_not_listed() -> None:
     stops = Dimension(range(100_000), zone=[s // 1000 for s in range(100_000)])
     universe = Universe(origin=stops, destination=stops, time=cbdp.periods("00:00", "24:00", "15min"))
     dag = FeatureDag(universe, [Feature("zone", by=["origin.zone", "time"])])
-    assert telling(dag, "singleton", apart="time") == Telling(universe.size, 96, (1,) * 96)
-    assert telling(dag, "zone", apart="time").in_one == (1,) * 96
-    assert telling(dag, "total", apart="time").in_one == (96,)
+    assert contribution_structure(dag, "singleton", apart="time") == ContributionStructure(
+        universe.size, 96, (1,) * 96
+    )
+    assert contribution_structure(dag, "zone", apart="time").in_one == (1,) * 96
+    assert contribution_structure(dag, "total", apart="time").in_one == (96,)
 
 
 def test_what_cannot_be_listed_is_taken_to_tell_nothing_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """An attribute over too many combinations: its counts may hold all slots, which is never too little."""
-    monkeypatch.setattr("cbdp.features.telling.MAX_PAIRS", 3)
+    monkeypatch.setattr("cbdp.features.contribution.MAX_EXAMINED_PAIRS", 3)
     universe = Universe(stop=["A", "B"], time=[1, 2]).with_attribute(
         "mode", ["stop", "time"], [["a", "b"], ["b", "c"]]
     )
     dag = FeatureDag(universe, [Feature("mode", by=["mode"])])
-    assert telling(dag, "mode", apart="time") == Telling(3, 2, (2,))
+    assert contribution_structure(dag, "mode", apart="time") == ContributionStructure(3, 2, (2,))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cbdp.errors import InputError
-from cbdp.privacy.bought import Bought
-from cbdp.privacy.unit import Person, Trip, unit_of
+from cbdp.privacy.unit import Person, PrivateQuantile, Trip, unit_of
 
 
 def test_sensitivity_follows_from_the_unit() -> None:
@@ -59,5 +58,5 @@ def test_trips_are_kept_apart_by_a_dimension(bad: object) -> None:
 
 def test_a_purchase_is_spoken_of() -> None:
     """A max_trips that the data had a say in costs ε of its own."""
-    unit = Person("card", 4, bought=Bought("0.95", "0.05"))
+    unit = Person("card", 4, bought=PrivateQuantile("0.95", "0.05"))
     assert "at most 4 trips (4 was bought for ε = 1/20 more)" in str(unit)

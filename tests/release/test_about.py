@@ -16,9 +16,9 @@ from spoken_about import FULL
 
 from cbdp.errors import InputError
 from cbdp.release import About, Dates
-from cbdp.release.about import LONGEST, about_from
-from cbdp.release.loading import load
-from cbdp.release.schema import schema
+from cbdp.release.about import MAX_LINE_CHARACTERS, about_from
+from cbdp.release.files import load
+from cbdp.release.manifest import manifest_schema
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(About)])
@@ -28,7 +28,7 @@ from cbdp.release.schema import schema
         ("", "give a line of text"),
         ("  ", "give a line of text"),
         (7, "is 7: give a line of text"),
-        ("x" * (LONGEST + 1), "has 201 characters, at most 200 are allowed: shorten it"),
+        ("x" * (MAX_LINE_CHARACTERS + 1), "has 201 characters, at most 200 are allowed: shorten it"),
         ("two\nlines", r"contains the character '\\n'"),
         ("tab\there", "contains the character"),
         ("bell\x07", r"contains the character '\\x07'"),
@@ -47,7 +47,7 @@ def test_what_is_no_line_of_text_is_refused(name: str, value: Any, said: str) ->
 
 def test_lines_of_any_language_are_taken() -> None:
     """Up to the very length."""
-    for text in ("x" * LONGEST, "ä ö ü ß", "東京メトロ", "می‌خواهم", "🚌 👩‍👩‍👧"):
+    for text in ("x" * MAX_LINE_CHARACTERS, "ä ö ü ß", "東京メトロ", "می‌خواهم", "🚌 👩‍👩‍👧"):
         assert About(title=text).title == text
 
 
@@ -94,7 +94,7 @@ def test_anything_said_comes_back_from_json(about: About, period: Any) -> None:
     assert about_from(stated) == about
     assert set(stated) == {f.name for f in fields(About) if getattr(about, f.name) is not None}
     assert all(isinstance(text, str) for text in about.texts().values())
-    definition = {"$defs": schema()["$defs"], "$ref": "#/$defs/about"}
+    definition = {"$defs": manifest_schema()["$defs"], "$ref": "#/$defs/about"}
     jsonschema.Draft202012Validator(definition).validate(stated)
 
 

@@ -12,7 +12,7 @@ from released import made_by, release_of
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.release.loading import load
+from cbdp.release.files import load
 
 
 def test_files_that_do_not_match_the_manifest_are_named(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cbdp.errors import InputError
-from cbdp.release.labels import KINDS, column, decoded, encoded, kind_of, labels_of
+from cbdp.release.labels import LABEL_KINDS, column, decoded, encoded, kind_of, labels_of
 
 LABEL = st.recursive(
     st.none()
@@ -29,7 +29,7 @@ LABEL = st.recursive(
 def test_a_column_gives_its_labels_back(labels: list[Any]) -> None:
     """Whatever the labels are, alone in JSON and together in a column, their values and types are kept."""
     kind = kind_of(labels)
-    assert kind in KINDS
+    assert kind in LABEL_KINDS
     for back in (labels_of(column(labels), kind), [decoded(encoded(v)) for v in labels]):
         assert back == labels
         assert repr(back) == repr(labels).replace(", fold=1", "")  # equal without it, so the same label

@@ -14,19 +14,18 @@ from released import city_features, made_by, release_of, same
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Spend
-from cbdp.release.layout import check
-from cbdp.release.loading import load
-from cbdp.release.recipe import Recipe
+from cbdp.privacy.accounting import DPCost, PrivacyGuarantee
+from cbdp.release.files import load
+from cbdp.release.layout import check_writable
 from cbdp.release.release import Release
+from cbdp.release.serialization import Recipe
 
 
 def test_a_label_that_no_file_holds_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     """The message names the label; so does the check that can be made before any ε is spent."""
     dag = cbdp.FeatureDag(cbdp.Universe(a=[frozenset("x"), frozenset("y")]), [])
     with pytest.raises(InputError, match="frozenset"):
-        check(dag)
+        check_writable(dag)
     with pytest.raises(InputError, match="frozenset"):
         made_by(cbdp.ConstraintBased(dag, 1)).save(tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
@@ -36,7 +35,7 @@ def test_a_label_that_no_file_holds_is_refused_before_anything_is_written(tmp_pa
 def test_a_dimension_named_like_a_column_is_refused(name: str) -> None:
     """Two columns of one name could not be told apart."""
     with pytest.raises(InputError, match=f"{name!r}.*rename"):
-        check(cbdp.FeatureDag(cbdp.Universe(**{name: ["x"]}), []))
+        check_writable(cbdp.FeatureDag(cbdp.Universe(**{name: ["x"]}), []))
 
 
 def test_a_tree_s_measurements_keep_the_labels_they_were_made_of(tmp_path: Path) -> None:
@@ -126,7 +125,7 @@ def test_tables_of_more_than_one_piece(tmp_path: Path) -> None:
     """A million and more types, in pieces of a row group: none is lost, twice or out of order."""
     universe = cbdp.Universe(origin=[f"s{i}" for i in range(1100)], destination=range(1000))
     index = np.arange(universe.size, dtype=np.int64)
-    claim = Claim(cbdp.Trip(), Spend("all", Fraction(1)))
+    claim = PrivacyGuarantee(cbdp.Trip(), DPCost("all", Fraction(1)))
     release = Release(cbdp.FeatureDag(universe, []), Recipe("by hand"), claim, index, index % 9 + 1)
     path = release.save(tmp_path / "out").path / "trips.parquet"
     assert pq.read_metadata(path).num_row_groups == 2

@@ -16,17 +16,17 @@ from exported import PLACES, city_release
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app.compare import as_json, as_text
-from cbdp.release.counted import TRIPS
+from cbdp.app.answers import change_json, change_text
 from cbdp.release.export import export
-from cbdp.release.words import left_out
+from cbdp.release.roles import TRIP_NOUN
+from cbdp.release.summary import left_out
 from cbdp.report import build
-from cbdp.report.change import build as change_page
+from cbdp.report.comparison import build as change_page
 from cbdp.report.series import build as series_page
 from cbdp.report.series import period_of
 
 UNIT = cbdp.Person("card", 2, per="day")
-SENTENCE = left_out(UNIT, TRIPS)
+SENTENCE = left_out(UNIT, TRIP_NOUN)
 SIGN = "not about ridership"
 
 
@@ -68,8 +68,8 @@ OUTPUTS: dict[str, Callable[..., str]] = {
     "ask, Python": lambda release, *_: "\n".join(release.ask("time").notes),
     "ask, text": _ask_text,
     "ask, JSON": _ask_json,
-    "compare, text": lambda release, *_: as_text(_compared(release)),
-    "compare, JSON": lambda release, *_: "\n".join(json.loads(as_json(_compared(release)))["notes"]),
+    "compare, text": lambda release, *_: change_text(_compared(release)),
+    "compare, JSON": lambda release, *_: "\n".join(json.loads(change_json(_compared(release)))["notes"]),
     "compare, page": lambda release, *_: change_page(_compared(release), PLACES),
     "table": lambda release, *_: release.table("time").note,
     "report": lambda release, *_: build(release),

@@ -18,9 +18,9 @@ import cbdp
 from cbdp import mechanisms
 from cbdp.errors import InputError
 from cbdp.features.places import Stops
-from cbdp.release.loading import load
+from cbdp.release.files import load
+from cbdp.release.manifest import manifest_schema
 from cbdp.release.release import Release
-from cbdp.release.schema import schema
 
 
 @pytest.mark.slow
@@ -45,7 +45,7 @@ def test_every_mechanism_s_release_comes_back(name: str, tmp_path: Path) -> None
     """Save and load change nothing; the manifest fits its schema; saved again, every byte is the same."""
     release = release_of(name)
     saved = release.save(tmp_path / "one", ledger={"head": "ab" * 32})
-    jsonschema.Draft202012Validator(schema()).validate(saved.manifest)
+    jsonschema.Draft202012Validator(manifest_schema()).validate(saved.manifest)
     back = load(tmp_path / "one")
     same_release(release, back)
     assert back.manifest["ledger"]["head"] == "ab" * 32

@@ -15,8 +15,8 @@ from released import city_features, made_by, prior_weights, release_of, same
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.release.loading import load
-from cbdp.release.schema import check as check_manifest
+from cbdp.release.files import load
+from cbdp.release.manifest import check_manifest
 
 
 def test_the_manifest_states_what_was_promised(tmp_path: Path) -> None:

@@ -18,8 +18,7 @@ from released import bytes_of, city_features, made_by, release_of, simulated_cit
 import cbdp
 from cbdp.errors import InputError
 from cbdp.features.places import Stops
-from cbdp.release.loading import load
-from cbdp.release.saving import leftovers
+from cbdp.release.files import leftovers, load
 
 
 def test_a_seeded_release_is_refused_or_marked(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from released import MECHANISMS, city_features, jsonschema, made_by, release_of,
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.release.loading import load
-from cbdp.release.schema import schema
+from cbdp.release.files import load
+from cbdp.release.manifest import manifest_schema
 
 
 def _damages(manifest: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -40,7 +40,7 @@ def test_a_manifest_without_any_one_of_its_keys_is_refused(tmp_path: Path) -> No
     saved = release_of("constraint-based").save(tmp_path / "out")
     text = saved.path / "manifest.json"
     original = json.loads(text.read_text("utf-8"))
-    validator = jsonschema.Draft202012Validator(schema())
+    validator = jsonschema.Draft202012Validator(manifest_schema())
     for *parents, key in _damages(original):
         damaged = deepcopy(original)
         inner = damaged

@@ -12,7 +12,7 @@ from released import release_of
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.release.series import InSeries, in_series
+from cbdp.release.series import InSeries, series_from
 
 PLACE = InSeries(
     "days",
@@ -35,7 +35,7 @@ def test_it_comes_back_from_the_manifest(tmp_path: Path) -> None:
     assert cbdp.load(tmp_path / "one").series == PLACE
     plain = replace(PLACE, changes=())
     assert "changes" not in plain.json()
-    assert in_series(json.loads(json.dumps(plain.json()))) == plain
+    assert series_from(json.loads(json.dumps(plain.json()))) == plain
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cbdp.privacy.bought import Bought
-from cbdp.privacy.unit import Person, Trip, Unit
-from cbdp.release.stated import unit_from, unit_json
+from cbdp.privacy.unit import Person, PrivateQuantile, Trip, Unit
+from cbdp.release.serialization import unit_from, unit_json
 
 UNITS = [
     Trip(),
@@ -14,7 +13,7 @@ UNITS = [
     Person("card", 4),
     Person("card", 4, per="day", apart="time"),
     Person("card", 1, per="month"),
-    Person("card", 7, bought=Bought("0.95", "1/20")),
+    Person("card", 7, bought=PrivateQuantile("0.95", "1/20")),
 ]
 
 

@@ -13,7 +13,7 @@ from released import made_by, same_release
 
 import cbdp
 from cbdp.features.places import Stops
-from cbdp.release.loading import load
+from cbdp.release.files import load
 from cbdp.release.universe_files import universe_hash
 
 LABELS: dict[str, list[Any]] = {

@@ -11,8 +11,8 @@ import pytest
 
 import cbdp
 from cbdp.release import About, Dates
+from cbdp.release.periods import dates_of, is_single_day, period_of
 from cbdp.release.release import Release
-from cbdp.release.when import dates_of, of_one_day, period_of
 
 TWO = [dt.date(2026, 3, 4), dt.date(2026, 3, 2)]
 ONE_DAY, MONTH = (Dates(dt.date(2026, 3, 1), dt.date(2026, 3, n)) for n in (1, 31))
@@ -59,4 +59,4 @@ def test_nobody_speaks_of_a_day_where_there_are_several(
     about: About, more: dict[str, Any], one: bool
 ) -> None:
     """Dates, types of days, a period of several days or in words: each is enough."""
-    assert of_one_day(_release(about, **more)) is one
+    assert is_single_day(_release(about, **more)) is one

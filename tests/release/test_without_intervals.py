@@ -16,9 +16,9 @@ from exported import PLACES, city_release
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app.fleet.demanded import in_words
+from cbdp.app.fleet.riders import in_words
 from cbdp.errors import InputError
-from cbdp.estimate.posterior import Posterior
+from cbdp.estimation.posterior import Posterior
 from cbdp.release.export import export
 from cbdp.report import build
 from cbdp.report.series import build as series_page

@@ -17,10 +17,10 @@ import cbdp
 from cbdp.app.internal import build_internal
 from cbdp.features import opal
 from cbdp.features.places import Stops
-from cbdp.release.counted import counted
-from cbdp.release.published import publish
+from cbdp.release.roles import counted_noun
+from cbdp.release.views import published_view
 from cbdp.report import build
-from cbdp.report.charts import charts
+from cbdp.report.charts import chart_data
 
 
 def test_charts_show_the_published_counts(rush):
@@ -157,7 +157,7 @@ def test_any_feature_set(name: str, dag: cbdp.FeatureDag, shown: set[str], trips
     data = page.data
     assert {key for key in ("demand", "matrix", "flows", "types") if data[key]} == shown
     assert data["total"] == release.total
-    assert counted(dag.universe).number(release.total) in page.text
+    assert counted_noun(dag.universe).number(release.total) in page.text
     if data["demand"]:
         assert sum(sum(s["count"]) for s in data["demand"]["series"]) == release.total
     if data["matrix"]:
@@ -175,7 +175,17 @@ def test_impossible_cells_are_marked():
     universe = cbdp.Universe(origin=stops, destination=stops).without_equal("origin", "destination")
     dag = cbdp.FeatureDag(universe, [cbdp.Feature("pair", by=["origin", "destination"])])
     release = cbdp.ConstraintBased(dag, 1000).simulate(np.arange(6), 1)
-    assert charts(publish(release))["matrix"]["cells"][0]["count"] == [-1, 0, 1, 2, -1, 3, 4, 5, -1]
+    assert chart_data(published_view(release))["matrix"]["cells"][0]["count"] == [
+        -1,
+        0,
+        1,
+        2,
+        -1,
+        3,
+        4,
+        5,
+        -1,
+    ]
 
 
 @pytest.mark.slow
@@ -230,7 +240,7 @@ def test_days_stand_in_the_order_of_the_calendar():
     dag = cbdp.FeatureDag(
         universe, [cbdp.Feature("type", by=["day.type", "time"]), cbdp.Feature("name", by="day.name")]
     )
-    made = charts(publish(cbdp.ConstraintBased(dag, 1).simulate(np.arange(14) * 50, 1)))
+    made = chart_data(published_view(cbdp.ConstraintBased(dag, 1).simulate(np.arange(14) * 50, 1)))
     shown = {
         c["name"]: [c["labels"][i] for i in c["order"] or range(len(c["labels"]))] for c in made["shares"]
     }
@@ -252,7 +262,7 @@ def test_the_map_is_framed_by_where_trips_are():
     )
     places = Stops(tuple(stops.values), tuple(stops.values), lat, lon)
     release = replace(cbdp.ConstraintBased(dag, 5).simulate(np.full(36, 20), 1), places=places)
-    found = charts(publish(release))["flows"]
+    found = chart_data(published_view(release))["flows"]
     assert found["frame"] == [42.0, -83.2, 42.3, -83.0]
     assert found["outside"] == 1
     assert 0.1 < found["outside_share"] < 0.25

@@ -8,9 +8,9 @@ from reported import Page, secured
 
 import cbdp
 from cbdp import Dimension, Feature, FeatureDag, Universe
-from cbdp.release.published import publish
+from cbdp.release.views import published_view
 from cbdp.report import build
-from cbdp.report.support import supported, supports
+from cbdp.report.reliability import supported, supporting_measurements
 
 STOPS = Dimension([f"s{n}" for n in range(24)], zone=[f"z{n // 8}" for n in range(24)])
 DAYS = ["weekday", "saturday", "sunday"]
@@ -62,16 +62,16 @@ def test_a_total_that_nothing_tells_is_marked() -> None:
 def test_support_is_the_sum_of_measurements() -> None:
     """Of a table, its sums and the deviation of the noise in them; of trip types too, unless the estimate leans on what is expected."""
     release, _ = head_of([*ZONES, Feature("day", by="day")])
-    published = publish(release)
-    found = list(supports(published, ("origin.zone", "destination.zone")))
+    published = published_view(release)
+    found = list(supporting_measurements(published, ("origin.zone", "destination.zone")))
     assert len(found) == 1  # trip types do not count
     zone = next(m for m in release.measurements if m.feature == "zone")
     np.testing.assert_allclose(found[0].value, zone.values.reshape(9, 12).sum(axis=1))
     np.testing.assert_allclose(found[0].deviation, np.sqrt(12 * zone.variance[0]))
-    assert not list(supports(published, ("day", "origin")))
+    assert not list(supporting_measurements(published, ("day", "origin")))
     leaves, _ = head_of(ZONES, preset="paper")
     single = next(m for m in leaves.measurements if m.feature == "singleton")
-    (found_by_day,) = supports(publish(leaves), ("day", "origin"))
+    (found_by_day,) = supporting_measurements(published_view(leaves), ("day", "origin"))
     by_day = single.values.reshape(24, 24, 3, 12).sum(axis=(1, 3)).T
     np.testing.assert_allclose(found_by_day.value, by_day.reshape(-1))
     assert supported(published, ("day",), 0, int(release.counts("day")[0]))

@@ -13,7 +13,7 @@ from reported import Page, secured
 
 import cbdp
 from cbdp.features.places import Stops
-from cbdp.release.documents.readme import readme
+from cbdp.release.documents import readme
 from cbdp.release.release import Release
 from cbdp.report import build
 

@@ -11,7 +11,7 @@ from reported import Page
 from spoken_about import FULL
 
 from cbdp.report import build
-from cbdp.report.glossary import GLOSSARY
+from cbdp.report.page import GLOSSARY_TERMS
 
 # sayings and shorthand that readers of earlier reports did not understand
 STRANGE = (
@@ -44,7 +44,7 @@ def test_no_strange_words(text: str) -> None:
 def test_terms_are_in_the_glossary(text: str) -> None:
     """The terms of the trade that the page uses are explained on it."""
     before = text.partition("Differential privacyA property")[0].lower()
-    explained = " ".join(GLOSSARY).lower()
+    explained = " ".join(GLOSSARY_TERMS).lower()
     used = [term for term in TERMS if term in before]
     assert len(used) >= 5
     assert not [term for term in used if term not in explained]
@@ -52,5 +52,5 @@ def test_terms_are_in_the_glossary(text: str) -> None:
 
 def test_sentences_of_the_glossary_are_short() -> None:
     """At most 40 words between two stops."""
-    lengths = {t: max(len(s.split()) for s in re.split(r"[.:;]", m)) for t, m in GLOSSARY.items()}
+    lengths = {t: max(len(s.split()) for s in re.split(r"[.:;]", m)) for t, m in GLOSSARY_TERMS.items()}
     assert max(lengths.values()) <= 40, lengths

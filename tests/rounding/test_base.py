@@ -14,9 +14,8 @@ import pytest
 import cbdp
 from cbdp.errors import InputError
 from cbdp.rounding import ROUNDINGS, Rounded, Rounding, get
-from cbdp.rounding.few import Few, gathered, price_of
-from cbdp.rounding.nearest import Nearest
-from cbdp.rounding.whole import round_trips
+from cbdp.rounding.controlled import round_trips
+from cbdp.rounding.roundings import Nearest, Sparse, concentrate, cost_per_wrong_type
 
 
 @dataclass(frozen=True)
@@ -119,12 +118,12 @@ def test_ours_prepare_as_they_say() -> None:
     for budget in (None, "leaves", "balanced"):
         plain = Nearest().prepared(dag, index, value, budget)
         assert [each.tolist() for each in plain] == [index.tolist(), value.tolist()]
-        at, count = Few().prepared(dag, index, value, budget)
-        expected = gathered(dag, index, value, price_of(budget))
+        at, count = Sparse().prepared(dag, index, value, budget)
+        expected = concentrate(dag, index, value, cost_per_wrong_type(budget))
         assert [at.tolist(), count.tolist()] == [each.tolist() for each in expected]
-        whole = Few().whole(dag, index, value, budget)
+        whole = Sparse().whole(dag, index, value, budget)
         assert whole.value.tolist() == round_trips(dag, at, count).value.tolist()
-    named = [len(Few().whole(dag, index, value, budget).index) for budget in ("leaves", None)]
+    named = [len(Sparse().whole(dag, index, value, budget).index) for budget in ("leaves", None)]
     assert named[0] > named[1]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cbdp.rounding.best import best_of
+from cbdp.rounding.bounds import largest_fractions
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -18,7 +18,7 @@ def test_the_best_of_each_cell(seed: int) -> None:
     many = np.bincount(cell[free], minlength=cells)
     quota = np.minimum(rng.integers(0, 30, cells), many)
     more = rng.random(cells) < 0.5
-    found = best_of(cell, part, free, quota)
+    found = largest_fractions(cell, part, free, quota)
     wanted: list[int] = []
     for k in range(cells):
         here = np.flatnonzero((cell == k) & free)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from twins import Twin, check, line, twins
 
 import cbdp
-from cbdp.rounding.whole import Exactness, exactness, round_trips
+from cbdp.rounding.controlled import Exactness, exactness, round_trips
 
 HALVES = cbdp.Feature("half", by="x.half")
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from twins import Twin, check, filled, labelled
 
-from cbdp.rounding.bounds import sets_of
-from cbdp.rounding.families import crossing_pairs, exact_features, largest_choice
-from cbdp.rounding.problem import problem_of
+from cbdp.rounding.bounds import cell_problem, rounding_sets
+from cbdp.rounding.program import crossing_pairs, exact_features, largest_bipartite_subset
 
 
 def _odd(*labels: str) -> Twin:
@@ -41,7 +40,7 @@ def test_features_with_the_most_elements_are_exact(small: int) -> None:
 def test_taking_the_largest_feature_first_is_not_always_best() -> None:
     """A feature of five elements that stands in two triangles is left out for four of four elements."""
     triangles = np.array([[0, 1], [0, 2], [1, 2], [0, 3], [0, 4], [3, 4]])
-    assert largest_choice(np.array([5, 4, 4, 4, 4]), triangles) == [1, 2, 3, 4]
+    assert largest_bipartite_subset(np.array([5, 4, 4, 4, 4]), triangles) == [1, 2, 3, 4]
 
 
 def test_features_that_cross_are_kept_where_their_sets_fit() -> None:
@@ -52,7 +51,7 @@ def test_features_that_cross_are_kept_where_their_sets_fit() -> None:
         *("aab" + "cccc" + "cccc" + 18 * "c", "aaa" + "bcbc" + "dede" + 18 * "f"),
     )
     _, index, value = twin.estimate(twin.dag())
-    problem = problem_of(sets_of(twin.dag(), index, value))
+    problem = cell_problem(rounding_sets(twin.dag(), index, value))
     exact = exact_features(problem, crossing_pairs(problem))
     assert [problem.names[row] for row in exact] == ["p0", "p1", "p3", "total"]
 

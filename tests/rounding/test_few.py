@@ -12,7 +12,7 @@ from strategies import Case, cases
 
 import cbdp
 from cbdp.mechanisms import ConstraintBased
-from cbdp.rounding.few import GATHERING, gathered, price_of
+from cbdp.rounding.roundings import SPARSITY_COSTS, concentrate, cost_per_wrong_type
 
 ESTIMATES = st.one_of(st.just(0.0), st.floats(0.001, 0.9), st.floats(1.0, 40.0))
 
@@ -26,13 +26,13 @@ def _cost(estimate: np.ndarray, counts: np.ndarray, price: float) -> float:
     return float(((counts - estimate) ** 2).sum() + price * np.maximum(0, 1 - estimate[named]).sum())
 
 
-@given(st.lists(ESTIMATES, min_size=1, max_size=7), st.sampled_from([0.0, 1.0, GATHERING.price, 1000.0]))
+@given(st.lists(ESTIMATES, min_size=1, max_size=7), st.sampled_from([0.0, 1.0, SPARSITY_COSTS.price, 1000.0]))
 @settings(max_examples=300, deadline=None)
 def test_no_choice_of_types_is_cheaper(values: list[float], price: float) -> None:
     """Of all numbers of types, the likeliest first, that can share a cell's trips with one each at least, none costs less."""
     estimate = np.array(values)
     index = np.flatnonzero(estimate)
-    at, count = gathered(_one_cell(len(values)), index, estimate[index], price)
+    at, count = concentrate(_one_cell(len(values)), index, estimate[index], price)
     made = np.zeros(len(values))
     made[at] = count
     assert made.sum() == pytest.approx(estimate.sum())
@@ -56,7 +56,7 @@ def test_every_table_is_kept(case: Case, seed: int) -> None:
     size = case.dag().universe.size
     estimate = rng.gamma(0.3, 3.0, size) * (rng.random(size) < 0.7)
     index = np.flatnonzero(estimate)
-    at, count = gathered(case.dag(), index, estimate[index])
+    at, count = concentrate(case.dag(), index, estimate[index])
     made = np.zeros(size)
     made[at] = count
     cells = case.dag().cell_of_leaf
@@ -71,7 +71,8 @@ def test_a_higher_price_names_fewer() -> None:
     rng = np.random.default_rng(5)
     estimate = rng.gamma(0.2, 2.0, 400)
     named = [
-        len(gathered(_one_cell(400), np.arange(400), estimate, price)[0]) for price in (0, 1, 4, 16, 64, 1e6)
+        len(concentrate(_one_cell(400), np.arange(400), estimate, price)[0])
+        for price in (0, 1, 4, 16, 64, 1e6)
     ]
     assert named == sorted(named, reverse=True)
     assert named[0] > named[-1] >= 1
@@ -79,8 +80,8 @@ def test_a_higher_price_names_fewer() -> None:
 
 def test_the_price_follows_what_epsilon_was_spent_on() -> None:
     """Single types weigh more where ε was spent on them; a budget given by hand, or none, has the usual price."""
-    assert price_of("leaves") == 16
-    assert [price_of(budget) for budget in ("balanced", {"leaves": 1}, None)] == [64] * 3
+    assert cost_per_wrong_type("leaves") == 16
+    assert [cost_per_wrong_type(budget) for budget in ("balanced", {"leaves": 1}, None)] == [64] * 3
 
 
 # On demand of two kinds, made here, on which no constant was chosen.

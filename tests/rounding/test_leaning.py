@@ -5,19 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from cbdp.features import Dimension, Feature, FeatureDag, Universe
-from cbdp.rounding import leaning, program
-from cbdp.rounding.bounds import sets_of
-from cbdp.rounding.families import crossing_pairs, exact_features, second_family
-from cbdp.rounding.network import network_of
-from cbdp.rounding.problem import problem_of
-from cbdp.rounding.simplex import cheapest_flow
+from cbdp.rounding import program
+from cbdp.rounding import program as leaning
+from cbdp.rounding.bounds import cell_problem, rounding_sets
+from cbdp.rounding.network import min_cost_flow, network_of
+from cbdp.rounding.program import crossing_pairs, exact_features, second_family
 
 
 def test_what_is_added_to_costs_is_about_normal_and_the_same_for_the_same_cell() -> None:
     """Of a million: mean and deviation within five standard errors, beyond two deviations 4.55 % give or take the sum of four."""
     cells = np.arange(10**6)
-    told = leaning._as_by_chance(cells, 10_000)
-    assert np.array_equal(told[500:600], leaning._as_by_chance(cells[500:600], 10_000))
+    told = leaning._hash_perturbation(cells, 10_000)
+    assert np.array_equal(told[500:600], leaning._hash_perturbation(cells[500:600], 10_000))
     assert abs(told.mean()) < 5 * 10_000 / 1000
     assert abs(told.std() / 10_000 - 7 / 8 * 2 / np.sqrt(3)) < 5 / np.sqrt(2 * 10**6)
     assert 0.035 < np.mean(np.abs(told) > 2 * told.std()) < 0.05
@@ -31,7 +30,7 @@ def test_costs_that_are_moved_bring_soft_sets_nearer_to_their_bounds() -> None:
     tables = [["origin", "destination.zone"], ["time", "destination.zone"], ["destination"]]
     features = FeatureDag(universe, [Feature(" ".join(by), by=by) for by in tables])
     value = np.full(universe.size, 0.05)
-    problem = problem_of(sets_of(features, np.arange(universe.size), value))
+    problem = cell_problem(rounding_sets(features, np.arange(universe.size), value))
     crossing = crossing_pairs(problem)
     soft = ~np.isin(problem.feature_of(), exact_features(problem, crossing))
     assert soft.any()
@@ -43,7 +42,7 @@ def test_costs_that_are_moved_bring_soft_sets_nearer_to_their_bounds() -> None:
             np.where(soft, np.maximum(np.maximum(problem.low - count, count - problem.high), 0), 0).sum()
         )
 
-    alone = out_of_bounds(cheapest_flow(network, problem.cost).up)
-    leant = out_of_bounds(cheapest_flow(network, leaning.leaning_costs(problem, soft)).up)
+    alone = out_of_bounds(min_cost_flow(network, problem.cost).up)
+    leant = out_of_bounds(min_cost_flow(network, leaning.lagrangian_costs(problem, soft)).up)
     assert leant < 0.7 * alone
-    assert out_of_bounds(program.cells_by_program(problem, crossing, soft)) == 0
+    assert out_of_bounds(program.round_crossing(problem, crossing, soft)) == 0

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cbdp.app.audit.remaking import remade
-from cbdp.audit import solved
+from cbdp.app.audit.run import finished_again
+from cbdp.audit import optimality
 from cbdp.datasets import ann_arbor
 from cbdp.errors import InputError
 from cbdp.mechanisms import ConstraintBased
@@ -41,7 +41,10 @@ def test_a_trip_moved_within_its_cell_is_found(rounding: str, budget: str) -> No
     city = ann_arbor(seed=0, hours=("08:00", "09:00"))
     made = ConstraintBased(city.features(), "1", budget=budget, rounding=rounding)
     release = made.simulate(city.counts(), seed=1)
-    assert [f.verdict for f in solved.attack(release, lambda: remade(release))] == ["clear", "clear"]
+    assert [f.verdict for f in optimality.attack(release, lambda: finished_again(release))] == [
+        "clear",
+        "clear",
+    ]
     counts, cells = release.counts("singleton"), city.features().cell_of_leaf
     here = int(np.argmax(counts))
     there = int(np.flatnonzero((cells == cells[here]) & (counts == 0))[0])
@@ -49,7 +52,7 @@ def test_a_trip_moved_within_its_cell_is_found(rounding: str, budget: str) -> No
     counts[there] += 1
     index = np.flatnonzero(counts)
     changed = replace(release, index=index, value=counts[index])
-    found = solved.attack(changed, lambda: remade(changed))
+    found = optimality.attack(changed, lambda: finished_again(changed))
     wrong = [f.title for f in found if f.verdict == "contradicts"]
     words = [" · ".join(map(str, city.universe.unrank(type_))) for type_ in (here, there)]
     assert len(wrong) == 1

@@ -10,18 +10,16 @@ from crossing import beyond, instance, split
 
 from cbdp.progress import watched
 from cbdp.rounding import program, repair
-from cbdp.rounding.families import second_family
-from cbdp.rounding.network import network_of
-from cbdp.rounding.problem import CellProblem
-from cbdp.rounding.program import cells_by_program, least_violation
-from cbdp.rounding.repair import repaired
-from cbdp.rounding.simplex import cheapest_flow
+from cbdp.rounding.bounds import CellProblem
+from cbdp.rounding.network import min_cost_flow, network_of
+from cbdp.rounding.program import least_violation, round_crossing, second_family
+from cbdp.rounding.repair import repair as repaired
 
 MORE = 1  # by how many trips in all prices and repairs may break more than the optimum: none was met that breaks two more
 
 
 def _by_repair(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "SMALL", 0)
+    monkeypatch.setattr(program, "MAX_INTEGER_PROGRAM_CELLS", 0)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +35,7 @@ def test_as_good_as_a_mixed_integer_program(
     best = least_violation(problem, soft)
     assert best is not None
     _by_repair(monkeypatch)
-    up = cells_by_program(problem, crossing, soft)
+    up = round_crossing(problem, crossing, soft)
     off = beyond(problem, up)
     assert not off[~soft].any()
     assert off.sum() <= beyond(problem, best).sum() + MORE
@@ -49,9 +47,9 @@ def test_many_cells_leave_nothing_out_of_bounds(labels: tuple[int, ...]) -> None
     problem = instance(1, 6000, labels)
     crossing, soft = split(problem)
     assert soft.any()
-    up = cells_by_program(problem, crossing, soft)
+    up = round_crossing(problem, crossing, soft)
     assert not beyond(problem, up).any()
-    assert (cells_by_program(problem, crossing, soft) == up).all()
+    assert (round_crossing(problem, crossing, soft) == up).all()
 
 
 def test_the_distance_is_near_to_the_least_there_is() -> None:
@@ -62,7 +60,7 @@ def test_the_distance_is_near_to_the_least_there_is() -> None:
     fraction = (problem.unit - problem.cost) / (2 * problem.unit)
     alone, all_kept = (
         float((fraction**2).sum() + problem.cost[up].sum() / problem.unit)
-        for up in (cheapest_flow(network, problem.cost).up, cells_by_program(problem, crossing, soft))
+        for up in (min_cost_flow(network, problem.cost).up, round_crossing(problem, crossing, soft))
     )
     assert alone <= all_kept <= 1.1 * alone
 
@@ -72,7 +70,7 @@ def test_repairs_never_add_violation_and_are_told() -> None:
     problem = instance(4, 3000, (200, 90, 50))
     crossing, soft = split(problem)
     network = network_of(problem, soft, second_family(crossing, soft))
-    first = cheapest_flow(network, problem.cost)
+    first = min_cost_flow(network, problem.cost)
     told: list[float] = []
     with watched(lambda _, done: told.append(done)):
         up = repaired(problem, soft, network, first)
@@ -88,9 +86,9 @@ def test_the_work_for_one_set_is_limited(monkeypatch: pytest.MonkeyPatch) -> Non
     problem = instance(4, 3000, (200, 90, 50))
     crossing, soft = split(problem)
     network = network_of(problem, soft, second_family(crossing, soft))
-    first = cheapest_flow(network, problem.cost)
-    monkeypatch.setattr(repair, "WORK", 1)
-    monkeypatch.setattr(repair, "ROUNDS", 1)
+    first = min_cost_flow(network, problem.cost)
+    monkeypatch.setattr(repair, "MAX_ARCS_PER_SET", 1)
+    monkeypatch.setattr(repair, "MAX_ROUNDS", 1)
     off = beyond(problem, repaired(problem, soft, network, first))
     assert not off[~soft].any()
     assert off.sum() <= beyond(problem, first.up).sum()
@@ -103,7 +101,7 @@ def test_a_cell_whose_set_has_no_other_choice() -> None:
     problem = CellProblem(2, np.arange(3), np.zeros(3, dtype=np.int64), ("a", "b", "c"), member, low, high)
     crossing, soft = split(problem)
     network = network_of(problem, soft, second_family(crossing, soft))
-    up = repaired(problem, soft, network, cheapest_flow(network, problem.cost))
+    up = repaired(problem, soft, network, min_cost_flow(network, problem.cost))
     assert beyond(problem, up).sum() == 1
     assert not beyond(problem, up)[~soft].any()
 
@@ -111,10 +109,10 @@ def test_a_cell_whose_set_has_no_other_choice() -> None:
 @pytest.mark.slow
 def test_a_week_of_crossing_tables_takes_seconds() -> None:
     """As many cells and counts as a week of bikes has with seven tables: nothing is out of bounds after ten seconds of work."""
-    cells_by_program(*_with_split(instance(0, 500, (20, 20, 20))))  # compiles
+    round_crossing(*_with_split(instance(0, 500, (20, 20, 20))))  # compiles
     problem = instance(1, 80_000, (490, 168, 96, 600, 24, 7))
     begun = time.thread_time()
-    up = cells_by_program(*_with_split(problem))
+    up = round_crossing(*_with_split(problem))
     assert time.thread_time() - begun < 10
     assert not beyond(problem, up).any()
 

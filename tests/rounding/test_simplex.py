@@ -9,10 +9,10 @@ from scipy.optimize import linprog
 
 from cbdp.errors import SolverError
 from cbdp.progress import watched
-from cbdp.rounding import simplex
-from cbdp.rounding.families import second_family
+from cbdp.rounding import network as simplex
+from cbdp.rounding.bounds import CellProblem
 from cbdp.rounding.network import Network, network_of
-from cbdp.rounding.problem import CellProblem
+from cbdp.rounding.program import second_family
 
 
 def _network(problem: CellProblem) -> Network:
@@ -43,7 +43,7 @@ def test_the_flow_is_the_cheapest(seed: int, labels: tuple[int, ...]) -> None:
     rng = np.random.default_rng(seed)
     prices = (problem.cost, np.ones_like(problem.cost), rng.integers(-(2**50), 2**50, 300))
     for cost in prices:
-        flow = simplex.cheapest_flow(_network(problem), cost)
+        flow = simplex.min_cost_flow(_network(problem), cost)
         up = flow.up
         assert (flow.reduced[up] <= 0).all()
         assert (flow.reduced[~up] >= 0).all()
@@ -55,10 +55,10 @@ def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same flow whether pivots come one by one or all at once, and a word between any two batches."""
     problem = instance(3, 2000, (80, 60))
     network, said = _network(problem), []
-    whole = simplex.cheapest_flow(network, problem.cost).up
-    monkeypatch.setattr(simplex, "PIVOTS", 1)
+    whole = simplex.min_cost_flow(network, problem.cost).up
+    monkeypatch.setattr(simplex, "PIVOTS_PER_BATCH", 1)
     with watched(lambda stage, done: said.append((stage, done))):
-        assert (simplex.cheapest_flow(network, problem.cost).up == whole).all()
+        assert (simplex.min_cost_flow(network, problem.cost).up == whole).all()
     assert len(said) > 100
     assert {stage for stage, _ in said} == {"rounding"}
 
@@ -66,22 +66,22 @@ def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_interruption_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever watches may stop the work."""
     problem = instance(3, 2000, (80, 60))
-    monkeypatch.setattr(simplex, "PIVOTS", 10)
+    monkeypatch.setattr(simplex, "PIVOTS_PER_BATCH", 10)
 
     def stop(_: str, __: float) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), watched(stop):
-        simplex.cheapest_flow(_network(problem), problem.cost)
+        simplex.min_cost_flow(_network(problem), problem.cost)
 
 
 def test_prices_beyond_64_bits_are_made_coarser() -> None:
     """Potentials are sums of prices: where these could overflow, the last bits go, and the order of prices stays."""
     cost = np.array([-(2**59), 5, 2**59])
-    scaled = cost >> simplex._shift(cost, 10)
+    scaled = cost >> simplex._cost_shift(cost, 10)
     assert (np.diff(scaled) > 0).all()
-    assert int(np.abs(scaled).max()) * 12 <= simplex.LARGEST
-    assert simplex._shift(np.array([-7, 9]), 10) == 0
+    assert int(np.abs(scaled).max()) * 12 <= simplex.MAX_POTENTIAL
+    assert simplex._cost_shift(np.array([-7, 9]), 10) == 0
 
 
 def test_bounds_that_contradict_each_other_are_a_bug() -> None:
@@ -91,4 +91,4 @@ def test_bounds_that_contradict_each_other_are_a_bug() -> None:
         low=np.array([0, 1, 0]), high=np.array([0, 1, 0]),
     )  # fmt: skip
     with pytest.raises(SolverError, match="report this as a bug"):
-        simplex.cheapest_flow(network, np.array([0]))
+        simplex.min_cost_flow(network, np.array([0]))

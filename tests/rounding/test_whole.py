@@ -16,7 +16,7 @@ from twins import FAMILIES, Twin, check, filled, grids, line, tiny, twins
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.rounding.whole import round_trips, rounded_again
+from cbdp.rounding.controlled import round_to_cell_counts, round_trips
 
 
 @settings(deadline=None, max_examples=150)
@@ -156,7 +156,7 @@ def test_a_rounding_is_found_again_from_the_counts_of_its_cells(twin: Twin) -> N
     first = np.unique(cells, return_index=True)[1]
     counts = np.bincount(cells[rounded.index], rounded.value, minlength=len(first)).astype(np.int64)
     moved = np.sort(first[np.flatnonzero(counts)])  # all trips of a cell on its first type
-    made = rounded_again(dag, index, value, (moved, counts[cells[moved]]))
+    made = round_to_cell_counts(dag, index, value, (moved, counts[cells[moved]]))
     assert made is not None
     assert made[0].tolist() == rounded.index.tolist()
     assert made[1].tolist() == rounded.value.tolist()
@@ -176,7 +176,7 @@ def test_only_counts_that_a_rounding_can_have_are_rounded_again(trips: Any, made
     """The left half has 3.2 trips and the right half 2: any other number of trips is not theirs."""
     dag = line(4, cbdp.Feature("half", by="x.half"))
     given_trips = tuple(np.array(each, dtype=np.int64) for each in trips)
-    found = rounded_again(dag, np.arange(3), np.array([1.3, 1.9, 2.0]), given_trips)
+    found = round_to_cell_counts(dag, np.arange(3), np.array([1.3, 1.9, 2.0]), given_trips)
     assert (found and tuple(each.tolist() for each in found)) == made
 
 
@@ -184,9 +184,9 @@ def test_trips_in_a_cell_without_any_are_not_rounded_again() -> None:
     """A cell for which nothing is estimated has no trips."""
     dag, one = line(4, cbdp.Feature("half", by="x.half")), np.ones(1, dtype=np.int64)
     none = np.zeros(0, dtype=np.int64)
-    assert rounded_again(dag, np.array([0]), np.array([1.0]), (np.array([3]), one)) is None
-    assert rounded_again(dag, none, np.zeros(0), (np.array([3]), one)) is None
-    made = rounded_again(dag, none, np.zeros(0), (none, none))
+    assert round_to_cell_counts(dag, np.array([0]), np.array([1.0]), (np.array([3]), one)) is None
+    assert round_to_cell_counts(dag, none, np.zeros(0), (np.array([3]), one)) is None
+    made = round_to_cell_counts(dag, none, np.zeros(0), (none, none))
     assert made is not None
     assert len(made[0]) == len(made[1]) == 0
 

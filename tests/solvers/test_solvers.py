@@ -17,8 +17,7 @@ from cbdp import solvers
 from cbdp.errors import CertificateError, InputError, SolverError
 from cbdp.solvers import LiftedSolver, newton
 from cbdp.solvers.newton import Newton
-from cbdp.solvers.problem import LiftedQP
-from cbdp.solvers.scaling import scaled
+from cbdp.solvers.problem import LiftedQP, scale
 
 # solver, settings, the certificate it must reach
 ROWS = [
@@ -200,8 +199,8 @@ def test_newton_descends_whatever_a_factorisation_yields(wrong, monkeypatch):
 def test_scaling_loses_nothing():
     """The scaled program's variables and multipliers are the lifted program's, in other units."""
     dag, measured, weights = small_city(7, exact=True)
-    problem = cbdp.estimate.compiler.compile(dag, measured, weights)
-    qp, s = problem.lifted(), scaled(problem.lifted())
+    problem = cbdp.estimation.compiler.compile(dag, measured, weights)
+    qp, s = problem.lifted(), scale(problem.lifted())
     rng = np.random.default_rng(1)
     z, y = rng.normal(size=len(s.linear)), rng.normal(size=len(s.rhs))
     x, multipliers = s.undo(z, y)
@@ -272,7 +271,7 @@ def test_without_hipo_highs_refuses_what_it_cannot_do(monkeypatch):
     found = cbdp.post_process(dag, measured, weights=weights, solver="highs")
     ours = cbdp.post_process(dag, measured, weights=weights)
     np.testing.assert_allclose(found.solution.leaves, ours.solution.leaves, atol=1e-4)
-    monkeypatch.setattr(highs, "MOST_BY_ACTIVE_SET", 10)
+    monkeypatch.setattr(highs, "MAX_ACTIVE_SET_LEAVES", 10)
     with pytest.raises(SolverError, match="pip install highspy-extras"):
         cbdp.post_process(dag, measured, weights=weights, solver="highs")
 

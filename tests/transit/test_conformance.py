@@ -19,13 +19,13 @@ from bad_dispatchers import (
 )
 
 from cbdp.transit import plugins
-from cbdp.transit.conformance import _causal, check_plugin, conforms, example_city
+from cbdp.transit.conformance import _check_causality, check_plugin, conforms, example_city
 from cbdp.transit.demand import Legs
 from cbdp.transit.modes import Itineraries, ModeRule
 from cbdp.transit.simulator import Fleet, Service, simulate
 
 
-@pytest.mark.parametrize("kind", list(plugins.KINDS))
+@pytest.mark.parametrize("kind", list(plugins.PLUGIN_TABLES))
 def test_built_in_plugins_conform(kind: str) -> None:
     """The kit passes what the package brings along."""
     checks = check_plugin(kind, None)
@@ -65,7 +65,7 @@ def test_a_log_that_only_ends_sooner_is_another_log() -> None:
             return service
         return replace(service, log=logs[0][:40])
 
-    assert _causal(city, run) == (
+    assert _check_causality(city, run) == (
         f"riders who come after second 1500 changed what happened at second {logs[0][40][0]}"
     )
 

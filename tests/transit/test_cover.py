@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shuttle_cases import busy_hour
 
 from cbdp.errors import InputError
-from cbdp.transit.cover import matching, path_cover
+from cbdp.transit.fleet_sizing import maximum_matching, path_cover
 from cbdp.transit.simulator import Operations, simulate
 
 
@@ -22,7 +22,7 @@ def test_matching_is_maximum(seed: int) -> None:
     left, right = rng.integers(0, 25, 2)
     table = rng.random((left, right)) < rng.choice([0.03, 0.1, 0.4])
     start = np.concatenate([[0], np.cumsum(table.sum(axis=1))]).astype(np.int64)
-    match = matching(start, np.nonzero(table)[1].astype(np.int32), int(right))
+    match = maximum_matching(start, np.nonzero(table)[1].astype(np.int32), int(right))
     graph = nx.Graph()
     graph.add_nodes_from(range(left))
     graph.add_edges_from((int(i), 1000 + int(j)) for i, j in np.argwhere(table))

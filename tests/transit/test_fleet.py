@@ -10,25 +10,27 @@ from shuttle_cases import busy_hour, small_city
 
 from cbdp.errors import InputError
 from cbdp.transit.demand import Trips, legs_of
-from cbdp.transit.fleet import SearchSizer, fewest, serves, size_fleet
+from cbdp.transit.fleet_sizing import SearchSizer, size_fleet, smallest_feasible_size, zones_within_limit
 from cbdp.transit.modes import ModeRule
-from cbdp.transit.simulator import Fleet, Operations, restarted, run, simulate
+from cbdp.transit.simulator import Fleet, Operations, legs_subset, simulate, simulate_within_budget
 
 
 @given(st.sets(st.integers(1, 40)), st.integers(1, 60), st.integers(1, 9))
 @settings(deadline=None)
 def test_search_finds_a_good_size_below_which_a_window_fails(bad: set[int], start: int, step: int) -> None:
     """Whatever the pattern of sizes that fail, the answer is good, and the window below it is not."""
-    found = fewest(lambda n: n not in bad, start, 100, 3, step=step)
+    found = smallest_feasible_size(lambda n: n not in bad, start, 100, 3, step=step)
     assert found is not None
     assert found not in bad
     assert all(n in bad for n in range(max(1, found - 3), found))
-    assert fewest(lambda n: n not in bad, start, 100, None, step=step) == min(set(range(1, 101)) - bad)
+    assert smallest_feasible_size(lambda n: n not in bad, start, 100, None, step=step) == min(
+        set(range(1, 101)) - bad
+    )
 
 
 def test_no_size_is_reported_as_none() -> None:
     """A search that meets no good size says so instead of guessing."""
-    assert fewest(lambda n: False, 3, 50, 3) is None
+    assert smallest_feasible_size(lambda n: False, 3, 50, 3) is None
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -37,7 +39,7 @@ def test_one_zone_equals_trying_every_size(seed: int) -> None:
     city, legs = busy_hour(seed, 1, 150)
     rules = Operations()
     sized = size_fleet(city, legs, rules, SearchSizer(window=None))
-    first = next(n for n in range(1, 200) if serves(simulate(city, (n,), legs, rules), 1, 180)[0])
+    first = next(n for n in range(1, 200) if zones_within_limit(simulate(city, (n,), legs, rules), 1, 180)[0])
     assert sized.fleet == Fleet((first,))
 
 
@@ -50,14 +52,18 @@ def test_the_fleet_serves_and_no_zone_can_spare_a_shuttle(seed: int, period: int
     sized = sizer.size(city, legs, rules)
     assert sized.fleet is not None
     together = simulate(city, sized.fleet, legs, rules)
-    assert all(serves(together, 3, 180, period))
+    assert all(zones_within_limit(together, 3, 180, period))
     for zone, has in enumerate(sized.fleet.shuttles):
         for fewer in range(max(1, has - 3), has):
             less = Fleet(tuple(fewer if z == zone else n for z, n in enumerate(sized.fleet.shuttles)))
             alone = Fleet(tuple(fewer if z == zone else 0 for z in range(3)))
-            mine = restarted(legs, legs.zone == zone, together.release)
-            by_itself = serves(run(city, alone, mine, rules), 3, 180, period)[zone]
-            assert not (by_itself and all(serves(simulate(city, less, legs, rules), 3, 180, period)))
+            mine = legs_subset(legs, legs.zone == zone, together.release)
+            by_itself = zones_within_limit(simulate_within_budget(city, alone, mine, rules), 3, 180, period)[
+                zone
+            ]
+            assert not (
+                by_itself and all(zones_within_limit(simulate(city, less, legs, rules), 3, 180, period))
+            )
 
 
 def test_a_zone_by_itself_runs_as_it_does_together() -> None:
@@ -66,10 +72,10 @@ def test_a_zone_by_itself_runs_as_it_does_together() -> None:
     together = simulate(city, (3, 4, 3), legs)
     for zone, n in enumerate((3, 4, 3)):
         keep = legs.zone == zone
-        alone = run(
+        alone = simulate_within_budget(
             city,
             Fleet(tuple(n if z == zone else 0 for z in range(3))),
-            restarted(legs, keep, together.release),
+            legs_subset(legs, keep, together.release),
             Operations(),
         )
         assert alone.pickup.tolist() == together.pickup[keep].tolist()

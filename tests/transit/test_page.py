@@ -85,7 +85,7 @@ def test_large_runs_show_a_part_of_the_shuttles(run, monkeypatch):
     """Above the limit of hops every k-th shuttle is drawn, the page says so, and the table still counts all."""
     city, service = run
     hops = sum(map(len, page.hops(city, service, Operations())))
-    monkeypatch.setattr(page, "MOST_HOPS", (hops - 1) // 2)  # a little less than half: three parts
+    monkeypatch.setattr(page, "MAX_HOPS", (hops - 1) // 2)  # a little less than half: three parts
     html = page.build(city, service)
     data = embedded(html)
     assert data["every"] == 3
@@ -97,7 +97,7 @@ def test_large_runs_show_a_part_of_the_shuttles(run, monkeypatch):
 def test_a_full_page_stays_below_three_megabytes(run):
     """With as many hops as are ever drawn, each of the largest size met in a day, the data stays below the limit."""
     worst = len(json.dumps([100, 1000, 1000, 8], separators=(",", ":")))
-    assert page.MOST_HOPS * worst < 2_500_000
+    assert page.MAX_HOPS * worst < 2_500_000
     assert len(page.build(*run)) < 100_000
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cbdp.transit.city_sources import MAX_ZONES, URBAN_DRIVING, ZONE_RADIUS_KM, city_of_stops, default_zones
 from cbdp.transit.modes import ModeRule
-from cbdp.transit.placing import IN_TOWN, MOST_ZONES, REACH, city_of_stops, default_zones
 
 
 @settings(max_examples=15, deadline=None)
@@ -20,10 +20,10 @@ def test_every_pair_of_stops_is_served(seed: int, stops: int, wide: float) -> No
     city = city_of_stops([f"s{n}" for n in range(stops)], x, y)
     assert [int((city.hub & (city.zone == z)).sum()) for z in range(len(city.zones))] == [1] * len(city.zones)
     assert len(city.lines) == (len(city.zones) - 1 if len(city.zones) > 1 else 0)
-    if len(city.zones) < min(MOST_ZONES, stops):
+    if len(city.zones) < min(MAX_ZONES, stops):
         for z in range(len(city.zones)):
             own = np.flatnonzero(city.zone == z)
-            assert city.beeline[np.ix_(own, own)].max(axis=1).min() <= REACH + 1e-9
+            assert city.beeline[np.ix_(own, own)].max(axis=1).min() <= ZONE_RADIUS_KM + 1e-9
     modes = ModeRule().choose(city)
     assert max(len(path) for path in (*modes.paths, ())) <= 2
 
@@ -54,6 +54,6 @@ def test_what_is_given_stays() -> None:
     assert [city.names[h] for h in city.hubs] == ["b", "d"]
     assert city.zones == ("w", "e")
     assert city.metres[0, 1] == pytest.approx(3000 * 1.3)
-    assert city.seconds[0, 1] == pytest.approx(3.9 / IN_TOWN.speed * 3600)
+    assert city.seconds[0, 1] == pytest.approx(3.9 / URBAN_DRIVING.speed * 3600)
     (line,) = city.lines
     assert (line.headway, line.run) == (600, (4680,))  # 39 km of ways at 30 km/h

@@ -7,11 +7,10 @@ from bad_dispatchers import Crashing
 
 from cbdp.errors import InputError
 from cbdp.transit import plugins
-from cbdp.transit.calling import PluginError, attempt
-from cbdp.transit.command import Command
 from cbdp.transit.conformance import example_city, example_legs
-from cbdp.transit.fleet import SearchSizer
-from cbdp.transit.insertion import CheapestInsertion
+from cbdp.transit.dispatching import CheapestInsertion
+from cbdp.transit.fleet_sizing import SearchSizer
+from cbdp.transit.interfaces import Command, PluginError, attempt
 from cbdp.transit.modes import ModeRule
 from cbdp.transit.simulator import Fleet, Operations, figures
 
@@ -40,14 +39,14 @@ def test_plugins_are_found_by_name() -> None:
         assert plugins.get(kind).name == name
     assert isinstance(plugins.get("sizer"), SearchSizer)
     assert isinstance(
-        plugins.get("dispatcher", "cbdp.transit.insertion:CheapestInsertion"), CheapestInsertion
+        plugins.get("dispatcher", "cbdp.transit.dispatching:CheapestInsertion"), CheapestInsertion
     )
     assert plugins.get("modes", ModeRule(walk=1.0)).walk == 1.0
     assert plugins.get("sizer", "command: java -jar s.jar").arguments == ("java", "-jar", "s.jar")
     assert isinstance(plugins.get("sizer", SearchSizer), SearchSizer)
     for kind, given, message in (
         ("sizer", "nonsense", "unknown fleet sizer 'nonsense': there are search"),
-        ("sizer", "cbdp.transit.fleet:Nothing", "cannot be loaded"),
+        ("sizer", "cbdp.transit.fleet_sizing:Nothing", "cannot be loaded"),
         ("sizer", CheapestInsertion(), "no method 'size'"),
         ("sizer", Command, "Command needs settings"),
         ("sizer", "command:", "the command of a plug-in is empty"),

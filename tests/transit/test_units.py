@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from cbdp.errors import InputError
-from cbdp.transit.city import plane
-from cbdp.transit.units import check_extent, in_km
+from cbdp.transit.city import check_extent, in_km, plane
 
 RNG = np.random.default_rng(5)
 EAST, NORTH = RNG.uniform(0, 16, 130), RNG.uniform(0, 12, 130)  # a city, in km

@@ -5,18 +5,17 @@ from typing import TYPE_CHECKING
 from cbdp.lazy import lazily
 
 if TYPE_CHECKING:
-    from cbdp.app.audit.epsilon import epsilon_lower_bound
-    from cbdp.app.audit.rho import rho_lower_bound
+    from cbdp.app.audit.lower_bound import epsilon_lower_bound, rho_lower_bound
     from cbdp.app.audit.run import audit_release
-    from cbdp.audit.result import Audit
+    from cbdp.audit.findings import Audit
 
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "Audit": "cbdp.audit.result",
+        "Audit": "cbdp.audit.findings",
         "audit_release": "cbdp.app.audit.run",
-        "epsilon_lower_bound": "cbdp.app.audit.epsilon",
-        "rho_lower_bound": "cbdp.app.audit.rho",
+        "epsilon_lower_bound": "cbdp.app.audit.lower_bound",
+        "rho_lower_bound": "cbdp.app.audit.lower_bound",
     },
 )
 

@@ -1,44 +1,493 @@
-"""Membership inference on the published data: can an attacker who knows everybody else tell whether a rider is in it?
-
-The attacker knows the rider's trips and all other trips, so of each published answer y they know the count c without the noise,
-up to the rider. The best test (Neyman and Pearson) compares the likelihoods: log P(y | with) − log P(y | without), added up over
-tables, and says "in" where it is above 0. For any mechanism that is (ε, δ)-differentially private its advantage, the share of
-members it says "in" of less that of others, is at most (e^ε − 1 + 2δ) / (e^ε + 1).
-
-**What one release can show.** There is one draw of the noise. A rider who is in the data is tested with c and c less their trips; a
-fresh rider with the same trips, who is not, with c plus their trips and c. Both use the noise as it was published; nothing is
-simulated. Riders who share a count share its noise, so trials of them are no evidence of a probability; the total has one
-draw for all riders. Therefore riders are chosen of whom no two share a count in the tables used, and only tables with
-many such riders are used; the bound is then that of the ε spent on these tables, which is the stricter one. Trials are
-independent, and the intervals are Clopper and Pearson's. The attack on all tables at once is reported too, without an interval.
-In a release of a large universe what is hidden of the trip types depends a little on others' noise: where nothing else can be
-used, an advantage beyond the bound is reported as a weakness, not as a contradiction.
-"""
+"""Noisy answers of a release whose noise has a declared law: what of them is shown, and what is hidden below a floor."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.special import logsumexp
+from scipy.stats import beta, binom
 
-from cbdp.app.audit.noised import Noised, noised
-from cbdp.app.audit.residuals import ALARM
-from cbdp.app.audit.truth import Truth
 from cbdp.arrays import Floats, Ints
-from cbdp.audit.finding import Finding, Verdict
-from cbdp.features.index import among
-from cbdp.privacy.claim import Claim
-from cbdp.privacy.composition import Cost, amount_of
+from cbdp.audit.findings import Finding, Verdict
+from cbdp.audit.tables import declared_distribution
+from cbdp.counting import Clock, Counts, count, second_count, trips_by_person
+from cbdp.counting.plan import ServiceDays
+from cbdp.errors import InputError
+from cbdp.features import SINGLETON, FeatureDag, Universe
+from cbdp.features.calendar import day_dimension
+from cbdp.features.universe import is_member
+from cbdp.privacy.accounting import Cost, PrivacyGuarantee, cost_amount
+from cbdp.privacy.noise import NoiseDistribution
+from cbdp.privacy.unit import Person
+from cbdp.release.manifest import cost_of_feature
 from cbdp.release.release import Release
-from cbdp.release.roles import listed
+from cbdp.release.roles import enumerated
 
-LEAST = 200  # riders of whom no two share a count: tables with fewer are not used
-MOST = 5_000
+
+@dataclass(frozen=True, eq=False)
+class Noised:
+    """A published noisy answer to a feature: of all elements, or of those that exceed a floor (by cell, or one for all).
+
+    `zeros` says that empty elements got noise like all others.
+    """
+
+    name: str
+    dag: FeatureDag = field(repr=False)
+    law: NoiseDistribution
+    spent: float  # on it: ε, or ρ where its law is paid for in ρ
+    values: Ints = field(repr=False)
+    elements: Ints | None = field(default=None, repr=False)
+    floor: Ints | int | None = field(default=None, repr=False)
+    zeros: bool = True
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether what is hidden depends on other answers' noise."""
+        return isinstance(self.floor, np.ndarray)
+
+    @property
+    def size(self) -> int:
+        return self.dag.size(self.name)
+
+    def element_of(self, types: Ints) -> Ints:
+        """The element that holds each trip type."""
+        if self.name == SINGLETON:
+            return types
+        return self.dag.partition(self.name).element_of(self.dag.universe.unrank_codes(types))
+
+    def cell_of(self, types: Ints) -> Ints:
+        return self.dag.cells.partition.element_of(self.dag.universe.unrank_codes(types))
+
+    def floor_at(self, elements: Ints) -> Ints:
+        if self.floor is None:
+            return np.full(len(elements), np.iinfo(np.int64).min // 2)
+        if isinstance(self.floor, np.ndarray):
+            return self.floor[self.cell_of(elements)]
+        return np.full(len(elements), self.floor, dtype=np.int64)
+
+    def at(self, elements: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """The noisy answer of each element, and whether it is shown."""
+        if self.elements is None:
+            return self.values[elements], np.ones(len(elements), dtype=bool)
+        if not len(self.elements):
+            return np.zeros(len(elements), dtype=np.int64), np.zeros(len(elements), dtype=bool)
+        place = np.minimum(np.searchsorted(self.elements, elements), len(self.elements) - 1)
+        return self.values[place], np.asarray(self.elements[place] == elements)
+
+
+def noised(release: Release) -> list[Noised]:
+    """All answers of a release whose noise has a declared law, coarse ones first."""
+    return sorted([*_measured(release), *_tables(release)], key=lambda n: n.size)
+
+
+def _measured(release: Release) -> Iterator[Noised]:
+    for m in release.measurements:
+        law = declared_distribution(m)
+        if law is None or not law.whole or m.values.dtype.kind != "i":
+            continue
+        if m.elements is None or m.floor is not None:
+            spent = m.rho if law.currency == "rho" else m.epsilon
+            dag = release.levels or release.features
+            yield Noised(m.feature, dag, law, float(spent or 0), m.values, m.elements, m.floor)
+
+
+def _tables(release: Release) -> Iterator[Noised]:
+    """Tables that are published as they were measured."""
+    for name, table in release.tables.items():
+        noise = release.recipe.tables.get(name)
+        if noise is None or not noise.law.whole:
+            continue
+        shown = np.flatnonzero(table).astype(np.int64)
+        floor = 0 if noise.threshold is None else math.ceil(noise.threshold) - 1
+        law = noise.law.times(1.0)
+        spent = float(cost_of_feature(release, name).get(law.currency) or 0)
+        yield Noised(name, release.features, law, spent, table[shown], shown, floor, not noise.skips_zeros)
+
+
+# The true counts that a release was made from, as far as they can be known again. Private.
+#
+# With a trip as the unit, they are the counts. With a person, at most `max_trips` of each were kept at random, and nobody knows any
+# more which ones; so trips of persons with more are unknown, and every element that holds one of their trips is left out.
+
+
+RIDER_SEED = 20_161_116  # which riders are looked at; their noise is the release's own
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """True counts, and the riders behind them. Private.
+
+    `loose` are trip types of which bounding may have dropped trips: what was counted there is not known.
+    """
+
+    universe: Universe = field(repr=False)
+    index: Ints = field(repr=False)
+    value: Ints = field(repr=False)
+    loose: Ints = field(repr=False)
+    riders: Sequence[Ints] = field(repr=False)  # the trip types of each of some riders
+
+    @property
+    def total(self) -> int:
+        return int(self.value.sum())
+
+
+def truth(
+    trips: Any,
+    release: Release,
+    *,
+    columns: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    riders: int = 20_000,
+) -> Truth:
+    """The counts that a release was made from, as far as they can be known again, and a sample of riders."""
+    universe, unit = release.features.universe, release.claim.unit
+    days = None if release.series is None else ServiceDays(release.series.first, release.series.last)
+    if isinstance(unit, Person) and not isinstance(trips, Counts | np.ndarray):
+        new, types = trips_by_person(trips, universe, unit, columns=columns, clock=clock, days=days)
+        return _bounded(universe, types, new, unit, riders)
+    if isinstance(trips, Counts):
+        if not trips.universe.same_types(universe):
+            raise InputError(
+                f"the trips are counted over {trips.universe!r}, the release is of {universe!r}: count with its universe"
+            )
+        index, value = trips.index, trips.value
+    elif isinstance(trips, np.ndarray):
+        given = count(trips, universe)
+        index, value = given.index, given.value
+    else:  # not as the release counted them, so that a mistake there would show
+        index, value = second_count(trips, universe, columns=columns, clock=clock, days=days)
+    rng = np.random.default_rng(RIDER_SEED)
+    total = int(value.sum())
+    at = np.sort(rng.integers(0, max(total, 1), min(riders, total)))
+    types = index[np.searchsorted(np.cumsum(value), at, side="right")]
+    return Truth(universe, index, value, _none(), [t[None] for t in rng.permutation(types)])
+
+
+def _none() -> Ints:
+    return np.empty(0, dtype=np.int64)
+
+
+def _bounded(universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person, riders: int) -> Truth:
+    """Trips sorted by person (and period): those of persons within the bound are counted, the others' types are loose."""
+    begin = np.flatnonzero(new)
+    many = np.diff(np.append(begin, len(rank)))
+    beyond = (many > unit.max_trips) | _together(universe, rank, new, unit)
+    over = np.repeat(beyond, many)
+    index, value = np.unique(rank[~over], return_counts=True)
+    rng = np.random.default_rng(RIDER_SEED)
+    within = np.flatnonzero(~beyond)
+    chosen = rng.permutation(within)[:riders]
+    listed = [rank[begin[p] : begin[p] + many[p]] for p in chosen.tolist()]
+    return Truth(universe, index.astype(np.int64), value.astype(np.int64), np.unique(rank[over]), listed)
+
+
+def _together(universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person) -> NDArray[np.bool_]:
+    """For each person (and period), whether two of the trips are in one slot, where the unit keeps trips apart."""
+    who = np.cumsum(new) - 1
+    found = np.zeros(int(new.sum()), dtype=bool)
+    if unit.apart is None:
+        return found
+    named = {unit.apart, day_dimension(universe.dimensions)}
+    codes = zip(universe.dimensions.items(), universe.unrank_codes(rank), strict=True)
+    slot = np.zeros(len(rank), dtype=np.int64)
+    for (name, dimension), code in codes:
+        if name in named:
+            slot = slot * len(dimension) + code
+    order = np.lexsort((slot, who))
+    same = (np.diff(who[order]) == 0) & (np.diff(slot[order]) == 0)
+    found[who[order][1:][same]] = True
+    return found
+
+
+# What only the curator can look at: the published noise itself, for it takes the true counts to see it.
+#
+# Everything here is private: a residual is a published number less a true one. Results are marked sensitive and must not be
+# published.
+#
+# **The test.** The noise Z of each answer has a declared law p. Against it stand other laws q: of scales up to 16 times smaller or
+# larger, and laws in which a share of the answers has no noise at all. The odds Σ q(data) / Σ p(data) of a uniform mixture of them
+# have expectation at most 1 if the declared law is true, so they exceed 10⁶ with a chance of at most 10⁻⁶ (Markov; Ville where
+# noise was revealed from the top down to floors that depend on what had been revealed). What lies below a floor or a threshold
+# counts with the probability of lying there. Where all noise is visible, two more tests look at its shape: the largest distance
+# between the distribution functions, with Massart's constant in the bound of Dvoretzky, Kiefer and Wolfowitz, which holds for
+# every law and number, and the exact binomial law of the number of answers without any noise. The chance that any test of an
+# audit raises a false alarm is at most 10⁻⁶.
+
+
+FALSE_ALARM_CHANCE = 1e-6  # the chance of any false alarm
+SCALE_FACTORS = tuple(2.0 ** (k / 4) for k in range(-16, 17) if k)  # of the declared scale
+NOISELESS_SHARES = (0.01, 0.03, 0.1, 0.3, 0.6, 0.9, 1.0)  # of answers without noise
+MAX_GROUPS_REPORTED = 4  # groups of which the power is told
+MAX_DENSE_ELEMENTS = 2**24  # elements of which the true count of each may be listed
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The noise in some answers: visible values with how many have them, and bounds below which others are hidden."""
+
+    noised: Noised
+    what: str
+    z: Ints = field(repr=False)
+    times: Ints = field(repr=False)
+    bound: Ints = field(repr=False)
+    hidden: Ints = field(repr=False)
+    expected: float  # how many should be visible
+
+    @property
+    def shown(self) -> int:
+        return int(self.times.sum())
+
+    @property
+    def size(self) -> int:
+        return self.shown + int(self.hidden.sum())
+
+    def log_odds(self) -> Floats:
+        """For each other law, the logarithm of how much likelier it makes the data than the declared one."""
+        declared = self._log(self.noised.law, 0.0)
+        others = [self._log(self.noised.law.times(f), 0.0) for f in SCALE_FACTORS]
+        return (
+            np.array([*others, *(self._log(self.noised.law, share) for share in NOISELESS_SHARES)]) - declared
+        )
+
+    def _log(self, law: NoiseDistribution, share: float) -> float:
+        """The log-likelihood where this share of the answers has no noise."""
+        seen, unseen = law.log_pmf(self.z), law.log_cdf(self.bound)
+        if share:
+            with np.errstate(divide="ignore"):
+                rest = np.log1p(-share) if share < 1 else -np.inf
+                seen = np.logaddexp(rest + seen, np.where(self.z == 0, math.log(share), -np.inf))
+                unseen = np.logaddexp(rest + unseen, np.where(self.bound >= 0, math.log(share), -np.inf))
+        return float(self.times @ seen + self.hidden @ unseen) if len(self.z) or len(self.bound) else 0.0
+
+    @cached_property
+    def evidence(self) -> float:
+        """The logarithm of the odds of the mixture of all other laws against the declared one."""
+        odds = self.log_odds()
+        return float(logsumexp(odds) - math.log(len(odds)))
+
+    def likeliest(self) -> str:
+        """The other law that explains the noise best, in words."""
+        best = int(np.argmax(self.log_odds()))
+        if best < len(SCALE_FACTORS):
+            scale = float(self.noised.law.scale)
+            return f"noise of scale {scale * SCALE_FACTORS[best]:.3g} instead of {scale:.3g}"
+        return (
+            f"{100 * NOISELESS_SHARES[best - len(SCALE_FACTORS)]:.0f} % of the counts published without noise"
+        )
+
+
+def groups(answers: Noised, true: Truth) -> list[Group]:
+    """The noise of an answer, on true zeros and on other counts apart; what is not known is left out."""
+    made = (
+        _large(answers, true)
+        if answers.size > MAX_DENSE_ELEMENTS or answers.adaptive
+        else _listed(answers, true)
+    )
+    return [g for g in made if g.size]
+
+
+def _listed(answers: Noised, true: Truth) -> Iterator[Group]:
+    counts = np.zeros(answers.size, dtype=np.int64)
+    np.add.at(counts, answers.element_of(true.index), true.value)
+    known = np.ones(answers.size, dtype=bool)
+    known[answers.element_of(true.loose)] = False
+    every = np.arange(answers.size, dtype=np.int64)
+    values, shown = answers.at(every)
+    floor = answers.floor_at(every)
+    bound = floor - counts
+    for what, here in (("true zeros", known & (counts == 0)), ("other counts", known & (counts > 0))):
+        if what == "true zeros" and not answers.zeros:
+            continue
+        expected = answers.law.survival(bound[here]).sum()
+        yield _group(answers, what, (values - counts)[here & shown], bound[here & ~shown], float(expected))
+
+
+def _group(
+    answers: Noised, what: str, z: Ints, bound: Ints, expected: float, many: Ints | None = None
+) -> Group:
+    z, times = np.unique(z, return_counts=True)
+    if many is None:
+        bound, many = np.unique(bound, return_counts=True)
+    return Group(answers, what, z, times.astype(np.int64), bound, many.astype(np.int64), expected)
+
+
+def _large(answers: Noised, true: Truth) -> Iterator[Group]:
+    """The same where types are too many to list: those without trips are told apart by their cell only."""
+    assert answers.elements is not None
+    own = ~is_member(true.index, true.loose)
+    index, value = true.index[own], true.value[own]
+    noisy, shown = answers.at(index)
+    bound = answers.floor_at(index) - value
+    above = float(answers.law.survival(bound).sum())
+    yield _group(answers, "other counts", (noisy - value)[shown], bound[~shown], above)
+    empty = ~is_member(answers.elements, true.index) & ~is_member(answers.elements, true.loose)
+    known = np.union1d(true.index, true.loose)
+    sizes = answers.dag.cells.partition.sizes.astype(np.int64)
+    every = sizes - np.bincount(answers.cell_of(known), minlength=len(sizes))
+    rest = every - np.bincount(answers.cell_of(answers.elements[empty]), minlength=len(sizes))
+    low = answers.floor if isinstance(answers.floor, np.ndarray) else np.full(len(sizes), answers.floor or 0)
+    above = float(every @ answers.law.survival(low))
+    bound, which = np.unique(low[rest > 0], return_inverse=True)
+    many = np.zeros(len(bound), dtype=np.int64)
+    np.add.at(many, which, rest[rest > 0])
+    yield _group(answers, "true zeros", answers.values[empty], bound, above, many)
+
+
+# Findings
+
+
+def attack_residuals(release: Release, true: Truth) -> list[Finding]:
+    """The noise of every answer against its declared law, on true zeros and on other counts apart."""
+    every = [g for n in noised(release) for g in groups(n, true)]
+    if not every:
+        return []
+    risk = FALSE_ALARM_CHANCE / 2 / (3 * len(every))  # the other half is for membership
+    found = [(g, _alarms(g, risk)) for g in every]
+    findings = [_contradiction(g, why) for g, why in found if why]
+    sound = [g for g, why in found if not why]
+    if sound:
+        text = " ".join(_described(g) for g in sound)
+        figures: dict[str, float | str] = {
+            "groups of answers": len(sound),
+            "chance of a false alarm": FALSE_ALARM_CHANCE,
+        }
+        title = "The noise follows its declared law, on true zeros and on other counts"
+        findings.append(
+            Finding("residuals", "clear", title if not findings else "The other noise follows its declared law", text, figures=figures, power=_residual_power(sound, risk))
+        )  # fmt: skip
+    return findings
+
+
+def _residual_power(sound: Sequence[Group], risk: float) -> str:
+    """How small the noise of each group would have had to be to be noticed with 95 %, and how many answers without any."""
+    said = []
+    for g in sorted(sound, key=lambda g: -g.shown)[:MAX_GROUPS_REPORTED]:
+        factor = _detectable_factor(g.noised.law, g.shown, risk)
+        many = int(binom.isf(risk, g.shown, float(g.noised.law.pmf(0)))) + 1
+        scale = (
+            f"noise of {factor:.2g} times the scale" if factor else "no smaller noise, for want of answers"
+        )
+        exact = f", or {many:,} answers without noise" if not len(g.bound) and many <= g.shown else ""
+        said.append(f"{g.noised.name}, {g.what}: {scale}{exact}")
+    return f"What would have been found with a probability of 95 %: {'; '.join(said)}."
+
+
+def _detectable_factor(law: NoiseDistribution, answers: int, risk: float) -> float | None:
+    """The largest factor below 1 of the scale at which so many answers would have raised the alarm with 95 %; None if none would."""
+    needed = math.log(len(SCALE_FACTORS) + len(NOISELESS_SHARES)) - math.log(risk)
+    reach = law.half_width(1 - 1e-9)
+    z = np.arange(-reach, reach + 1)
+    for factor in reversed([f for f in SCALE_FACTORS if f < 1]):
+        smaller = law.times(factor)
+        mass, odds = smaller.pmf(z), smaller.log_pmf(z) - law.log_pmf(z)
+        odds = np.where(mass > 0, odds, 0.0)
+        mean = float(mass @ odds)
+        spread = math.sqrt(max(0.0, float(mass @ odds**2) - mean**2))
+        if answers * mean - 1.645 * math.sqrt(answers) * spread > needed:
+            return float(factor)
+    return None
+
+
+def _alarms(group: Group, risk: float) -> list[str]:
+    """Which tests fail, in words."""
+    why = []
+    if group.evidence > -math.log(risk):
+        odds = group.evidence / math.log(10)
+        why.append(f"odds of 10^{odds:.0f} to 1 for {group.likeliest()}")
+    if not len(group.bound):
+        law, n = group.noised.law, group.shown
+        ends = np.concatenate([[0], np.cumsum(group.times)]) / n
+        # both are steps: the largest distance is at a value that was seen, or just below one
+        at, just_below = (np.exp(law.log_cdf(group.z - step)) for step in (0, 1))
+        distance = float(max(np.abs(ends[1:] - at).max(), np.abs(ends[:-1] - just_below).max()))
+        if 2 * math.exp(-2 * n * distance**2) < risk:
+            why.append(f"their distribution is {distance:.2f} away from the declared one")
+        zero, share = _unperturbed(group)
+        if binom.sf(zero - 1, n, share) < risk:
+            why.append(f"{zero:,} of {n:,} have no noise at all, where the law expects {_amount(n * share)}")
+    return why
+
+
+def _unperturbed(group: Group) -> tuple[int, float]:
+    """How many answers are exact, and the probability of that."""
+    zero = int(group.times[group.z == 0].sum())
+    return zero, float(group.noised.law.pmf(0))
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def _described(group: Group) -> str:
+    law = group.noised.law
+    words = f"{group.noised.name}, {group.what}: "
+    if len(group.bound):
+        return f"{words}{group.shown:,} of {group.size:,} shown ({_amount(group.expected)} expected)."
+    size = float(group.times @ np.abs(group.z)) / group.shown
+    zero, share = _unperturbed(group)
+    return (
+        f"{words}{group.shown:,} {'answer' if group.shown == 1 else 'answers'}, mean size of the noise {size:.3g} (law: {law.mean_size():.3g}), "
+        f"{zero:,} exact (law: {_amount(group.shown * share)})."
+    )
+
+
+def _contradiction(group: Group, why: Sequence[str]) -> Finding:
+    name, zeros = group.noised.name, group.what == "true zeros"
+    exact = len(group.bound) == 0 and int(group.times[group.z == 0].sum()) == group.shown
+    nothing = zeros and (exact or (len(group.bound) > 0 and group.shown == 0))
+    title = (
+        f"{name}: true zeros were published without noise"
+        if nothing
+        else f"{name}: the noise on {group.what} does not follow its declared law"
+    )
+    attack = (
+        "Every published count above zero then proves that somebody was there: no ε protects against that."
+        if nothing
+        else "Whoever knows which noise was really added can undo it better than the claim allows."
+    )
+    text = f"{_described(group)} Tests: {'; '.join(why)}."
+    cure = "Withdraw the release. Draw fresh noise of the declared law on every count, zeros included, under a new charge."
+    return Finding(
+        "residuals",
+        "contradicts",
+        title,
+        text,
+        attack,
+        cure,
+        {
+            "answers": group.size,
+            "declared scale": round(float(group.noised.law.scale), 6),
+            "log10 of the odds": round(group.evidence / math.log(10), 1),
+        },
+    )
+
+
+# Membership inference on the published data: can an attacker who knows everybody else tell whether a rider is in it?
+#
+# The attacker knows the rider's trips and all other trips, so of each published answer y they know the count c without the noise,
+# up to the rider. The best test (Neyman and Pearson) compares the likelihoods: log P(y | with) − log P(y | without), added up over
+# tables, and says "in" where it is above 0. For any mechanism that is (ε, δ)-differentially private its advantage, the share of
+# members it says "in" of less that of others, is at most (e^ε − 1 + 2δ) / (e^ε + 1).
+#
+# **What one release can show.** There is one draw of the noise. A rider who is in the data is tested with c and c less their trips; a
+# fresh rider with the same trips, who is not, with c plus their trips and c. Both use the noise as it was published; nothing is
+# simulated. Riders who share a count share its noise, so trials of them are no evidence of a probability; the total has one
+# draw for all riders. Therefore riders are chosen of whom no two share a count in the tables used, and only tables with
+# many such riders are used; the bound is then that of the ε spent on these tables, which is the stricter one. Trials are
+# independent, and the intervals are Clopper and Pearson's. The attack on all tables at once is reported too, without an interval.
+# In a release of a large universe what is hidden of the trip types depends a little on others' noise: where nothing else can be
+# used, an advantage beyond the bound is reported as a weakness, not as a contradiction.
+
+
+MIN_RIDERS = 200  # riders of whom no two share a count: tables with fewer are not used
+MAX_RIDERS = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +608,7 @@ def _scored(answers: Noised, true: Truth, riders: Sequence[Ints]) -> _Scored:
     place = np.searchsorted(elements, element)
     loose = np.unique(answers.element_of(true.loose)) if len(true.loose) else true.loose
     known = np.ones(len(riders), dtype=bool)
-    known[rider[among(element, loose)]] = False
+    known[rider[is_member(element, loose)]] = False
     return _Scored(answers, rider, element, change.astype(np.int64), held[place], known)
 
 
@@ -196,7 +645,7 @@ def _chosen(scored: Sequence[_Scored], riders: int) -> tuple[list[_Scored], Ints
     apart: Ints = np.empty(0, dtype=np.int64)
     for s in sorted(scored, key=lambda s: -s.answers.size):
         found = _apart([*chosen, s], riders)
-        if len(found) >= LEAST:
+        if len(found) >= MIN_RIDERS:
             chosen, apart = [*chosen, s], found
     return chosen, apart
 
@@ -216,7 +665,7 @@ def _apart(scored: Sequence[_Scored], riders: int) -> Ints:
             for taken_here, mine in zip(used, own, strict=True):
                 taken_here.update(mine[r])
             taken.append(r)
-            if len(taken) == MOST:
+            if len(taken) == MAX_RIDERS:
                 break
     return np.array(taken, dtype=np.int64)
 
@@ -224,7 +673,7 @@ def _apart(scored: Sequence[_Scored], riders: int) -> Ints:
 # The finding
 
 
-def attack(release: Release, true: Truth) -> list[Finding]:
+def attack_membership(release: Release, true: Truth) -> list[Finding]:
     """The advantage of the best attacker over sampled riders, against what the claim allows."""
     made, together = trials(release, true)
     if made is None:
@@ -232,8 +681,8 @@ def attack(release: Release, true: Truth) -> list[Finding]:
     claim, n = release.claim, len(made.member)
     most = allowed(claim.cost, made.spent) if claim.holds else 1.0
     low, high = made.interval(0.05)
-    floor = made.interval(ALARM / 2)[0]
-    tables = listed(made.tables)
+    floor = made.interval(FALSE_ALARM_CHANCE / 2)[0]
+    tables = enumerated(made.tables)
     text = (
         f"Of {n:,} riders of whom no two share a count in {tables}, the attacker recognises {made.caught:,}, and takes "
         f"{made.falsely:,} of as many others, who are not in the data, for riders: an advantage of {made.advantage:.3f} (95 % interval "
@@ -243,7 +692,7 @@ def attack(release: Release, true: Truth) -> list[Finding]:
         sign = "ρ" if claim.cost.currency == "rho" else "ε"
         text += f" {sign} = {made.spent:.4g} on {tables} allows {most:.3f}."
     if together is not None:
-        whole = f", where the whole claim allows {allowed(claim.cost, float(amount_of(claim.cost))):.3f}"
+        whole = f", where the whole claim allows {allowed(claim.cost, float(cost_amount(claim.cost))):.3f}"
         text += f" On all tables at once, in this one draw: {together:.3f}{whole if claim.holds else ''}."
     figures: dict[str, float | str] = {
         "riders": n,
@@ -254,7 +703,16 @@ def attack(release: Release, true: Truth) -> list[Finding]:
         figures["allowed"] = round(most, 4)
     verdict, title = _verdict(made, claim, floor, most)
     if verdict == "clear":
-        return [Finding("membership", verdict, title, text, figures=figures, power=_power(made, floor, most))]
+        return [
+            Finding(
+                "membership",
+                verdict,
+                title,
+                text,
+                figures=figures,
+                power=_membership_power(made, floor, most),
+            )
+        ]
     attack = "Whoever knows all other trips learns whether a particular rider is in the data."
     cure = "Withdraw the release; look for noise that is missing or too small."
     if not claim.holds:
@@ -262,7 +720,7 @@ def attack(release: Release, true: Truth) -> list[Finding]:
     return [Finding("membership", verdict, title, text, attack, cure, figures)]
 
 
-def _power(made: Trials, floor: float, most: float) -> str:
+def _membership_power(made: Trials, floor: float, most: float) -> str:
     """The advantage that would have been found: above what is allowed by the widths of both intervals."""
     reach = most + (made.advantage - floor) + (made.advantage - made.interval(0.1)[0])
     if reach >= 1:
@@ -270,7 +728,7 @@ def _power(made: Trials, floor: float, most: float) -> str:
     return f"An advantage of {reach:.2f} or more would have been found with a probability of 95 %."
 
 
-def _verdict(made: Trials, claim: Claim, floor: float, most: float) -> tuple[Verdict, str]:
+def _verdict(made: Trials, claim: PrivacyGuarantee, floor: float, most: float) -> tuple[Verdict, str]:
     sign = "ρ" if claim.cost.currency == "rho" else "ε"
     if claim.holds and floor > most:
         return (

@@ -1,33 +1,86 @@
-"""An audit from end to end: all attacks that apply to a release, and what could not be looked at."""
+"""A release made again from what is published: by the mechanism that its recipe names, from the published noisy answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import argparse
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cbdp.app.audit.remaking import answers, remaker
-from cbdp.audit import book, consistency, described, detection, differencing, exact, promises, scale, solved
-from cbdp.audit.finding import Finding
-from cbdp.audit.ours import Ours, opened
-from cbdp.audit.released import from_release
-from cbdp.audit.result import Audit
-from cbdp.audit.tables import PublishedTables
-from cbdp.audit.undeclared import taken
+import numpy as np
+
+from cbdp.app.new_file import check_new, write_new
+from cbdp.audit import (
+    consistency,
+    detection,
+    differencing,
+    exact_counts,
+    external_tables,
+    guarantee_check,
+    ledger_check,
+    optimality,
+    scale_recovery,
+)
+from cbdp.audit.exact_counts import taken
+from cbdp.audit.findings import Audit, Finding, Verdict
+from cbdp.audit.own_release import OwnRelease, open_own_release
+from cbdp.audit.page import build
+from cbdp.audit.tables import PublishedTables, from_release
 from cbdp.errors import CbdpError, InputError
-from cbdp.progress import tell
-from cbdp.release.saving import MANIFEST
-from cbdp.release.stated import claim_of
+from cbdp.mechanisms import Mechanism, of
+from cbdp.privacy.measurement import Measurement
+from cbdp.progress import in_quarters, tell, watched
+from cbdp.release.files import MANIFEST
+from cbdp.release.release import Release
+from cbdp.release.serialization import guarantee_from
+from cbdp.report.markup import INTERNAL_WARNING
 
 if TYPE_CHECKING:
-    from cbdp.app.config import Config
     from cbdp.app.plan import Plan
-    from cbdp.app.plan.periods import Slot
-    from cbdp.release.release import Release
+    from cbdp.config import Config
+    from cbdp.forecast.calendar import Slot
 
-DESCRIPTION = described.NAME
-LARGEST = 2**20  # trip types up to which tables are attacked as lists of all their cells
+
+# Says how the program is solved, not what its solution is: it is solved again with the default, which is exact.
+HOW = "solver"
+
+
+def finished_again(release: Release) -> Release:
+    """The release made again. Raises `InputError` where the recipe does not say all that this takes."""
+    return remaker(release).finish(answers(release))
+
+
+def remaker(release: Release) -> Mechanism:
+    """The mechanism that makes a release again."""
+    settings = {name: value for name, value in release.recipe.settings.items() if name != HOW}
+    return of(replace(release, recipe=replace(release.recipe, settings=settings)))
+
+
+def answers(release: Release) -> Sequence[Measurement]:
+    """The published noisy answers: measurements, or tables that are published as they were measured."""
+    return list(release.measurements) or list(_tables(release))
+
+
+def _tables(release: Release) -> Iterator[Measurement]:
+    for name, table in release.tables.items():
+        shown = np.flatnonzero(table).astype(np.int64)
+        noise = release.recipe.tables.get(name)
+        if noise is None:
+            yield Measurement(name, table[shown], elements=shown)
+        else:
+            law = noise.law
+            yield Measurement(name, table[shown], law.scale, elements=shown, law=law.name)
+
+
+# An audit from end to end: all attacks that apply to a release, and what could not be looked at.
+
+
+DESCRIPTION = external_tables.DESCRIPTION_FILE
+MAX_TYPES_LISTED = 2**20  # trip types up to which tables are attacked as lists of all their cells
 
 
 def audit_release(
@@ -74,7 +127,7 @@ def audit_release(
 
 def _of_others(place: Path) -> Audit:
     tell("reading the described tables")
-    published = described.read(place)
+    published = external_tables.read(place)
     findings = tuple(_attacks(published))
     claim = "no ε is claimed" if published.epsilon is None else f"ε = {published.epsilon:g} is claimed"
     if published.epsilon is None and not all(t.shown.all() for t in published.tables):
@@ -86,8 +139,11 @@ def _of_others(place: Path) -> Audit:
     return Audit(place.resolve().name, findings, claim=claim, left_out=tuple(left_out))
 
 
-ATTACKS = (consistency, scale, exact, detection, differencing)
-SETTLING = (exact, differencing)  # these make out themselves what noise there is where none is declared
+ATTACKS = (consistency, scale_recovery, exact_counts, detection, differencing)
+SETTLING = (
+    exact_counts,
+    differencing,
+)  # these make out themselves what noise there is where none is declared
 
 
 def _attacks(published: PublishedTables) -> Iterator[Finding]:
@@ -123,7 +179,7 @@ class _OfOurs:
                 "trips without a file are those of the configuration: give config (--config) too, or name the file"
             )
         tell("reading the release, file by file")
-        ours = opened(self.place)
+        ours = open_own_release(self.place)
         if planned is not None:
             _check_universe(planned, ours)
         private = self.trips is not None and self.trips is not False
@@ -138,13 +194,13 @@ class _OfOurs:
             self.place.resolve().name, tuple(findings), private, _claimed(ours.manifest), tuple(self.left_out)
         )
 
-    def _manifest(self, ours: Ours, planned: Plan | None) -> Iterator[Finding]:
+    def _manifest(self, ours: OwnRelease, planned: Plan | None) -> Iterator[Finding]:
         """What the manifest says of privacy, and what the ledger says of the manifest."""
         readable = not any(f.check == "manifest" and ours.release is None for f in ours.findings)
         if readable:
             tell("adding up the manifest")
             release = ours.release
-            yield from promises.attack(
+            yield from guarantee_check.attack(
                 ours.manifest, None if release is None else release.levels or release.features
             )
         where = self.ledger
@@ -156,18 +212,18 @@ class _OfOurs:
             )
         elif readable:
             tell("reading the ledger")
-            yield from book.attack(where, ours, asked=None if planned is None else _request(planned))
+            yield from ledger_check.attack(where, ours, asked=None if planned is None else _request(planned))
 
-    def _release(self, ours: Ours) -> Iterator[Finding]:
+    def _release(self, ours: OwnRelease) -> Iterator[Finding]:
         """What can be found in the published numbers alone."""
         release = ours.release
         if release is None:
             self.left_out.append("The files cannot be read together: their numbers were not attacked.")
             return
         yield from self._remade(release)
-        if release.features.universe.size > LARGEST:
+        if release.features.universe.size > MAX_TYPES_LISTED:
             self.left_out.append(
-                f"The release has more than {LARGEST:,} trip types: its tables were not attacked cell by cell."
+                f"The release has more than {MAX_TYPES_LISTED:,} trip types: its tables were not attacked cell by cell."
             )
             return
         published = from_release(release)
@@ -181,13 +237,13 @@ class _OfOurs:
         published = answers(release)
         if not published:
             return
-        version = solved.of_another_estimator(release)
+        version = optimality.of_another_estimator(release)
         if version is not None:
             self.left_out.append(
                 f"cbdp {version} made the release, and its expected counts are not those of this version: whether they follow from the "
                 f"noisy answers was not checked. The audit of cbdp {version} checks it."
             )
-            yield from solved.rounded(release)
+            yield from optimality.rounded(release)
             return
         tell("making the release again")
         try:
@@ -195,11 +251,12 @@ class _OfOurs:
         except InputError as why:
             self.left_out.append(f"The release could not be made again from its noisy answers: {why}.")
             return
-        yield from solved.attack(release, lambda: mechanism.finish(published))
+        yield from optimality.attack(release, lambda: mechanism.finish(published))
 
     def _private(self, release: Release, planned: Plan | None) -> Iterator[Finding]:
-        from cbdp.app.audit import membership, residuals
-        from cbdp.app.audit.truth import truth
+        from cbdp.app.audit import membership
+        from cbdp.app.audit import membership as residuals
+        from cbdp.app.audit.membership import truth
 
         tell("counting the trips (private)")
         columns = None if planned is None else planned.columns
@@ -212,24 +269,24 @@ class _OfOurs:
                 "counts with those types were left out."
             )
         tell("testing the noise")
-        noise = residuals.attack(release, true)
+        noise = residuals.attack_residuals(release, true)
         if not noise:
             self.left_out.append(
                 "No answer has noise of a declared law and a known truth: the noise was not tested."
             )
         yield from noise
         tell("inferring membership")
-        members = membership.attack(release, true)
+        members = membership.attack_membership(release, true)
         if not members:
             self.left_out.append(
-                f"Fewer than {membership.LEAST} riders have a count to themselves: membership inference would prove nothing."
+                f"Fewer than {membership.MIN_RIDERS} riders have a count to themselves: membership inference would prove nothing."
             )
         yield from members
 
 
 def _claimed(manifest: Mapping[str, Any]) -> str:
     try:
-        return f"{manifest['recipe']['mechanism']}, {claim_of(manifest['privacy'])}"
+        return f"{manifest['recipe']['mechanism']}, {guarantee_from(manifest['privacy'])}"
     except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError):
         return "the manifest's claim cannot be understood"
 
@@ -239,8 +296,8 @@ def _planned(config: str | Path, place: Path) -> Plan:
     import tempfile
     from dataclasses import replace
 
-    from cbdp.app.config import read
     from cbdp.app.plan import plan
+    from cbdp.config import read
 
     given = read(config)
     slot = None if given.series is None else _slot(given, place)
@@ -255,23 +312,23 @@ def _planned(config: str | Path, place: Path) -> Plan:
 
 def _slot(config: Config, place: Path) -> Slot | None:
     """Which release of the series is audited; the first, if its manifest does not say."""
-    from cbdp.app.plan.periods import slot_of
-    from cbdp.release.loading import read_manifest
-    from cbdp.release.series import in_series
+    from cbdp.forecast.calendar import slot_of
+    from cbdp.release.files import read_manifest
+    from cbdp.release.series import series_from
 
     try:
-        said = in_series(read_manifest(place).get("series"))
+        said = series_from(read_manifest(place).get("series"))
     except CbdpError:  # a finding of its own
         return None
     return None if said is None else slot_of(config, said)
 
 
-def _request(planned: Plan) -> book.LedgerRequest:
+def _request(planned: Plan) -> ledger_check.LedgerRequest:
     privacy = planned.config.privacy
-    return book.LedgerRequest(planned.asked, planned.account.owner, privacy.cap, privacy.cap_delta)
+    return ledger_check.LedgerRequest(planned.asked, planned.account.owner, privacy.cap, privacy.cap_delta)
 
 
-def _check_universe(planned: Plan, ours: Ours) -> None:
+def _check_universe(planned: Plan, ours: OwnRelease) -> None:
     from cbdp.release.universe_files import universe_hash
 
     if ours.release is None:
@@ -281,3 +338,100 @@ def _check_universe(planned: Plan, ours: Ours) -> None:
             f"the configuration {str(planned.config.source.path)!r} describes another universe than the release "
             f"{str(ours.path)!r}: give the one that it was made from"
         )
+
+
+# The command behind `cbdp audit`: attacks a release and says what was found; exit code 1 if it contradicts its claims.
+
+
+VERDICT_WORDS: dict[Verdict, str] = {"contradicts": "CONTRADICTS", "weakness": "weakness", "clear": "clear"}
+VERDICT_SUMMARIES: dict[Verdict, str] = {
+    "contradicts": "the release is not what it claims",
+    "weakness": "nothing contradicts the release; see its weaknesses",
+    "clear": "nothing was found",
+}
+VERDICT_ORDER: tuple[Verdict, ...] = ("contradicts", "weakness", "clear")
+LINE_WIDTH = 108
+
+
+def audit_main(argv: Sequence[str]) -> int:
+    """`cbdp audit` with these arguments."""
+    options = _parser().parse_args(argv)
+    outputs = [Path(p) for p in (options.out, options.json) if p is not None]
+    for path in outputs:
+        _check_place(path, Path(options.release), sensitive=options.trips is not None)
+    if len({p.absolute() for p in outputs}) < len(outputs):
+        raise InputError(f"--out and --json both name {str(outputs[0])!r}: choose two files")
+    with watched(in_quarters(_say)) if sys.stderr.isatty() else nullcontext():
+        done = audit_release(
+            options.release, ledger=options.ledger, config=options.config, trips=options.trips
+        )
+    print("\n".join(lines(done)))
+    if options.json is not None:
+        write_new(Path(options.json), done.json(), internal=done.sensitive)
+    if options.out is not None:
+        write_new(Path(options.out), build(done), internal=done.sensitive)
+        print(f"open {options.out}")
+    return int(done.verdict == "contradicts")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="cbdp audit",
+        description="Attack a release before others do. Exit code 1: a finding contradicts what the release claims.",
+    )
+    parser.add_argument("release", help=f"folder of a release, or of tables that its {DESCRIPTION} describes")
+    parser.add_argument("--ledger", metavar="FILE", help="also check that the release was charged")
+    parser.add_argument(
+        "--config", metavar="CONFIG", help="the configuration it was made from: checks its ledger and request"
+    )
+    parser.add_argument(
+        "--trips",
+        nargs="?",
+        const=True,
+        metavar="FILE",
+        help="curator only: test the noise against the real trips: those of --config, or of a file or a configuration; "
+        "never publish the result, and write 'internal' into the names of its files",
+    )
+    parser.add_argument("--out", metavar="HTML", help="also write the reviewer's page")
+    parser.add_argument("--json", metavar="JSON", help="also write the findings as JSON")
+    return parser
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def lines(done: Audit) -> Iterator[str]:
+    """The findings as a short table: the gravest first, then what was not checked."""
+    if done.sensitive:
+        yield INTERNAL_WARNING
+    yield f"{done.subject}: {done.claim}"
+    wide = max((len(f.check) for f in done.findings), default=0)
+    for verdict in VERDICT_ORDER:
+        for f in done.of(verdict):
+            yield f"  {VERDICT_WORDS[verdict]:<11}  {f.check:<{wide}}  {f.title}"
+            said = f.power if verdict == "clear" else f.evidence
+            yield from textwrap.wrap(
+                said, LINE_WIDTH, initial_indent=" " * (17 + wide), subsequent_indent=" " * (17 + wide)
+            )
+    for words in done.left_out:
+        yield f"  {'not checked':<11}  {words}"
+    yield f"{VERDICT_SUMMARIES[done.verdict]}: {_counted(done)}"
+
+
+def _counted(done: Audit) -> str:
+    bad, weak, clear = (len(done.of(v)) for v in VERDICT_ORDER)
+    return f"contradictions: {bad}, weaknesses: {weak}, checks that found nothing: {clear}"
+
+
+# What is written
+
+
+def _check_place(path: Path, release: Path, *, sensitive: bool) -> None:
+    """Before anything is read: a place that is free, in a folder that exists, and not where the public files lie."""
+    folder = path.absolute().parent.resolve()  # `..` is a way out of the release, not a place in it
+    if release.is_dir() and release.resolve() in [folder, *folder.parents]:
+        raise InputError(
+            f"{str(path)!r} lies in the release, which is complete as it is: choose another place"
+        )
+    check_new(path, internal=sensitive)

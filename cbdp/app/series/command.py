@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import argparse
+import calendar
+import datetime as dt
+import hashlib
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cbdp.app.cli import COMMANDS, UNUSUAL
+from cbdp.app.publish import Say, silent
+from cbdp.errors import InputError
+from cbdp.forecast.calendar import Slot, as_named_now, series_of
+from cbdp.forecast.status import Status, status_of
+from cbdp.mechanisms import load
+from cbdp.release import Release
+from cbdp.release.files import MANIFEST, read_manifest, verify_files
+from cbdp.release.series import PRELIMINARY
+from cbdp.report.series import PeriodFacts, build, period_of
 
-STOPPED = 130
+if TYPE_CHECKING:
+    from cbdp.config import Config
 
 
-def main(argv: Sequence[str]) -> int:
+STOPPED_EXIT_CODE = 130
+
+
+def series_main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     if options.action == "run":
         return _run(options)
@@ -61,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_spans(parser: argparse.ArgumentParser) -> None:
-    from cbdp.app.compare import add_question
+    from cbdp.app.answers import add_question
 
     parser.add_argument(
         "first", metavar="SPAN", help="2026-03-02, 2026-W10, 2026-03 or 2026-03-02..2026-03-08"
@@ -71,14 +90,12 @@ def _add_spans(parser: argparse.ArgumentParser) -> None:
 
 
 def _page(options: argparse.Namespace) -> int:
-    from cbdp.app.series.page import run_page
 
     return run_page(options, _say)
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from cbdp.app.compare import check_places
-    from cbdp.app.series.comparing import run_compare
+    from cbdp.app.answers import check_places
 
     check_places(options)
     return run_compare(options)
@@ -88,10 +105,10 @@ def _run(options: argparse.Namespace) -> int:
     from cbdp.app.stopping import Interrupts
 
     with Interrupts(_say):  # before anything slow is loaded
-        from cbdp.app.config import read
-        from cbdp.app.inspecting.cause import counted
-        from cbdp.app.series.running import run_series
-        from cbdp.app.series.today import check_over, until_of
+        from cbdp.app.reading import number_of
+        from cbdp.app.series import run_series
+        from cbdp.app.series.continuity import check_over, until_of
+        from cbdp.config import read
 
         config = read(options.config)
         until = until_of(config, options.until)
@@ -108,19 +125,19 @@ def _run(options: argparse.Namespace) -> int:
     )
     left = ran.due - ran.found - len(ran.made)
     print(
-        f"{counted(len(ran.made), 'release')} made now; {ran.due} {'is' if ran.due == 1 else 'are'} due by the end of {until}, "
+        f"{number_of(len(ran.made), 'release')} made now; {ran.due} {'is' if ran.due == 1 else 'are'} due by the end of {until}, "
         f"{left} of these {'is' if left == 1 else 'are'} missing"
     )
     if ran.stopped:
         print("stopped after a release: run the command again to go on", file=sys.stderr)
-        return STOPPED
+        return STOPPED_EXIT_CODE
     return 0
 
 
 def _status(options: argparse.Namespace) -> int:
-    from cbdp.app.config import read
-    from cbdp.app.series.status import status_of
-    from cbdp.app.series.today import until_of
+    from cbdp.app.series.continuity import until_of
+    from cbdp.config import read
+    from cbdp.forecast.status import status_of
 
     config = read(options.config)
     print("\n".join(status_of(config, until_of(config, options.until)).lines()))
@@ -130,3 +147,143 @@ def _status(options: argparse.Namespace) -> int:
 def _say(text: str) -> None:
     with suppress(OSError, ValueError):  # a terminal that is gone must not end a release that was paid for
         print(text, file=sys.stderr, flush=True)
+
+
+# `cbdp series page`: every release of a series on one page, with the statement for one person. No row is read.
+
+
+PROGRESS_FROM_RELEASES = 50  # releases after which progress is told
+DEFAULT_SERIES_NAME = "series"  # what a series is called unless told
+OFTEN_IN_WORDS = {"daily": "day by day", "weekly": "week by week", "monthly": "month by month"}
+
+
+def page_of(config: Config, status: Status, say: Say = silent) -> str:
+    """The page of what is made; where a period has two releases, of the final one. It is public: charges of runs that died are not in it."""
+    facts: list[PeriodFacts] = []
+    secure = True
+    for number, (slot, path) in enumerate(latest(status)):
+        release = _read(path, status.noted[path])
+        secure = secure and release.secure
+        facts.append(period_of(release, slot.first, slot.last, preliminary=slot.stage == PRELIMINARY))
+        if number and number % PROGRESS_FROM_RELEASES == 0:
+            say(f"read {number:,} releases")
+    if not facts:
+        raise InputError("the series has no release yet: run `cbdp series run` first")
+    return build(facts, status.published, title=title_of(config), simulation=not secure)
+
+
+def _read(folder: Path, sha256: str) -> Release:
+    """A release whose manifest the ledger knows and whose files the manifest knows: so they need not be worked out again to be believed."""
+    try:
+        same = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest() == sha256
+    except OSError:
+        same = False
+    if not same:
+        raise InputError(
+            f"the manifest in {str(folder)!r} is not the one that was released: restore the folder"
+        )
+    verify_files(folder, read_manifest(folder)["files"])
+    return load(folder, verify=False)
+
+
+def title_of(config: Config) -> str:
+    """As the publisher says, or what is counted and how often; two series of one ledger have names of their own."""
+    about, series = config.about, series_of(config)
+    if about is not None and about.title:
+        return about.title
+    own = "" if series.name == DEFAULT_SERIES_NAME else f" ({series.name})"
+    return f"{config.data.id}, {OFTEN_IN_WORDS[series.calendar]}{own}"
+
+
+def latest(status: Status) -> Iterator[tuple[Slot, Path]]:
+    """The last release of every period whose folder is there, in the order of the calendar."""
+    held: dict[str, tuple[Slot, Path]] = {}
+    gone = set(status.missing)
+    for slot, path in status.made:
+        if path in gone or (slot.stage == PRELIMINARY and slot.period in held):
+            continue
+        held[slot.period] = (slot, path)
+    yield from sorted(held.values(), key=lambda pair: pair[0].first)
+
+
+def run_page(options: argparse.Namespace, say: Say) -> int:
+    from cbdp.app.new_file import check_new, write_new
+    from cbdp.app.series.continuity import until_of
+    from cbdp.config import read
+
+    out = Path(options.out)
+    check_new(out, internal=False)
+    config = read(options.config)
+    write_new(out, page_of(config, status_of(config, until_of(config, options.until)), say))
+    print(out)
+    return 0
+
+
+# `cbdp series compare`: how counts changed between two spans of a series: days, weeks, months, or any days from one to another.
+
+
+WEEK, MONTH = re.compile(r"(\d{4})-W(\d{2})$"), re.compile(r"(\d{4})-(\d{2})$")
+BETWEEN = ".."
+
+
+def span_of(written: str) -> tuple[dt.date, dt.date]:
+    """The first and the last day of a span.
+
+    >>> [str(day) for day in span_of("2026-W10")], [str(day) for day in span_of("2026-02")]
+    (['2026-03-02', '2026-03-08'], ['2026-02-01', '2026-02-28'])
+    """
+    text = written.strip()
+    try:
+        if found := WEEK.match(text):
+            monday = dt.date.fromisocalendar(int(found[1]), int(found[2]), 1)
+            return monday, monday + dt.timedelta(days=6)
+        if found := MONTH.match(text):
+            year, month = int(found[1]), int(found[2])
+            return dt.date(year, month, 1), dt.date(year, month, calendar.monthrange(year, month)[1])
+        first, _, last = text.partition(BETWEEN)
+        days = dt.date.fromisoformat(first.strip()), dt.date.fromisoformat((last or first).strip())
+    except (ValueError, calendar.IllegalMonthError):
+        raise InputError(
+            f"{written!r} is no span of days: write 2026-03-02, 2026-W10, 2026-03 or 2026-03-02..2026-03-08"
+        ) from None
+    if days[1] < days[0]:
+        raise InputError(f"{written!r} ends before it begins: swap its days")
+    return days
+
+
+def releases_in(status: Status, written: str) -> list[Release]:
+    """The releases that lie in a span. They must fill it, but for gaps of the calendar, and none may stick out."""
+    first, last = span_of(written)
+    start = dt.date.fromisoformat(series_of(status.config).start)
+    if last > status.until or first < start:
+        why = (
+            f"the series begins on {start}"
+            if first < start
+            else f"it is not over by the end of {status.until}"
+        )
+        raise InputError(f"{written} is not all in the series: {why}; choose a span of published days")
+    touching = [(s, path) for s, path in latest(status) if s.last >= first and s.first <= last]
+    due = [s for s in status.due if s.last >= first and s.first <= last]
+    if not {s.period for s in due} <= {s.period for s, _ in touching}:
+        many = "1 release" if len(due) == 1 else f"{len(due)} releases"
+        raise InputError(
+            f"{many} in {written} {'is' if len(due) == 1 else 'are'} not made yet: run `cbdp series run` first"
+        )
+    if not touching:
+        raise InputError(f"the series has no release in {written}: see `cbdp series status`")
+    for slot, _ in touching:
+        if slot.first < first or slot.last > last:
+            raise InputError(
+                f"the release {slot.period} is only partly in {written}: choose a span of whole releases"
+            )
+    return [as_named_now(status.config, load(path)) for _, path in touching]
+
+
+def run_compare(options: argparse.Namespace) -> int:
+    from cbdp.app.answers import compare_sides
+    from cbdp.app.series.continuity import until_of
+    from cbdp.config import read
+
+    config = read(options.config)
+    status = status_of(config, until_of(config, options.until))
+    return compare_sides([releases_in(status, span) for span in (options.first, options.second)], options)

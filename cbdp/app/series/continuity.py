@@ -3,28 +3,58 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import os
+import secrets
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
-from cbdp.app.config import read
-from cbdp.app.plan.periods import due_slots, series_of
-from cbdp.app.plan.service_days import WRITTEN, DayReading, alike, read_as, service_days
-from cbdp.app.plan.slots import applied, shape_of
-from cbdp.app.plan.trips import schema_of
-from cbdp.app.series.pending import charges_of
-from cbdp.app.series.renaming import check_names, names_since
-from cbdp.errors import CbdpError
-from cbdp.privacy.ledger import Charge, Ledger
-from cbdp.release.loading import load, read_manifest
-from cbdp.trips.kinds import NOTHING
+import numpy as np
+
+from cbdp.app.trips import AS_WRITTEN, DayReading, alike, read_as, schema_of, service_days, source_hash
+from cbdp.config import Config, read
+from cbdp.counting import Counts, count, planner
+from cbdp.counting.clock import Clock, fixed_offset
+from cbdp.counting.columns import NULLS
+from cbdp.counting.files import are_files
+from cbdp.counting.linking import Prepared
+from cbdp.counting.plan import ServiceDays
+from cbdp.errors import CbdpError, InputError
+from cbdp.features import Universe, calendar
+from cbdp.features.calendar import seconds_of_day
+from cbdp.forecast.calendar import (
+    Slot,
+    charges_of,
+    check_names,
+    config_of_slot,
+    due_slots,
+    names_since,
+    series_of,
+    shape_of,
+)
+from cbdp.forecast.running import PlaceInSpan, charges_for, check_fits_caps, declared, place_of
+from cbdp.forecast.status import status_of
+from cbdp.ledger import Charge, FinishedCharge, Ledger
+from cbdp.mechanisms import ConstraintBased
+from cbdp.mechanisms.continual import History, release_in_series
+from cbdp.privacy.measurement import Measurement
+from cbdp.release import Release
+from cbdp.release.files import load, read_manifest
+from cbdp.release.series import FINAL, RUNNING_TOTALS
+from cbdp.text import aligned
+from cbdp.untrusted import read_json
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
+    from cbdp.app.reading import TripReading
     from cbdp.features import FeatureDag
 
-SHOWN = 3  # values of a dimension that an error names
+
+MAX_SHOWN_VALUES = 3  # values of a dimension that an error names
 
 
 def check_continuity(plan: Plan) -> None:
@@ -87,7 +117,7 @@ def _check_days(plan: Plan, ledger: Ledger, earlier: Sequence[Charge]) -> None:
                 "(the same column, of the same type, with the same zone and written form), and keep data.timezone, data.day_starts and data.time_format as they were; or "
                 "begin a series of another name at least three days after the last release of this one",
             )
-        if text and (before is None or before.kind != NOTHING):  # what holds nothing has pinned nothing
+        if text and (before is None or before.kind != NULLS):  # what holds nothing has pinned nothing
             return
 
 
@@ -104,15 +134,15 @@ def _with_kind(before: DayReading, plan: Plan, charge: Charge) -> DayReading:
             for s in due_slots(raw, charge.covers.last + dt.timedelta(days=raw.series.final_after or 0))
             if (s.period, s.stage) == (part.period, part.stage)
         )
-        trips = schema_of(applied(raw, slot))
+        trips = schema_of(config_of_slot(raw, slot))
         seen = DayReading.of(
             service_days(plan.columns, plan.universe, trips.clock, trips.source, pinned=True)
         )
     except (CbdpError, OSError, StopIteration):
         return before
-    if seen is None or seen.kind == NOTHING:
+    if seen is None or seen.kind == NULLS:
         return before
-    zone = seen.zone if before.zone == WRITTEN else before.zone
+    zone = seen.zone if before.zone == AS_WRITTEN else before.zone
     return replace(before, kind=seen.kind, zone=zone)
 
 
@@ -210,6 +240,324 @@ def differences(
 
 
 def _named(values: Sequence[object]) -> str:
-    shown = ", ".join(repr(v) for v in values[:SHOWN])
-    more = "" if len(values) <= SHOWN else f" and {len(values) - SHOWN} others"
+    shown = ", ".join(repr(v) for v in values[:MAX_SHOWN_VALUES])
+    more = "" if len(values) <= MAX_SHOWN_VALUES else f" and {len(values) - MAX_SHOWN_VALUES} others"
     return f"{len(values)} value{'s' * (len(values) > 1)} ({shown}{more})"
+
+
+# Which service day has ended, for the agency. The calendar is stated; the clock only says how far it has got.
+
+
+def last_ended_day(config: Config, now: dt.datetime | None = None) -> dt.date:
+    """The last service day that is over: in the agency's time zone, from the hour at which its days begin."""
+    zone = _zone(config.data.timezone)
+    moment = (now or dt.datetime.now(dt.UTC)).astimezone(zone)
+    starts: str = getattr(config.data, "day_starts", None) or Clock().day_starts
+    service = moment.replace(tzinfo=None) - dt.timedelta(seconds=seconds_of_day(starts))
+    return service.date() - dt.timedelta(days=1)
+
+
+def until_of(config: Config, given: str | None) -> dt.date:
+    """The day that is asked for, or the last that is over."""
+    if given is None:
+        return last_ended_day(config)
+    try:
+        return dt.date.fromisoformat(given)
+    except ValueError:
+        raise InputError(f"--until is {given!r}: write a day like 2026-11-15") from None
+
+
+def check_over(config: Config, until: dt.date, now: dt.datetime | None = None) -> None:
+    """Refuse to release a day before it is over: its later rows would be in no release, ever."""
+    last = last_ended_day(config, now)
+    if until > last:
+        raise InputError(
+            f"{until} is not over: the last service day that is, by this machine's clock and data.timezone, is {last}. A release of a day "
+            "that goes on would leave its later trips out for ever"
+        )
+
+
+def _zone(name: str | None) -> dt.tzinfo | None:
+    """The agency's zone; that of this machine where none is stated."""
+    if name is None:
+        return None
+    offset = fixed_offset(name)
+    return ZoneInfo(name) if offset is None else dt.timezone(dt.timedelta(seconds=offset))
+
+
+# Rows for periods that are closed: counted for the curator alone, and in nothing that is published. Private, all of it.
+#
+# When a run has made releases, it notes how many rows the data held on the days of each, in a file beside the ledger that says what it is.
+# An inspection counts again: what has come since is in no release.
+
+
+LATE_ROWS_SUFFIX = ".rows-internal.json"
+
+
+@dataclass(frozen=True)
+class ClosedPeriod:
+    """How many rows a released period had when its release was made, and has now."""
+
+    slot: Slot
+    then: int | None  # None: nobody noted it
+    now: int
+
+    @property
+    def late(self) -> int:
+        return 0 if self.then is None else max(0, self.now - self.then)
+
+
+def rows_of(reading: TripReading, slots: Sequence[Slot]) -> dict[Slot, int]:
+    """The rows on the days of each period, whether or not they count otherwise."""
+    if not slots:
+        return {}
+    first, last = min(slot.first for slot in slots), max(slot.last for slot in slots)
+    column = planner.dated_column(reading.columns, reading.universe)
+    days = Universe(day=calendar.days(first, last))
+    rows = count(reading.trips, days, columns={"day": column}, clock=reading.clock).dense()
+    return {slot: int(rows[(slot.first - first).days : (slot.last - first).days + 1].sum()) for slot in slots}
+
+
+@dataclass
+class RowsNow:
+    """The rows of the periods that a run is to release. Files are read once for all of them, and again when they have changed."""
+
+    slots: Sequence[Slot]
+    _state: str = ""
+    _found: Mapping[Slot, int] = field(default_factory=dict, repr=False)
+
+    def of(self, reading: TripReading, slot: Slot) -> dict[Slot, int]:
+        trips = reading.trips
+        given = trips.trips if isinstance(trips, Prepared) else trips
+        if not are_files(given):
+            return rows_of(reading, [slot])
+        state = source_hash(trips)
+        if state != self._state:
+            wanted = self.slots if slot in self.slots else [slot]
+            self._state, self._found = state, rows_of(reading, wanted)
+        return {slot: self._found[slot]}
+
+
+def noted(config: Config) -> dict[str, int]:
+    """What earlier runs have noted, by the label of the release; nothing where the file is gone or is not theirs."""
+    try:
+        found = read_json(_late_rows_file(config))
+    except (OSError, ValueError):
+        return {}
+    return {k: v for k, v in found.items() if isinstance(v, int)} if isinstance(found, dict) else {}
+
+
+def note(config: Config, rows: Mapping[Slot, int]) -> None:
+    """Add what was there when these releases were made. The file is for its owner's eyes."""
+    known = noted(config) | {slot.label: number for slot, number in rows.items()}
+    file = _late_rows_file(config)
+    for half in file.parent.glob(
+        f".{file.name}.*"
+    ):  # of a run that died; no other run of the series is at work
+        half.unlink(missing_ok=True)
+    work = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    with os.fdopen(os.open(work, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
+        json.dump({"private": "row counts of closed periods: never publish", **known}, out, indent=1)
+    work.replace(file)
+
+
+def closed_periods(reading: TripReading) -> list[ClosedPeriod]:
+    """Every period that has been released, with its rows then and now."""
+    config = reading.config
+    made = [slot for slot, _ in status_of(config, last_ended_day(config)).made]
+    then, now = noted(config), _now(reading, made)
+    return [ClosedPeriod(slot, then.get(slot.label), now[slot]) for slot in made]
+
+
+def _now(reading: TripReading, slots: Sequence[Slot]) -> dict[Slot, int]:
+    """The rows of each period today: in one file, or in a file for each."""
+    config = reading.config
+    if not any("{period}" in place for place in config.data.trips):
+        return rows_of(reading, slots)
+    found: dict[Slot, int] = {}
+    for slot in slots:
+        found |= rows_of(replace(reading, trips=schema_of(config_of_slot(config, slot)).given), [slot])
+    return found
+
+
+def lines_of(closed: Sequence[ClosedPeriod], rows_are: str = "rows") -> list[str]:
+    """What the curator is told of closed periods; `rows_are` says what rows are, where that needs words."""
+    late = [one for one in closed if one.late]
+    unknown = sum(one.then is None for one in closed)
+    found = [f"{len(closed)} periods are closed: {rows_are} that come for them now are in no release"]
+    if late:
+        rows = [(one.slot.label, f"{one.then:,}", f"{one.now:,}", f"{one.late:,}") for one in late]
+        found += aligned([("period", "rows at its release", "rows now", "came late"), *rows], right=(1, 2, 3))
+    elif closed:
+        found.append("no rows have come for them since their releases")
+    if unknown:
+        found.append(f"for {unknown} of them nobody noted the rows at the time of the release")
+    return found
+
+
+def _late_rows_file(config: Config) -> Path:
+    ledger = config.path(config.privacy.ledger)
+    return ledger.with_name(f"{ledger.name}{LATE_ROWS_SUFFIX}")
+
+
+# Running totals of a series: what a run keeps of earlier days, and the release that goes on from them.
+#
+# The sums that end today hold the true counts of every day of the span. A run keeps them in a folder beside the ledger, which is private. Where a file
+# of it is missing, the rows of that day are counted again: nothing is lost but time. What is published is read from the releases.
+
+
+RUNNING_TOTALS_SUFFIX = ".running-internal"  # of a folder beside the ledger; private
+RUNNING_TOTALS_README = "True counts of days whose running totals are published. Private: never publish. A file that is missing is counted again.\n"
+
+
+@dataclass
+class RunningRelease:
+    """The running totals that one release is part of, with what came before."""
+
+    plan: Plan
+    place: PlaceInSpan
+    history: Mapping[str, History] = field(repr=False)
+    counts: Counts | None = field(default=None, repr=False)
+    made: Release | None = field(default=None, repr=False)
+
+    def charge(self, ledger: Ledger) -> None:
+        """Reserve what the span costs, where that was not done before."""
+        for terms in charges_for(self.plan, self.place, ledger):
+            ledger.reserve(**terms)
+
+    def release(self, counts: Counts) -> Release:
+        mechanism = self.plan.mechanism
+        assert isinstance(mechanism, ConstraintBased)
+        self.counts = counts
+        self.made = release_in_series(mechanism, counts, self.place.span, self.history)
+        return self.made
+
+
+@dataclass
+class Totals:
+    """What a run knows of the spans: each day is read once."""
+
+    config: Config = field(repr=False)
+    _held: dict[str, dict[str, History]] = field(default_factory=dict, repr=False)
+    _days: dict[str, int] = field(default_factory=dict, repr=False)
+
+    def beside(self, plan: Plan) -> Plan:
+        """The plan with its running totals; as it is where none are wanted. All that can fail fails here, before a charge."""
+        given = declared(plan)
+        if given is None:
+            return plan
+        place = place_of(self.config, plan, given)
+        check_fits_caps(plan, place)
+        return replace(plan, running=RunningRelease(plan, place, self._until(plan, place)))
+
+    def published(self, plan: Plan, folder: Path) -> None:
+        """Keep what the next day needs, and note in the ledger that what the span paid for is published."""
+        running = plan.running
+        if not isinstance(running, RunningRelease) or running.made is None or running.counts is None:
+            return
+        sha256 = _noted(plan, folder)
+        with suppress(OSError):  # the next run counts this day again
+            _write(plan, sha256, _day(plan, running.place, running.made, running.counts))
+
+    def _until(self, plan: Plan, place: PlaceInSpan) -> dict[str, History]:
+        held = self._held.setdefault(place.span.request, {n: History() for n in place.span.tables})
+        for done in place.earlier[self._days.get(place.span.request, 0) :]:
+            day = _read(self.config, plan, place, done)
+            for name, history in held.items():
+                history.add(**day[name])
+            self._days[place.span.request] = self._days.get(place.span.request, 0) + 1
+        return held
+
+
+Day = dict[str, dict[str, Any]]  # table → what `History.add` takes
+
+
+def _day(plan: Plan, place: PlaceInSpan, release: Release, counts: Counts) -> Day:
+    assert release.running is not None
+    own = {m.feature: m for m in release.measurements}
+    return {
+        name: {
+            "counts": counts.of(plan.features, name),
+            "sums": release.running.tables[name].answers,
+            "own": own[name],
+            "published": release.counts(name),
+        }
+        for name in place.span.tables
+    }
+
+
+def _noted(plan: Plan, folder: Path) -> str:
+    """The hash of the release's manifest by the ledger, where charges of the span are noted as published."""
+    data = plan.config.data
+    with Ledger.open(plan.account.path, dataset=plan.dataset, riders=data.riders) as ledger:
+        done = ledger.finished(plan.request)
+        assert done is not None
+        for charge in ledger.unfinished():
+            part, own = charge.part, done.charge.part
+            if part and own and part.stage == RUNNING_TOTALS and part.series == own.series:
+                ledger.released(charge, done.sha256, folder)
+        return done.sha256
+
+
+def _running_totals_file(plan: Plan, sha256: str) -> Path:
+    ledger = plan.account.path
+    return ledger.with_name(f"{ledger.name}{RUNNING_TOTALS_SUFFIX}") / f"{sha256}.npz"
+
+
+def _write(plan: Plan, sha256: str, day: Day) -> None:
+    """One file for each release, whole or not at all, for its owner's eyes; it goes by the hash of what was published."""
+    file = _running_totals_file(plan, sha256)
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    for half in file.parent.glob(".*.npz"):  # of a run that died; no other run of the series is at work
+        half.unlink(missing_ok=True)
+    about = file.parent / "README"
+    if not about.exists():
+        about.write_text(RUNNING_TOTALS_README, "utf-8")
+    arrays: dict[str, Any] = {}
+    for n, (_, of) in enumerate(sorted(day.items())):
+        arrays |= {f"{part} {n}": of[part] for part in ("counts", "sums", "published")}
+        arrays |= {f"own {n}": of["own"].values, f"variance {n}": of["own"].variance[:1]}
+    work = file.with_name(f".{secrets.token_hex(8)}.npz")
+    with os.fdopen(os.open(work, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        np.savez(out, **arrays)
+    work.replace(file)
+
+
+def _read(config: Config, plan: Plan, place: PlaceInSpan, done: FinishedCharge) -> Day:
+    """One earlier day: as it was kept, or from its folder and its rows."""
+    try:
+        return _kept(plan, place, done)
+    except (OSError, ValueError, KeyError):
+        return _counted(config, plan, place, done)
+
+
+def _kept(plan: Plan, place: PlaceInSpan, done: FinishedCharge) -> Day:
+    with np.load(_running_totals_file(plan, done.sha256), allow_pickle=False) as held:
+        made: Day = {}
+        for n, name in enumerate(sorted(place.span.tables)):
+            own = Measurement(name, held[f"own {n}"], variance=float(held[f"variance {n}"][0]))
+            made[name] = {part: held[f"{part} {n}"] for part in ("counts", "sums", "published")} | {
+                "own": own
+            }
+        return made
+
+
+def _counted(config: Config, plan: Plan, place: PlaceInSpan, done: FinishedCharge) -> Day:
+    part, covers = done.charge.part, done.charge.covers
+    assert part is not None
+    assert covers is not None
+    assert covers.first is not None
+    assert covers.last is not None
+    slot = Slot(part.period, covers.first, covers.last, FINAL, covers.last)
+    given = schema_of(config_of_slot(config, slot)).given
+    days = ServiceDays(slot.first, slot.last)
+    counts = count(given, plan.universe, columns=plan.columns, unit=plan.unit, clock=plan.clock, days=days)
+    if not counts.value.sum() and noted(config).get(slot.label):
+        raise InputError(
+            f"running totals need the trips of {slot.period}, which are no longer in the data, and what was kept of them is gone: "
+            f"restore {str(_running_totals_file(plan, done.sha256).parent)!r}, or raise series.version to begin a new span"
+        )
+    day = _day(plan, place, load(done.path), counts)
+    with suppress(OSError):
+        _write(plan, done.sha256, day)
+    return day

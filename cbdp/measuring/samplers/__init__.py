@@ -1,34 +1,133 @@
-"""Exact samplers, one file for each law that noise is drawn from."""
+"""Exact samplers: what they can draw (all values, only those above a threshold, or in a band), and the table of them."""
 
 from __future__ import annotations
 
+import math
+import numbers
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
+import numpy as np
+
+from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.measuring.samplers.base import Sampler
+from cbdp.measuring.inverse_cdf import SAMPLES_PER_PASS, RadixSampler, compiled_on_use, gaps_to_positions
 from cbdp.parts import Parts, subclass_of
-from cbdp.privacy.laws import Law
+from cbdp.privacy.entropy import Entropy
+from cbdp.privacy.noise import NoiseDistribution
+
+# What a sampler can draw: independent values of a law, and only those that exceed a floor or lie in a band.
+
+
+_MAX_BOUND = 2**61  # so that a bound plus a saturated magnitude is an int64
+
+
+@dataclass(frozen=True)
+class Sampler(ABC):
+    """Exact draws of one law. Subclass it, and implement what is abstract.
+
+    >>> from cbdp.measuring.samplers import sampler_of
+    >>> from cbdp.privacy.noise import noise_distribution
+    >>> isinstance(sampler_of(noise_distribution("geometric", Fraction(2))), Sampler)
+    True
+    """
+
+    about: ClassVar[str] = ""
+
+    scale: Fraction
+
+    @property
+    @abstractmethod
+    def law(self) -> NoiseDistribution: ...
+
+    @abstractmethod
+    def sample(self, n: int, entropy: Entropy | None = None) -> Ints:
+        """Draw n independent values, from the operating system's entropy unless told otherwise."""
+
+    @abstractmethod
+    def sample_excess(self, n: int, tau: int, entropy: Entropy | None = None) -> Ints:
+        """Draw n independent values given that each exceeds tau."""
+
+    @abstractmethod
+    def sample_skips(self, N: int, tau: int, entropy: Entropy | None = None) -> Ints:
+        """Draw which of N positions have Z > tau: sorted, at a cost of the hits and not of N ≤ 2^63 − 1."""
+
+    def sample_band(self, n: int, lo: int, hi: int, entropy: Entropy | None = None) -> Ints:  # noqa: ARG002
+        """Draw n independent values given lo < Z ≤ hi for each."""
+        raise InputError(f"noise of law {self.law.name!r} cannot be drawn in bands: use the geometric law")
+
+    def sample_band_hits(self, N: int, lo: int, hi: int, entropy: Entropy | None = None) -> Ints:  # noqa: ARG002
+        """Draw which of N positions, each known to have Z ≤ hi, have lo < Z: sorted, as `sample_skips`."""
+        raise InputError(f"noise of law {self.law.name!r} cannot be drawn in bands: use the geometric law")
+
+
+def hit_positions(gaps: RadixSampler, N: int, share: float, entropy: Entropy) -> Ints:
+    """The positions below N that such gaps leave, of which about this share is hit (it sizes batches, and may be off).
+
+    Proof: docs/proofs/geometric.md.
+    """
+    position, found = 0, [np.empty(0, dtype=np.int64)]
+    while position < N:
+        expected = (N - position) * share
+        out = np.empty(
+            math.ceil(min(SAMPLES_PER_PASS, expected + 4 * math.sqrt(expected) + 4)), dtype=np.int64
+        )
+        hits, position = compiled_on_use(gaps_to_positions)(gaps.draw(out.size, entropy), position, N, out)
+        found.append(out[:hits])
+    return np.concatenate(found)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def checked_size(n: int) -> int:
+    """A number of values, checked."""
+    if not _is_whole(n) or not 0 <= n < 2**63:
+        raise InputError(f"the number of values must be an integer from 0 to 2^63 − 1, not {n!r}")
+    return int(n)
+
+
+def checked_bound(t: int) -> int:
+    """A bound on the noise, checked."""
+    if not _is_whole(t) or abs(t) > _MAX_BOUND:
+        raise InputError(f"a bound on the noise must be an integer of magnitude at most 2^61, not {t!r}")
+    return int(t)
+
+
+def checked_band(lo: int, hi: int) -> tuple[int, int]:
+    """Both ends of a band, checked."""
+    lo, hi = checked_bound(lo), checked_bound(hi)
+    if lo >= hi:
+        raise InputError(f"no integer z satisfies {lo} < z ≤ {hi}: the lower bound must be below the upper")
+    return lo, hi
+
+
+# Exact samplers, one file for each law that noise is drawn from.
+
 
 SAMPLERS: Parts[type[Sampler]] = Parts(
     "sampler",
     "cbdp.samplers",
     {  # law → its sampler
-        "geometric": "cbdp.measuring.samplers.geometric:GeometricSampler",
+        "geometric": "cbdp.measuring.samplers.laplace:GeometricSampler",
         "gaussian": "cbdp.measuring.samplers.gaussian:GaussianSampler",
-        "rounded": "cbdp.measuring.samplers.rounded:RoundedSampler",
+        "rounded": "cbdp.measuring.samplers.laplace:RoundedSampler",
     },
     subclass_of(Sampler),
     base="cbdp.measuring.samplers.Sampler",
 )
 
 
-def sampler_of(law: Law) -> Sampler:
+def sampler_of(law: NoiseDistribution) -> Sampler:
     """The sampler of a law.
 
     >>> from fractions import Fraction
     >>> from cbdp.privacy.entropy import SystemEntropy
-    >>> from cbdp.privacy.laws import law_of
-    >>> sampler_of(law_of("geometric", Fraction(2))).sample(4, SystemEntropy()).shape
+    >>> from cbdp.privacy.noise import noise_distribution
+    >>> sampler_of(noise_distribution("geometric", Fraction(2))).sample(4, SystemEntropy()).shape
     (4,)
     """
     if law.name not in SAMPLERS.table and law.name not in SAMPLERS.known():

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cbdp.parts import Parts, instance_of
-from cbdp.release.export.base import Format
-from cbdp.release.export.writing import fresh
+from cbdp.release.export.base import Format, new_target
 from cbdp.release.release import Release
 
 FORMATS: Parts[Format] = Parts(
@@ -49,11 +48,11 @@ def export(release: Release | str | Path, path: str | Path, format: Any, **optio
     chosen = FORMATS.get(format)
     chosen.check_options(options)
     if not isinstance(release, Release):
-        from cbdp.release.loading import load
+        from cbdp.release.files import load
 
         release = load(release)
     target = Path(path)
-    with fresh(target) as work:
+    with new_target(target) as work:
         chosen.write(release, work, **options)
     return target
 

@@ -11,17 +11,14 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from pyarrow import csv
 
-from cbdp.release.export.base import Format
-from cbdp.release.export.beside import stated
-from cbdp.release.export.flows import flows
-from cbdp.release.export.intervals import with_intervals
-from cbdp.release.export.table import plain_table, tables_of
+from cbdp.release.export.base import Format, provenance
+from cbdp.release.export.flows import decoded_table, flow_tables, flows_of, with_intervals
 from cbdp.release.layout import tables
 from cbdp.release.release import Release
 from cbdp.text import spreadsheet_cell
 
-ABOUT = "about.json"
-LONG = "od.csv"
+ABOUT_FILE = "about.json"
+LONG_TABLE_FILE = "od.csv"
 
 
 @dataclass(frozen=True)
@@ -49,25 +46,27 @@ class Csv(Format):
         for name, pieces in tables(release):
             _write(path / f"{name}.csv", pieces)
         if level is not None or intervals is not None:
-            made = flows(release, level=level, origin=origin, destination=destination)
+            made = flows_of(release, level=level, origin=origin, destination=destination)
             made = with_intervals(release, made, intervals, zeros=True)
-            _write(path / LONG, (table for _, table in tables_of(made)))
-        said: dict[str, Any] = stated(release) | ({} if intervals is None else {"confidence": intervals})
-        (path / ABOUT).write_text(f"{json.dumps(said, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
+            _write(path / LONG_TABLE_FILE, (table for _, table in flow_tables(made)))
+        said: dict[str, Any] = provenance(release) | ({} if intervals is None else {"confidence": intervals})
+        (path / ABOUT_FILE).write_text(
+            f"{json.dumps(said, indent=1, ensure_ascii=False)}\n", encoding="utf-8"
+        )
 
 
 def _write(file: Path, pieces: Iterable[pa.Table]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     writer: Any = None
-    for piece in map(_guarded, pieces):
+    for piece in map(_spreadsheet_safe, pieces):
         writer = writer or csv.CSVWriter(file, piece.schema)
         writer.write_table(piece)
     writer.close()
 
 
-def _guarded(piece: pa.Table) -> pa.Table:
+def _spreadsheet_safe(piece: pa.Table) -> pa.Table:
     """The table with text that no spreadsheet computes (`cbdp.text.spreadsheet_cell`); numbers are as they are."""
-    table = plain_table(piece)
+    table = decoded_table(piece)
     for place, name in enumerate(table.column_names):
         if pa.types.is_string(table.schema.field(place).type):
             coded = table[place].combine_chunks().dictionary_encode()

@@ -11,11 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cbdp.features.places import Stops
-from cbdp.release.export.base import Format
-from cbdp.release.export.beside import texts
-from cbdp.release.export.flows import Flows
-from cbdp.release.export.intervals import drawn_flows
-from cbdp.release.export.moments import begins, first_day, has_times
+from cbdp.release.export.base import Format, provenance_lines
+from cbdp.release.export.flows import Flows, drawn_flows, first_day, has_times, period_begin
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
 from cbdp.text import cell_of
@@ -65,7 +62,7 @@ def _rows(release: Release, made: Flows) -> Iterable[list[Any]]:
     day, _ = first_day(release)
     timed = has_times(made.periods)
     for period, rows in made.by_period():
-        when = [begins(period, day)] if timed else []
+        when = [period_begin(period, day)] if timed else []
         numbers = [v[rows].tolist() for v in (made.low, made.high) if v is not None]
         columns = (made.origin[rows].tolist(), made.destination[rows].tolist(), made.count[rows].tolist())
         for o, d, count, *more in zip(*columns, *numbers, strict=True):
@@ -74,7 +71,7 @@ def _rows(release: Release, made: Flows) -> Iterable[list[Any]]:
 
 def _properties(release: Release, made: Flows) -> dict[str, str]:
     """The names that Flowmap.blue knows."""
-    said = texts(release)
+    said = provenance_lines(release)
     title = said.pop("title", "Published trips")
     words = [f"{name}: {value}" for name, value in said.items() if name not in ("publisher", "contact")]
     if has_times(made.periods) and not first_day(release)[1]:

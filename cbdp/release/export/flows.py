@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import math
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe
-from cbdp.features.calendar import WEEK, day_dimension
+from cbdp.features.calendar import WEEKDAYS, dates_or_none, day_dimension
 from cbdp.features.places import Stops
-from cbdp.release.labels import text_of
+from cbdp.release.ask import why_none
+from cbdp.release.labels import column, text_of
+from cbdp.release.periods import days_in
 from cbdp.release.release import Release
-from cbdp.release.when import days_in
 
-DAY = 86_400
-DAYS = (
+SECONDS_PER_DAY = 86_400
+DAY_ORDER = (
     "weekday",
-    *WEEK,
+    *WEEKDAYS,
     "weekend",
 )  # types of days follow each other in this order, others as they are listed
-MOST = 100_000  # periods
+MAX_PERIODS = 100_000  # periods
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Period:
 
 
 @dataclass(frozen=True)
-class Ends:
+class FlowEnds:
     """Where flows begin and end: the two dimensions, or an attribute of both."""
 
     origin: str = "origin"
@@ -53,7 +58,7 @@ class Ends:
     def attributes(self) -> tuple[str, str]:
         """The attributes that name the places.
 
-        >>> Ends(level="zone").attributes
+        >>> FlowEnds(level="zone").attributes
         ('origin.zone', 'destination.zone')
         """
         ending = "" if self.level is None else f".{self.level}"
@@ -64,7 +69,7 @@ class Ends:
 class Flows:
     """Trips between places, in order of period, origin and destination; one row for each that has any."""
 
-    ends: Ends
+    ends: FlowEnds
     ids: tuple[Hashable, ...]  # of the places: stops or zones
     periods: tuple[Period, ...]
     period: Ints = field(repr=False)
@@ -92,7 +97,7 @@ class Flows:
             yield period, slice(a, b)
 
 
-def flows(
+def flows_of(
     release: Release,
     *,
     level: str | None = None,
@@ -109,7 +114,7 @@ def flows(
                 "this format needs trips from an origin to a destination; name those dimensions with origin and destination"
             )
     codes = dict(zip(names, universe.unrank_codes(release.index), strict=True))
-    ends = Ends(origin, destination, level)
+    ends = FlowEnds(origin, destination, level)
     ids, (start, finish) = places_of(universe, ends)
     others = [n for n in names if n not in (origin, destination)]
     number = np.zeros(len(release.index), dtype=np.int64)
@@ -117,10 +122,10 @@ def flows(
         number = number * len(universe.dimensions[n]) + codes[n]
     columns = (number, start[codes[origin]], finish[codes[destination]])
     listed = _periods({n: universe.dimensions[n] for n in others})
-    return Flows(ends, ids, listed, *_added(columns, release.value))
+    return Flows(ends, ids, listed, *_summed_rows(columns, release.value))
 
 
-def places_of(universe: Universe, ends: Ends) -> tuple[tuple[Hashable, ...], tuple[Ints, Ints]]:
+def places_of(universe: Universe, ends: FlowEnds) -> tuple[tuple[Hashable, ...], tuple[Ints, Ints]]:
     """The ids of all places, and where each value of the two dimensions is among them."""
     for name, end in zip(ends.attributes, (ends.origin, ends.destination), strict=True):
         if name not in universe.attributes or universe.attributes[name].of != (end,):
@@ -135,37 +140,39 @@ def places_of(universe: Universe, ends: Ends) -> tuple[tuple[Hashable, ...], tup
 
 
 def _periods(dimensions: dict[str, Dimension]) -> tuple[Period, ...]:
-    if math.prod(len(d) for d in dimensions.values()) > MOST:
+    if math.prod(len(d) for d in dimensions.values()) > MAX_PERIODS:
         raise InputError(
-            f"{' × '.join(dimensions)} make more than {MOST:,} periods, too many for this format: choose another one"
+            f"{' × '.join(dimensions)} make more than {MAX_PERIODS:,} periods, too many for this format: choose another one"
         )
     clock = next((n for n, d in dimensions.items() if d.edges is not None), None)
     days = day_dimension({n: d for n, d in dimensions.items() if n != clock})
-    starts = {n: _days(d, apart=n == days) for n, d in dimensions.items() if n != clock}
+    starts = {n: _day_offsets(d, apart=n == days) for n, d in dimensions.items() if n != clock}
     found = []
     for place in itertools.product(*(range(len(d)) for d in dimensions.values())):
         at = dict(zip(dimensions, place, strict=True))
         edges = dimensions[clock].edges if clock is not None else None
-        begin, end = (0, DAY) if clock is None or edges is None else edges[at[clock] : at[clock] + 2]
-        later = DAY * sum(first[at[n]] for n, first in starts.items())
+        begin, end = (
+            (0, SECONDS_PER_DAY) if clock is None or edges is None else edges[at[clock] : at[clock] + 2]
+        )
+        later = SECONDS_PER_DAY * sum(first[at[n]] for n, first in starts.items())
         labels = tuple((n, d.values[at[n]]) for n, d in dimensions.items())
         found.append(Period(labels, begin + later, end + later))
     return tuple(found)
 
 
-def _days(dimension: Dimension, *, apart: bool) -> Sequence[int]:
+def _day_offsets(dimension: Dimension, *, apart: bool) -> Sequence[int]:
     """How many days after the first each value is: dates by the calendar, types of days one after the other; else the same day."""
     dates = days_in(dimension)
     if dates is not None:
         return [(day - min(dates)).days for day in dates]
     if not apart:
         return [0] * len(dimension)
-    known = set(dimension.values) <= set(DAYS)
-    order = sorted(dimension.values, key=lambda v: DAYS.index(str(v))) if known else dimension.values
+    known = set(dimension.values) <= set(DAY_ORDER)
+    order = sorted(dimension.values, key=lambda v: DAY_ORDER.index(str(v))) if known else dimension.values
     return [order.index(v) for v in dimension.values]
 
 
-def _added(columns: tuple[Ints, Ints, Ints], value: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+def _summed_rows(columns: tuple[Ints, Ints, Ints], value: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Rows in order, those alike added up."""
     order = np.lexsort(columns[::-1])
     ordered = [c[order] for c in columns]
@@ -178,7 +185,7 @@ def _added(columns: tuple[Ints, Ints, Ints], value: Ints) -> tuple[Ints, Ints, I
     return period, origin, destination, sums, order[starts]
 
 
-def located(release: Release, places: Stops | None) -> dict[Hashable, tuple[float, float]]:
+def stop_coordinates(release: Release, places: Stops | None) -> dict[Hashable, tuple[float, float]]:
     """Longitude and latitude of the stops, as given or else as published; NaN where there are none."""
     known = places or release.places
     if known is None:
@@ -188,9 +195,9 @@ def located(release: Release, places: Stops | None) -> dict[Hashable, tuple[floa
     return dict(zip(known.ids, zip(known.lon.tolist(), known.lat.tolist(), strict=True), strict=True))
 
 
-def coordinates(release: Release, made: Flows, places: Stops | None) -> tuple[Floats, Floats]:
+def place_coordinates(release: Release, made: Flows, places: Stops | None) -> tuple[Floats, Floats]:
     """Longitude and latitude of each place; of a zone, the mean of its stops'. Those that no trip uses may have none (NaN)."""
-    at = located(release, places)
+    at = stop_coordinates(release, places)
     universe = release.features.universe
     _, ends = places_of(universe, made.ends)
     sums = np.zeros((len(made.ids), 3))
@@ -216,3 +223,160 @@ def labels_at(release: Release, attribute: str, rows: Ints) -> list[Hashable] | 
     held = universe.attributes[attribute]
     codes = dict(zip(universe.dimensions, universe.unrank_codes(release.index[rows]), strict=True))
     return [held.labels[c] for c in held.codes[tuple(codes[d] for d in held.of)].tolist()]
+
+
+# Flows with the intervals of their counts: what `release.ask` answers, in the order of flows.
+
+
+def drawn_flows(
+    release: Release, places: Stops | None, level: str | None, confidence: float | None, ends: tuple[str, str]
+) -> tuple[Flows, Floats, Floats]:
+    """What formats that draw lines need: the flows, with intervals if wanted, and the longitude and latitude of each place."""
+    made = flows_of(release, level=level, origin=ends[0], destination=ends[1])
+    made = with_intervals(release, made, confidence)
+    return made, *place_coordinates(release, made, places)
+
+
+def with_intervals(release: Release, made: Flows, confidence: float | None, *, zeros: bool = False) -> Flows:
+    """The flows with the ends of their intervals; with `zeros`, also those that have no published trips. None: as they are."""
+    if confidence is None:
+        return made
+    if release.tables:
+        raise InputError(
+            "the tables of this release were published one by one and do not add up, so flows have no intervals: export without"
+        )
+    dimensions = release.features.universe.dimensions
+    others = [n for n in dimensions if n not in (made.ends.origin, made.ends.destination)]
+    ends = made.ends.attributes
+    asked = release.ask(by=[*ends, *others], confidence=confidence)
+    answer: dict[str, Any] = dict(asked)
+    missing = int(np.isnan(answer["low"]).sum())
+    if missing:
+        why = why_none(release, missing, len(answer["low"]))
+        raise InputError(f"{why} Export without intervals, or at a level that was measured.")
+    start, finish = (_flow_codes(answer[end], made.ids) for end in ends)
+    period = np.zeros(len(start), dtype=np.int64)
+    for name in others:
+        period = period * len(dimensions[name]) + _flow_codes(answer[name], dimensions[name].values)
+    kept = np.flatnonzero((answer["count"] > 0) | zeros)
+    order = kept[np.lexsort((finish[kept], start[kept], period[kept]))]
+    columns = (period, start, finish, answer["count"], answer["low"], answer["high"])
+    number, o, d, count, low, high = (np.asarray(c, dtype=np.int64)[order] for c in columns)
+    return replace(
+        made,
+        period=number,
+        origin=o,
+        destination=d,
+        count=count,
+        low=low,
+        high=high,
+        first=np.full(len(order), -1),
+    )
+
+
+def _flow_codes(labels: Sequence[Hashable], listed: Sequence[Hashable]) -> Ints:
+    place = {label: p for p, label in enumerate(listed)}
+    return np.array([place[label] for label in labels], dtype=np.int64)
+
+
+# Flows as a table: origin, destination, every other dimension, count and, where asked for, low and high.
+
+
+ROWS_PER_BLOCK = 2**18  # rows at once
+
+
+def flow_tables(made: Flows, taken: Iterable[str] = ()) -> Iterator[tuple[slice, pa.Table]]:
+    """The flows by the block, and which rows these are; at least one block. `taken` are columns that the format has itself."""
+    places = column(made.ids)
+    periods = _period_labels(made, taken)
+    for start in range(0, max(1, len(made.count)), ROWS_PER_BLOCK):
+        rows = slice(start, start + ROWS_PER_BLOCK)
+        numbers = {"count": made.count, "low": made.low, "high": made.high}
+        yield (
+            rows,
+            pa.table(
+                {
+                    "origin": places.take(pa.array(made.origin[rows])),
+                    "destination": places.take(pa.array(made.destination[rows])),
+                    **{name: labels.take(pa.array(made.period[rows])) for name, labels in periods.items()},
+                    **{
+                        name: pa.array(values[rows]) for name, values in numbers.items() if values is not None
+                    },
+                }
+            ),
+        )
+
+
+def other_dimensions(made: Flows, taken: Iterable[str]) -> list[str]:
+    """The dimensions beside origin and destination; none may be called as a column that the format has itself."""
+    names = [name for name, _ in made.periods[0].labels]
+    own = {"origin", "destination", "count", "low", "high", *taken}
+    for name in names:
+        if name.lower() in own:
+            raise InputError(f"a dimension is called {name!r}, as a column of this format is: rename it")
+    return names
+
+
+def _period_labels(made: Flows, taken: Iterable[str]) -> dict[str, pa.Array]:
+    """The label of every period in each of the other dimensions."""
+    found: dict[str, list[Hashable]] = {name: [] for name in other_dimensions(made, taken)}
+    for period in made.periods:
+        for name, label in period.labels:
+            found[name].append(label)
+    return {name: column(labels) for name, labels in found.items()}
+
+
+def decoded_table(table: pa.Table) -> pa.Table:
+    """Codes into lists of labels as the labels themselves."""
+    for place, held in enumerate(table.schema):
+        if pa.types.is_dictionary(held.type):
+            table = table.set_column(place, held.name, table[place].cast(held.type.value_type))
+    return table
+
+
+def wkb_lines(lon: Floats, lat: Floats, made: Flows, rows: slice) -> NDArray[Any]:
+    """Each flow as a line of two points in well-known binary (OGC 06-103r4), little-endian: 41 bytes."""
+    form = [
+        ("order", "u1"),
+        ("kind", "<u4"),
+        ("points", "<u4"),
+        *((end, "<f8") for end in ("x0", "y0", "x1", "y1")),
+    ]
+    shapes = np.zeros(len(made.origin[rows]), dtype=form)
+    shapes["order"], shapes["kind"], shapes["points"] = 1, 2, 2
+    for k, end in enumerate((made.origin[rows], made.destination[rows])):
+        shapes[f"x{k}"], shapes[f"y{k}"] = lon[end], lat[end]
+    return shapes
+
+
+# When a period begins, as date and time: what programs with a time slider want.
+
+
+STAND_IN_DATE = dt.date(2001, 1, 1)  # a Monday that nobody takes for the day of the trips
+
+
+def first_day(release: Release) -> tuple[dt.date, bool]:
+    """The day that periods are counted from, and whether it is that of the trips: a stand-in is used where no date is published."""
+    for dimension in release.features.universe.dimensions.values():
+        days = dates_or_none(dimension)
+        if days is not None:
+            return min(days), True
+    for said in (release.series, None if release.about is None else release.about.period):
+        if said is not None and not isinstance(said, str) and said.first == said.last:
+            return said.first, True
+    return STAND_IN_DATE, False
+
+
+def has_times(periods: tuple[Period, ...]) -> bool:
+    """Whether periods differ in when they begin: a slider has something to slide over."""
+    return len({period.begin for period in periods}) > 1
+
+
+def period_begin(period: Period, day: dt.date) -> str:
+    """The beginning of a period.
+
+    >>> period_begin(Period((), 30_600, 32_400), dt.date(2026, 3, 2))
+    '2026-03-02 08:30:00'
+    """
+    moment = dt.datetime.combine(day, dt.time()) + dt.timedelta(seconds=period.begin)
+    return moment.isoformat(sep=" ")

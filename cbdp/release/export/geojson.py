@@ -9,11 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from cbdp.features.places import Stops
-from cbdp.release.export.base import Format
-from cbdp.release.export.beside import stated
-from cbdp.release.export.flows import Flows
-from cbdp.release.export.intervals import drawn_flows
-from cbdp.release.export.writing import text
+from cbdp.release.export.base import Format, open_text, provenance
+from cbdp.release.export.flows import Flows, drawn_flows
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
 
@@ -40,8 +37,8 @@ class GeoJson(Format):
         points = [_json([round(x, 7), round(y, 7)]) for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
         ids = [_json(_value(label)) for label in made.ids]
         before = ""
-        with text(path) as out:
-            said = stated(release)
+        with open_text(path) as out:
+            said = provenance(release)
             about = f'"about":{_json(said)},' if said else ""
             out.write(f'{{"type":"FeatureCollection",{about}"features":[')
             for period, rows in made.by_period():

@@ -15,11 +15,8 @@ import pyarrow as pa
 
 from cbdp.arrays import Floats
 from cbdp.features.places import Stops
-from cbdp.release.export.base import Format
-from cbdp.release.export.beside import texts
-from cbdp.release.export.flows import Flows
-from cbdp.release.export.intervals import drawn_flows
-from cbdp.release.export.table import lines, plain_table, tables_of
+from cbdp.release.export.base import Format, provenance_lines
+from cbdp.release.export.flows import Flows, decoded_table, drawn_flows, flow_tables, wkb_lines
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
 
@@ -92,7 +89,7 @@ class GeoPackage(Format):
         with sqlite3.connect(path) as out:
             out.executescript(f"PRAGMA application_id={APPLICATION}; PRAGMA user_version={VERSION};{TABLES}")
             out.executemany("INSERT INTO gpkg_spatial_ref_sys VALUES (?,?,?,?,?,?)", SYSTEMS)
-            out.executemany("INSERT INTO about (name, value) VALUES (?,?)", texts(release).items())
+            out.executemany("INSERT INTO about (name, value) VALUES (?,?)", provenance_lines(release).items())
             out.execute(
                 "INSERT INTO gpkg_contents VALUES ('about','attributes','about','what the release says about itself',?,"
                 "NULL,NULL,NULL,NULL,NULL)",
@@ -105,12 +102,12 @@ class GeoPackage(Format):
 
 def _write_flows(out: sqlite3.Connection, made: Flows, lon: Floats, lat: Floats) -> None:
     used = np.union1d(made.origin, made.destination)
-    for rows, table in tables_of(made, TAKEN):
-        shown = plain_table(table)
+    for rows, table in flow_tables(made, TAKEN):
+        shown = decoded_table(table)
         if rows.start == 0:
             _layer(out, "flows", "LINESTRING", shown.schema, (lon[used], lat[used]))
         size = 41
-        raw = lines(lon, lat, made, rows).tobytes()
+        raw = wkb_lines(lon, lat, made, rows).tobytes()
         shapes = (HEAD + raw[k : k + size] for k in range(0, len(raw), size))
         _insert(out, "flows", shapes, shown)
 

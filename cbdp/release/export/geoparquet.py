@@ -12,11 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cbdp.features.places import Stops
-from cbdp.release.export.base import Format
-from cbdp.release.export.beside import stated
-from cbdp.release.export.flows import Flows
-from cbdp.release.export.intervals import drawn_flows
-from cbdp.release.export.table import lines, plain_table, tables_of
+from cbdp.release.export.base import Format, provenance
+from cbdp.release.export.flows import Flows, decoded_table, drawn_flows, flow_tables, wkb_lines
 from cbdp.release.release import Release
 
 GEOMETRY = "geometry"
@@ -47,11 +44,11 @@ class GeoParquet(Format):
         made, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
         said = {
             "geo": json.dumps(_geo(lon, lat, made)),
-            "about": json.dumps(stated(release), ensure_ascii=False),
+            "about": json.dumps(provenance(release), ensure_ascii=False),
         }
         writer: Any = None
-        for rows, table in tables_of(made, [GEOMETRY]):
-            shown = plain_table(table).append_column(GEOMETRY, _binary(lines(lon, lat, made, rows)))
+        for rows, table in flow_tables(made, [GEOMETRY]):
+            shown = decoded_table(table).append_column(GEOMETRY, _binary(wkb_lines(lon, lat, made, rows)))
             writer = writer or pq.ParquetWriter(path, shown.schema.with_metadata(said))
             writer.write_table(shown.replace_schema_metadata(said))
         writer.close()

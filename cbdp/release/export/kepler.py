@@ -14,18 +14,18 @@ import numpy as np
 
 from cbdp.arrays import Floats
 from cbdp.features.places import Stops
-from cbdp.release.export.base import Format
-from cbdp.release.export.beside import texts
-from cbdp.release.export.flows import Flows
-from cbdp.release.export.intervals import drawn_flows
-from cbdp.release.export.moments import begins, first_day, has_times
-from cbdp.release.export.table import other_dimensions
-from cbdp.release.export.writing import text
+from cbdp.release.export.base import Format, open_text, provenance_lines
+from cbdp.release.export.flows import Flows, drawn_flows, first_day, has_times, other_dimensions, period_begin
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
 
-DATA = "flows"
-ENDS = {"lat0": "origin_lat", "lng0": "origin_lon", "lat1": "destination_lat", "lng1": "destination_lon"}
+DATASET_NAME = "flows"
+END_COLUMNS = {
+    "lat0": "origin_lat",
+    "lng0": "origin_lon",
+    "lat1": "destination_lat",
+    "lng1": "destination_lon",
+}
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Kepler(Format):
         """
         made, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
         fields = _fields(made)
-        head = {"id": DATA, "label": "Published trips", "color": [18, 147, 154]}
-        with text(path) as out:
+        head = {"id": DATASET_NAME, "label": "Published trips", "color": [18, 147, 154]}
+        with open_text(path) as out:
             out.write(
                 f'{{"info":{json.dumps(_info(release, made))},\n"config":{json.dumps(_config(release, made, lon, lat))},\n'
             )
@@ -67,7 +67,7 @@ class Kepler(Format):
 
 
 def _info(release: Release, made: Flows) -> dict[str, str]:
-    said = texts(release)
+    said = provenance_lines(release)
     title = said.pop("title", "Published trips")
     words = [f"{name}: {value}" for name, value in said.items()]
     if has_times(made.periods) and not first_day(release)[1]:
@@ -76,7 +76,7 @@ def _info(release: Release, made: Flows) -> dict[str, str]:
 
 
 def _fields(made: Flows) -> list[dict[str, str]]:
-    kinds = {"origin": "string", "destination": "string", **dict.fromkeys(ENDS.values(), "real")}
+    kinds = {"origin": "string", "destination": "string", **dict.fromkeys(END_COLUMNS.values(), "real")}
     kinds |= dict.fromkeys(other_dimensions(made, {*kinds, "begins"}), "string")
     kinds |= {"begins": "timestamp"} if has_times(made.periods) else {}
     kinds |= {"count": "integer"} | ({} if made.low is None else {"low": "integer", "high": "integer"})
@@ -91,7 +91,7 @@ def _rows(release: Release, made: Flows, lon: Floats, lat: Floats) -> Iterator[l
     at = [[round(y, 7), round(x, 7)] for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
     for period, rows in made.by_period():
         labels = [text_of(label) for _, label in period.labels]
-        when = [*labels, *([begins(period, day)] if timed else [])]
+        when = [*labels, *([period_begin(period, day)] if timed else [])]
         numbers = [v[rows].tolist() for v in (made.count, made.low, made.high) if v is not None]
         ends = (made.origin[rows].tolist(), made.destination[rows].tolist())
         for o, d, *more in zip(*ends, *numbers, strict=True):
@@ -111,9 +111,9 @@ def _config(release: Release, made: Flows, lon: Floats, lat: Floats) -> dict[str
 
 def _layer(kind: str) -> dict[str, Any]:
     flow = kind == "flow"
-    columns = ENDS | ({"count": "count"} if flow else {})
+    columns = END_COLUMNS | ({"count": "count"} if flow else {})
     config = {
-        "dataId": DATA,
+        "dataId": DATASET_NAME,
         "label": "Flows" if flow else "Arcs",
         "columnMode": "LAT_LNG" if flow else "points",
         "columns": columns,
@@ -131,7 +131,9 @@ def _filters(release: Release, made: Flows) -> list[dict[str, Any]]:
     day, _ = first_day(release)
     start = dt.datetime.combine(day, dt.time(), dt.UTC).timestamp()
     ends = [int(1000 * (start + f(p.begin for p in made.periods))) for f in (min, max)]
-    return [{"id": "cbdp-time", "dataId": [DATA], "name": ["begins"], "type": "timeRange", "value": ends}]
+    return [
+        {"id": "cbdp-time", "dataId": [DATASET_NAME], "name": ["begins"], "type": "timeRange", "value": ends}
+    ]
 
 
 def _view(lon: Floats, lat: Floats) -> dict[str, float]:

@@ -13,19 +13,24 @@ import numpy as np
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features.places import Stops
-from cbdp.release.export.base import Format
-from cbdp.release.export.beside import texts
-from cbdp.release.export.flows import Flows, Period, coordinates, flows, labels_at
-from cbdp.release.export.writing import needs, text
-from cbdp.release.export.xml import comment, inside, quoted
+from cbdp.release.export.base import (
+    Format,
+    open_text,
+    optional_library,
+    provenance_lines,
+    xml_attribute,
+    xml_comment,
+    xml_text,
+)
+from cbdp.release.export.flows import Flows, Period, flows_of, labels_at, place_coordinates
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
 
-HEAD = """<?xml version="1.0" encoding="utf-8"?>
+POPULATION_HEAD = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE population SYSTEM "http://www.matsim.org/files/dtd/population_v6.dtd">
 """
-DEGREES = "EPSG:4326"
-GOLDEN = (math.sqrt(5) - 1) / 2
+WGS84_CODE = "EPSG:4326"
+GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Matsim(Format):
         *,
         places: Stops | None = None,
         mode: str | None = None,
-        crs: str = DEGREES,
+        crs: str = WGS84_CODE,
         origin: str = "origin",
         destination: str = "destination",
     ) -> None:
@@ -51,14 +56,14 @@ class Matsim(Format):
         EPSG:4326, longitude and latitude, and its configuration's `global.coordinateSystem` says another). Departures are evenly spaced over each period, those of one origin spread over all of it. Legs have the labels of the
         universe's attribute `mode`, or the mode given, or "pt".
         """
-        made = flows(release, origin=origin, destination=destination)
-        lon, lat = coordinates(release, made, places)
+        made = flows_of(release, origin=origin, destination=destination)
+        lon, lat = place_coordinates(release, made, places)
         points = _points(lon, lat, crs)
         starts, ends = ([_about(end, label) for label in made.ids] for end in ("origin", "destination"))
         legs = _modes(release, made, mode)
         number = 0
-        with text(path) as out:
-            out.write(HEAD + comment(texts(release)) + _root(crs))
+        with open_text(path) as out:
+            out.write(POPULATION_HEAD + xml_comment(provenance_lines(release)) + _root(crs))
             for period, rows in made.by_period():
                 when = "".join(_about(name, label) for name, label in period.labels)
                 times = departures(period, int(made.count[rows].sum())).tolist()
@@ -78,16 +83,18 @@ class Matsim(Format):
 
 
 def _root(crs: str) -> str:
-    named = f'<attribute name="coordinateReferenceSystem" class="java.lang.String">{inside(crs)}</attribute>'
+    named = (
+        f'<attribute name="coordinateReferenceSystem" class="java.lang.String">{xml_text(crs)}</attribute>'
+    )
     return f"<population>\n<attributes>\n{named}\n</attributes>\n"
 
 
 def _points(lon: Floats, lat: Floats, crs: str) -> list[str]:
-    if crs == DEGREES:
+    if crs == WGS84_CODE:
         return [f'x="{x:.7f}" y="{y:.7f}"' for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
-    pyproj = needs("pyproj", "matsim")
+    pyproj = optional_library("pyproj", "matsim")
     try:
-        project = pyproj.Transformer.from_crs(DEGREES, crs, always_xy=True)
+        project = pyproj.Transformer.from_crs(WGS84_CODE, crs, always_xy=True)
     except pyproj.exceptions.CRSError:
         raise InputError(f"unknown coordinate system {crs!r}: write it like EPSG:32617") from None
     east, north = project.transform(lon, lat)
@@ -100,7 +107,7 @@ def departures(period: Period, trips: int) -> Ints:
     >>> departures(Period((), 0, 100), 5).tolist()
     [10, 70, 30, 90, 50]
     """
-    step = max(1, round(trips * GOLDEN))
+    step = max(1, round(trips * GOLDEN_RATIO))
     while math.gcd(step, max(trips, 1)) > 1:
         step += 1
     place = np.arange(trips, dtype=np.int64) * step % max(trips, 1)
@@ -111,12 +118,12 @@ def _modes(release: Release, made: Flows, mode: str | None) -> list[str]:
     """The mode of each flow."""
     found = labels_at(release, "mode", made.first) if mode is None else None
     if found is None:
-        return [quoted(mode or "pt")] * len(made.count)
-    return [quoted(text_of(label)) for label in found]
+        return [xml_attribute(mode or "pt")] * len(made.count)
+    return [xml_attribute(text_of(label)) for label in found]
 
 
 def _about(name: str, label: Hashable) -> str:
-    return f'<attribute name={quoted(name)} class="java.lang.String">{inside(text_of(label))}</attribute>'
+    return f'<attribute name={xml_attribute(name)} class="java.lang.String">{xml_text(text_of(label))}</attribute>'
 
 
 def _person(number: int, about: str, start: str, finish: str, time: int, mode: str) -> str:

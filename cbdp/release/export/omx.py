@@ -1,10 +1,12 @@
-"""Open Matrix: an HDF5 file with a matrix of whole trips (as float64) per period, and the ids of its rows and columns."""
+"""Flows over a list of zones that another program prescribes: in its order, also those without trips."""
 
 from __future__ import annotations
 
+import csv
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,17 +15,83 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.release.export.base import Format
-from cbdp.release.export.beside import texts
-from cbdp.release.export.flows import Flows, Period, flows
-from cbdp.release.export.intervals import with_intervals
-from cbdp.release.export.writing import needs
-from cbdp.release.export.zones import padded
+from cbdp.release.export.base import Format, optional_library, provenance_lines
+from cbdp.release.export.flows import Flows, Period, flows_of, with_intervals
 from cbdp.release.release import Release
 
-LARGEST = 2**14  # places: the files are for programs that hold whole matrices
-MATRICES = 10_000
-BLOCK = 2**24  # numbers of a matrix that are in memory at once
+ZONE_COLUMN_NAMES = ("zone", "zone_id", "taz", "stop", "stop_id", "id", "no", "number")
+
+
+def read_zones(path: str | Path) -> tuple[str, ...]:
+    """The ids in a file: one on each line, or the column zone (zone_id, taz, stop, stop_id, id, no, number) of a CSV file."""
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            rows = [
+                [cell.strip() for cell in row]
+                for row in csv.reader(file)
+                if any(cell.strip() for cell in row)
+            ]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise InputError(
+            f"the list of zones {str(path)!r} cannot be read: give a text or CSV file in UTF-8"
+        ) from None
+    if not rows:
+        raise InputError(f"the list of zones {str(path)!r} is empty: write one id on each line")
+    head = [cell.lower() for cell in rows[0]]
+    column = next((head.index(name) for name in ZONE_COLUMN_NAMES if name in head), None)
+    if column is None and len(head) > 1:
+        raise InputError(
+            f"the list of zones {str(path)!r} has the columns {', '.join(rows[0])}: call the one with the ids zone"
+        )
+    ids = [
+        row[column or 0] if len(row) > (column or 0) else "" for row in (rows if column is None else rows[1:])
+    ]
+    return _check_zones(ids, path)
+
+
+def _check_zones(ids: Sequence[str], path: str | Path) -> tuple[str, ...]:
+    twice = [zone for zone, n in Counter(ids).items() if n > 1]
+    if "" in ids or not ids:
+        raise InputError(
+            f"a line of the list of zones {str(path)!r} has no id: write one, or leave the line out"
+        )
+    if twice:
+        raise InputError(f"the zone {twice[0]!r} is in the list {str(path)!r} twice: leave one out")
+    return tuple(ids)
+
+
+def flows_between_zones(made: Flows, zones: str | Path | Sequence[str] | None) -> Flows:
+    """The flows between these zones, in their order; None: as they are. Every place with trips must be listed."""
+    if zones is None:
+        return made
+    ids = (
+        read_zones(zones) if isinstance(zones, str | Path) else _check_zones([str(z) for z in zones], "given")
+    )
+    at = {zone: p for p, zone in enumerate(ids)}
+    place = np.array([at.get(text, -1) for text in made.texts], dtype=np.int64)
+    start, finish = place[made.origin], place[made.destination]
+    lost = np.flatnonzero(((start < 0) | (finish < 0)) & (made.count > 0))
+    if len(lost):
+        end = made.origin if start[lost[0]] < 0 else made.destination
+        raise InputError(
+            f"the place {made.texts[int(end[lost[0]])]!r} has trips and is not among the {len(ids):,} zones listed: add it to the "
+            "list, or export with the level (say --level zone) that the list is of"
+        )
+    kept = np.flatnonzero((start >= 0) & (finish >= 0))
+    order = kept[np.lexsort((finish[kept], start[kept], made.period[kept]))]
+    ends: dict[str, Any] = {"origin": start[order], "destination": finish[order]}
+    for name in ("period", "count", "first", "low", "high"):
+        values = getattr(made, name)
+        ends[name] = None if values is None else values[order]
+    return replace(made, ids=ids, **ends)
+
+
+# Open Matrix: an HDF5 file with a matrix of whole trips (as float64) per period, and the ids of its rows and columns.
+
+
+MAX_PLACES = 2**14  # places: the files are for programs that hold whole matrices
+MAX_MATRICES = 10_000
+NUMBERS_PER_BLOCK = 2**24  # numbers of a matrix that are in memory at once
 
 
 @dataclass(frozen=True)
@@ -50,15 +118,15 @@ class Omx(Format):
         `zones` is a file with the ids that another program has: the matrices get its order, and its zones without trips. With
         `intervals` (a confidence, say 0.9), each period also has the matrices `<period> low` and `<period> high`.
         """
-        h5py = needs("h5py", "omx")
-        made = flows(release, level=level, origin=origin, destination=destination)
+        h5py = optional_library("h5py", "omx")
+        made = flows_of(release, level=level, origin=origin, destination=destination)
         made = with_intervals(release, made, intervals, zeros=True)
-        made = padded(made, zones)
+        made = flows_between_zones(made, zones)
         _check_size(made)
         with h5py.File(path, "w", libver="earliest") as out:
             out.attrs["OMX_VERSION"] = np.bytes_(b"0.2")
             out.attrs["SHAPE"] = np.array([len(made.ids)] * 2, dtype=np.int32)
-            for name, said in texts(release).items():
+            for name, said in provenance_lines(release).items():
                 out.attrs[name] = np.bytes_(said.encode())
             if intervals is not None:
                 out.attrs["confidence"] = float(intervals)
@@ -72,7 +140,7 @@ class Omx(Format):
 
 def _check_size(made: Flows) -> None:
     size = len(made.ids)
-    if size > LARGEST or len(made.periods) > MATRICES:
+    if size > MAX_PLACES or len(made.periods) > MAX_MATRICES:
         raise InputError(
             f"{len(made.periods):,} matrices of {size:,} × {size:,} are too many or too large for Open Matrix: add stops up to "
             "zones with level='zone', or choose another format"
@@ -108,7 +176,7 @@ def _fill(matrix: Any, made: Flows, rows: slice, values: Ints) -> None:
     """Rows of a matrix by the block; those without trips stay as they were made, zero."""
     size = len(made.ids)
     origin, destination, count = made.origin[rows], made.destination[rows], values[rows]
-    step = max(1, BLOCK // size)
+    step = max(1, NUMBERS_PER_BLOCK // size)
     for start in range(0, size, step):
         a, b = np.searchsorted(origin, [start, start + step])
         if b > a:

@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
-from cbdp.release.export.base import Format
-from cbdp.release.export.beside import texts
-from cbdp.release.export.writing import needs
+from cbdp.release.export.base import Format, optional_library, provenance_lines
 from cbdp.release.labels import kind_of, text_of
 from cbdp.release.release import Release
 
-DENSE = 2**24  # numbers up to which an array holds all, zeros too
+MAX_DENSE_NUMBERS = 2**24  # numbers up to which an array holds all, zeros too
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Xarray(Format):
 
     def write(self, release: Release, path: Path) -> None:
         """Write the dataset as NetCDF."""
-        needs("h5netcdf", "xarray")
+        optional_library("h5netcdf", "xarray")
         dataset(release).to_netcdf(path, engine="h5netcdf")
 
 
@@ -42,12 +40,12 @@ def dataset(release: Release) -> Any:
     `trips` is an array over all dimensions, or, where that would not fit, a list of the types with trips, along `type`.
     Each feature has `<name>_count`, and `<name>_low` and `<name>_high` where it has intervals.
     """
-    xarray = needs("xarray", "xarray")
+    xarray = optional_library("xarray", "xarray")
     universe, axes = release.features.universe, {}
     codes = universe.unrank_codes(release.index)
     shape = [len(d) for d in universe.dimensions.values()]
     variables: dict[str, Any] = {}
-    if math.prod(shape) <= DENSE:
+    if math.prod(shape) <= MAX_DENSE_NUMBERS:
         trips = np.zeros(shape, dtype=np.int64)
         trips[tuple(codes)] = release.value
         variables["trips"] = (tuple(universe.dimensions), trips)
@@ -65,13 +63,13 @@ def dataset(release: Release) -> Any:
         raise InputError(
             f"{min(twice)!r} would name an array and its coordinates: rename the feature or dimension"
         )
-    about = {"mechanism": release.mechanism, "claim": str(release.promise), **texts(release)}
+    about = {"mechanism": release.mechanism, "claim": str(release.promise), **provenance_lines(release)}
     return xarray.Dataset(variables, {n: (n, labels) for n, labels in axes.items()}, about)
 
 
 def _fits(release: Release, name: str) -> bool:
     attributes = release.features.partition(name).attributes
-    return math.prod(len(a.labels) for a in attributes) <= DENSE
+    return math.prod(len(a.labels) for a in attributes) <= MAX_DENSE_NUMBERS
 
 
 def _feature(release: Release, name: str, by: Sequence[str]) -> dict[str, Any]:

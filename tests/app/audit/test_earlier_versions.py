@@ -11,12 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from cbdp.app.audit import audit_release
-from cbdp.app.config import read
 from cbdp.app.plan import plan
-from cbdp.privacy.ledger import Ledger
-from cbdp.release.loading import read_manifest
-from cbdp.release.saving import fingerprint
-from cbdp.release.schema import dumps
+from cbdp.config import read
+from cbdp.ledger import Ledger
+from cbdp.release.files import fingerprint, read_manifest
+from cbdp.release.manifest import manifest_bytes
 
 VERSIONS = ("0.1.0", "0.2.0")
 STORED = Path(__file__).parent / "data"
@@ -50,7 +49,7 @@ def test_an_earlier_release_that_was_changed_is_found(earlier: Path) -> None:
     pq.write_table(table.set_column(table.column_names.index("count"), "count", pa.array(count)), path)
     manifest = dict(read_manifest(release))
     manifest["files"] = {**manifest["files"], "trips.parquet": fingerprint(path)}
-    (release / "manifest.json").write_bytes(dumps(manifest))
+    (release / "manifest.json").write_bytes(manifest_bytes(manifest))
     assert audit_release(release).verdict == "contradicts"
 
 

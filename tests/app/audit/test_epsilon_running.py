@@ -11,12 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cbdp.app.audit.epsilon import EpsilonBound, epsilon_lower_bound
-from cbdp.app.audit.epsilon_series import AsSeries, daily, running_span
-from cbdp.app.audit.epsilon_views import TrialParts, numbers
-from cbdp.app.audit.rho import RhoBound, rho_lower_bound
+from cbdp.app.audit.lower_bound import (
+    AsSeries,
+    EpsilonBound,
+    RhoBound,
+    TrialParts,
+    daily,
+    epsilon_lower_bound,
+    numbers,
+    rho_lower_bound,
+    running_span,
+)
 from cbdp.mechanisms import ConstraintBased
-from cbdp.privacy.running_price import PaidTable, Span
+from cbdp.privacy.continual import Span, TableNoiseCost
 from cbdp.privacy.unit import Person
 from cbdp.release.release import Release
 
@@ -156,7 +163,7 @@ def test_sums_that_are_drawn_again_unpaid_are_found() -> None:
 def _forgetful(span: Span) -> Span:
     """A mutant of the span: a day's change is counted in one sum alone, as if no later sum held it."""
     most = max(int(span.sums.rows[:, d].sum()) for d in range(span.periods))
-    tables = {n: PaidTable(type(p.law)(p.law.scale / most), p.amount) for n, p in span.tables.items()}
+    tables = {n: TableNoiseCost(type(p.law)(p.law.scale / most), p.amount) for n, p in span.tables.items()}
     return replace(span, tables=tables)
 
 

@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cbdp.app.audit.epsilon import EpsilonBound, epsilon_lower_bound
-from cbdp.app.audit.epsilon_series import AsSeries, daily
-from cbdp.app.audit.epsilon_views import TrialParts
-from cbdp.app.audit.rho import rho_lower_bound
+from cbdp.app.audit.lower_bound import (
+    AsSeries,
+    EpsilonBound,
+    TrialParts,
+    daily,
+    epsilon_lower_bound,
+    rho_lower_bound,
+)
+from cbdp.counting.counts import Counts, count
+from cbdp.counting.plan import ServiceDays
 from cbdp.mechanisms import Laplace
 from cbdp.privacy.unit import Person
 from cbdp.release.release import Release
-from cbdp.trips.count import Counts, count
-from cbdp.trips.days import Days
 
 FIRST = dt.date(2026, 3, 2)
 WEEK = daily(FIRST, 7)
@@ -84,7 +88,7 @@ def test_a_week_leaks_less_than_stated_and_more_than_six_days() -> None:
 class EveryRow(AsSeries):
     """A mutant that forgets to restrict a release to its day: each of them counts what a person did on any day."""
 
-    def counts(self, trips: Any, period: Days, seed: int) -> Counts:
+    def counts(self, trips: Any, period: ServiceDays, seed: int) -> Counts:
         return count(trips, self.mechanism.features.universe, columns=self.columns, unit=self.mechanism.unit)
 
 

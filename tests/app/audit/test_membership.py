@@ -10,8 +10,7 @@ from scipy.stats import binom
 
 import cbdp
 from cbdp.app.audit import membership
-from cbdp.app.audit.noised import noised
-from cbdp.app.audit.truth import truth
+from cbdp.app.audit.membership import noised, truth
 
 
 def test_the_attack_reaches_the_bound_of_one_table() -> None:
@@ -29,7 +28,7 @@ def test_the_attack_reaches_the_bound_of_one_table() -> None:
     for hits, p in ((made.caught, 1 / (1 + r)), (made.falsely, r / (1 + r))):
         assert binom.ppf(1e-8, n, p) <= hits <= binom.isf(1e-8, n, p)
     assert abs(membership.bound(1) - (1 - r) / (1 + r)) < 1e-12
-    [found] = membership.attack(release, truth(counts, release))
+    [found] = membership.attack_membership(release, truth(counts, release))
     assert found.verdict == "clear"
 
 
@@ -44,7 +43,7 @@ def test_riders_are_recognised_where_noise_is_missing() -> None:
     [m] = release.measurements
     m = replace(m, scale=Fraction(1), variance=None, epsilon=Fraction(1))
     liar = replace(release, claim=claimed.claim(), measurements=[m])
-    [found] = membership.attack(liar, truth(counts, liar))
+    [found] = membership.attack_membership(liar, truth(counts, liar))
     assert found.verdict == "contradicts"
     assert found.figures["advantage at least"] > membership.bound(1)
 
@@ -61,7 +60,7 @@ def test_riders_on_trial_share_no_count() -> None:
     scored = [membership._scored(a, true, true.riders) for a in noised(release)]
     chosen, apart = membership._chosen(scored, len(true.riders))
     assert {s.answers.name for s in chosen} == {"pair", "singleton"}
-    assert len(apart) >= membership.LEAST
+    assert len(apart) >= membership.MIN_RIDERS
     for s in chosen:
         here = np.isin(s.rider, apart)
         assert len(np.unique(s.element[here])) == here.sum()

@@ -13,14 +13,13 @@ from audited import small
 from scipy.stats import binom
 
 import cbdp
-from cbdp.app.audit import residuals
-from cbdp.app.audit.noised import noised
-from cbdp.app.audit.truth import truth
-from cbdp.estimate.posterior import Posterior
+from cbdp.app.audit import membership
+from cbdp.app.audit.membership import noised, truth
+from cbdp.estimation.posterior import Posterior
 from cbdp.measuring.samplers import sampler_of
-from cbdp.measuring.samplers.geometric import GeometricSampler
-from cbdp.privacy.laws import law_of
+from cbdp.measuring.samplers.laplace import GeometricSampler
 from cbdp.privacy.measurement import Measurement
+from cbdp.privacy.noise import noise_distribution
 from cbdp.release.release import Release
 
 
@@ -102,8 +101,8 @@ def test_zeros_left_out_of_a_sparse_release_are_found() -> None:
     fewer = replace(single, values=single.values[kept], elements=single.elements[kept], variance=None)
     broken = replace(release, measurements=[*release.measurements[:-1], fewer])
     true = truth(counts, release)
-    assert [f.verdict for f in residuals.attack(release, true)] == ["clear"]
-    found = [f for f in residuals.attack(broken, true) if f.verdict == "contradicts"]
+    assert [f.verdict for f in membership.attack_residuals(release, true)] == ["clear"]
+    found = [f for f in membership.attack_residuals(broken, true) if f.verdict == "contradicts"]
     assert [f.title for f in found] == ["singleton: true zeros were published without noise"]
 
 
@@ -111,7 +110,7 @@ def test_zeros_left_out_of_a_sparse_release_are_found() -> None:
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(4)])
 def test_the_laws_are_the_samplers(name: str, scale: Fraction) -> None:
     """Probabilities add up, the distribution function is their sum, and 200,000 samples agree (chance 10⁻⁹)."""
-    law = law_of(name, scale)
+    law = noise_distribution(name, scale)
     z = np.arange(-400, 401)
     pmf = np.exp(law.log_pmf(z))
     assert abs(pmf.sum() - 1) < 1e-12
@@ -125,19 +124,19 @@ def test_the_laws_are_the_samplers(name: str, scale: Fraction) -> None:
 
 def test_the_odds_are_an_e_value() -> None:
     """Summed over all outcomes the odds of each other law come to 1 (to at most 1): no false alarm can hide there."""
-    law = law_of("geometric", 2.0)
+    law = noise_distribution("geometric", 2.0)
     dag, counts = small()
     answers = noised(cbdp.ConstraintBased(dag, 1).simulate(counts, 0))[0]
     answers = replace(answers, law=law)
-    expected = np.zeros(len(residuals.FACTORS) + len(residuals.SHARES))
+    expected = np.zeros(len(membership.SCALE_FACTORS) + len(membership.NOISELESS_SHARES))
     none = np.empty(0, dtype=np.int64)
     floor = 3
     for z in range(floor + 1, 500):  # visible
-        group = residuals.Group(
+        group = membership.Group(
             answers, "other counts", np.array([z]), np.array([1]), none, none, expected=1.0
         )
         expected += np.exp(group.log_odds() + law.log_pmf(np.array([z])))
-    hidden = residuals.Group(
+    hidden = membership.Group(
         answers, "other counts", none, none, np.array([floor]), np.array([1]), expected=1.0
     )
     expected += np.exp(hidden.log_odds() + law.log_cdf(np.array([floor])))

@@ -12,7 +12,7 @@ from audited import as_version_1, change, correct_hashes, edited, manifest_of, r
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.estimate.posterior import Posterior
+from cbdp.estimation.posterior import Posterior
 from cbdp.progress import watched
 
 

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 import cbdp
-from cbdp.app.audit.truth import truth
+from cbdp.app.audit.membership import truth
 
 UNIVERSE = cbdp.Universe(stop=["A", "B", "C"], time=cbdp.periods("06:00", "20:00", "1h"))
 ROWS = [  # on Monday x travels three times, twice in one hour; on Tuesday once; y once on Monday, late at night of Sunday
@@ -47,7 +47,7 @@ def test_a_period_is_known_or_not_as_a_whole(
     path = tmp_path / "t.parquet"
     parquet.write_table(_table(), path)
     if place == "engine":
-        monkeypatch.setattr("cbdp.trips.opening.can_recount", lambda _: False)
+        monkeypatch.setattr("cbdp.counting.inspection.can_recount", lambda _: False)
     by_day = _known(cbdp.Person("card", 2, "day"), str(path))
     assert by_day == (
         {("C", "09:00"), ("A", "12:00")},

@@ -19,8 +19,8 @@ import pytest
 from benchmarks.audited import network, outcome
 from cbdp.app.audit import audit_release
 from cbdp.app.cli import main
-from cbdp.audit.ours import opened
-from cbdp.release.saving import fingerprint
+from cbdp.audit.own_release import open_own_release
+from cbdp.release.files import fingerprint
 
 MANY = 600  # the first of so many networks have four to six stops
 SMALL = (
@@ -174,7 +174,7 @@ def test_whoever_changes_a_file_and_corrects_the_hashes_is_found(
     if name == TRIPS:
         manifest["trips"]["total"] = int(pc.sum(pq.read_table(folder / name)["count"]).as_py())
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True), "utf-8")
-    verdicts = {f.verdict for f in opened(folder).findings}
+    verdicts = {f.verdict for f in open_own_release(folder).findings}
     if way == "a noisy count":  # follows from nothing: only what was made of it shows the change
         assert verdicts == {"clear"} or "contradicts" in verdicts
         verdicts = {f.verdict for f in audit_release(folder).findings}
@@ -216,4 +216,4 @@ def test_folders_and_files_that_nobody_lists_are_found(released: Path, tmp_path:
         folder = tmp_path / name.replace("/", " in ")
         shutil.copytree(released, folder)
         (folder / name).mkdir()
-        assert any(name in f.title and f.verdict == "contradicts" for f in opened(folder).findings)
+        assert any(name in f.title and f.verdict == "contradicts" for f in open_own_release(folder).findings)

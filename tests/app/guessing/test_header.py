@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cbdp.app import cli
-from cbdp.app.guessing.header import looks_like_a_value
+from cbdp.config.guessing import looks_like_a_value
 
 NAMES = [
     "Trip ID", "Start Date", "Bike #", "Zip Code", "o", "d", "t", "PULocationID", "from_stop", "tpep_pickup_datetime", "début",

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbdp.app.guessing import guess_columns
-from cbdp.app.guessing.vocabulary import may_name_person, names_person, words_of
-from cbdp.trips import Schema
+from cbdp.config.guessing import guess_columns
+from cbdp.config.vocabulary import may_name_person, names_person, words_of
+from cbdp.counting import Schema
 
 # what it is, its first line, and role=column of what must be recognised; "-person": nothing may be taken for a person
 HEADERS = """

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from small_city import plan_of
 
-from cbdp.app.explain import explain
 from cbdp.errors import InputError
+from cbdp.forecast import explain
 from cbdp.release import About, Dates
 
 OUTPUT = '[output]\npath = "release"\n'

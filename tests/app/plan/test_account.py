@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from small_city import CONFIG, plan_of, state_of
 
-from cbdp.app import explain
+from cbdp import forecast
 from cbdp.errors import CbdpError, InputError
-from cbdp.privacy.ledger import BudgetError, Ledger
+from cbdp.ledger import BudgetError, Ledger
 
 
 def test_a_ledger_of_another_data_set_is_refused(city: Path) -> None:
@@ -39,7 +39,7 @@ def test_what_is_left_decides(city: Path) -> None:
         plan_of(city)
     plan = plan_of(city, ("epsilon = 1.0", "epsilon = 0.5"))
     assert (plan.account.spent.epsilon, plan.account.after.epsilon) == (Fraction(5, 4), Fraction(1, 4))
-    assert "cap 2, spent 1.25, this release 0.5, left after it 0.25" in explain.explain(plan).text
+    assert "cap 2, spent 1.25, this release 0.5, left after it 0.25" in forecast.explain(plan).text
     with pytest.raises(
         InputError, match=r":18: the ledger's cap is 2, not 3: it was fixed when the ledger was created"
     ):
@@ -66,7 +66,7 @@ def test_months_of_the_same_riders_add_up(city: Path) -> None:
         plan_of(city, february)
     plan = plan_of(city, february, ("epsilon = 1.0", "epsilon = 0.5"))
     assert plan.account.after.epsilon == Fraction(1, 4)
-    assert "ledger.sqlite of the riders 'cards'" in " ".join(explain.explain(plan).text.split())
+    assert "ledger.sqlite of the riders 'cards'" in " ".join(forecast.explain(plan).text.split())
 
 
 def test_what_runs_that_died_have_cost_is_told(city: Path) -> None:
@@ -74,7 +74,7 @@ def test_what_runs_that_died_have_cost_is_told(city: Path) -> None:
     with Ledger.open(city / "ledger.sqlite", dataset="city", cap=2, create=True) as ledger:
         ledger.released(ledger.reserve("another request", "0.25"), "0" * 64, city / "other")
         ledger.reserve("another request", "0.5")
-    text = " ".join(explain.explain(plan_of(city)).text.split())
+    text = " ".join(forecast.explain(plan_of(city)).text.split())
     assert "Of what was spent, 0.5 went to runs that were never published" in text
     with Ledger.open(city / "ledger.sqlite", dataset="city") as ledger:
         ledger.reserve("another request", "0.5")
@@ -91,16 +91,16 @@ def test_what_runs_that_died_have_cost_is_told(city: Path) -> None:
 
 def test_a_ledger_that_does_not_exist_is_not_an_error_of_a_check(city: Path) -> None:
     """The text says how to create it, and that a lost one is to be restored."""
-    text = " ".join(explain.explain(plan_of(city)).text.split())
+    text = " ".join(forecast.explain(plan_of(city)).text.split())
     assert (
         "ledger.sqlite' does not exist. If data set 'city' was never released, create it: cbdp ledger create"
         in text
     )
     assert "Otherwise restore it: a new one would forget what was spent." in text
     (city / "ledger.sqlite").touch()
-    assert "ledger.sqlite' is an empty file. If" in " ".join(explain.explain(plan_of(city)).text.split())
+    assert "ledger.sqlite' is an empty file. If" in " ".join(forecast.explain(plan_of(city)).text.split())
     riders = ('id = "city"\n', 'id = "february"\nriders = "cards"\n')
-    text = " ".join(explain.explain(plan_of(city, riders)).text.split())
+    text = " ".join(forecast.explain(plan_of(city, riders)).text.split())
     assert "If no trips of the riders 'cards' were ever released, create it" in text
 
 
@@ -114,7 +114,7 @@ def test_an_identical_request_that_was_released_costs_nothing(city: Path) -> Non
     plan = plan_of(city)
     assert plan.account.finished is not None
     assert plan.account.after.epsilon == 0
-    assert "it is returned, nothing is spent" in " ".join(explain.explain(plan).text.split())
+    assert "it is returned, nothing is spent" in " ".join(forecast.explain(plan).text.split())
     with pytest.raises(BudgetError):
         plan_of(city, ("epsilon = 1.0", "epsilon = 0.9"))
 
@@ -125,7 +125,7 @@ def test_an_interrupted_request_is_told(city: Path) -> None:
     with Ledger.open(city / "ledger.sqlite", dataset="city", cap=2, create=True) as ledger:
         ledger.reserve(request, 1)
     (city / "release").mkdir()
-    assert any("charged and never released" in w for w in explain.explain(plan_of(city)).warnings)
+    assert any("charged and never released" in w for w in forecast.explain(plan_of(city)).warnings)
 
 
 def test_a_broken_ledger_is_told_with_its_line(city: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 from small_city import CONFIG, state_of
 
-from cbdp.app import config
+from cbdp import config
 from cbdp.app import plan as planning
 from cbdp.errors import CbdpError
 

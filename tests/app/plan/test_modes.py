@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 from small_city import plan_of, trip_table
 
-from cbdp.trips import count
+from cbdp.counting import count
 
 
 @pytest.mark.parametrize(

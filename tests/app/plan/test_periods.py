@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from daily_city import CONFIG
 
-from cbdp.app.config import Config, parse
-from cbdp.app.plan.periods import check_series, due_slots, first_slot
+from cbdp.config import Config, parse
 from cbdp.errors import InputError
+from cbdp.forecast.calendar import check_series, due_slots, first_slot
 
 
 def config(*changes: tuple[str, str]) -> Config:

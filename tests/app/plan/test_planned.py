@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from small_city import plan_of
 
-from cbdp.app import explain
+from cbdp import forecast
+from cbdp.counting import count
 from cbdp.errors import InputError
 from cbdp.privacy.unit import Trip
-from cbdp.trips import count
 
 
 def test_a_plan_holds_what_a_release_needs(city: Path) -> None:
@@ -28,15 +28,15 @@ def test_a_plan_holds_what_a_release_needs(city: Path) -> None:
 
 def test_no_row_is_read(city: Path) -> None:
     """Trips whose rows cannot be read at all are planned and explained as if they could."""
-    wanted = explain.explain(plan_of(city)).text
+    wanted = forecast.explain(plan_of(city)).text
     whole = (city / "trips.parquet").read_bytes()
     footer = int.from_bytes(whole[-8:-4], "little") + 8
     (city / "trips.parquet").write_bytes(b"PAR1" + b"\xff" * (len(whole) - footer - 4) + whole[-footer:])
-    assert explain.explain(plan_of(city)).text == wanted
+    assert forecast.explain(plan_of(city)).text == wanted
     with pytest.raises(InputError):
         count(str(city / "trips.parquet"), plan_of(city).universe, columns=plan_of(city).columns)
     (city / "trips.csv").write_text('from_stop,to_stop,left_at\n"S0,S1\nS2,,,,,\n')
     assert (
-        explain.explain(plan_of(city, ("trips.parquet", "trips.csv"))).noise
-        == explain.explain(plan_of(city)).noise
+        forecast.explain(plan_of(city, ("trips.parquet", "trips.csv"))).noise
+        == forecast.explain(plan_of(city)).noise
     )

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 from small_city import plan_of
 
-from cbdp.app import explain
+from cbdp import forecast
 from cbdp.app.plan import Plan
 from cbdp.errors import InputError
 
@@ -99,7 +99,7 @@ def test_only_mechanisms_that_solve_can_meet_them(city: Path) -> None:
 
 def test_check_says_what_public_counts_mean(city: Path) -> None:
     """They are named with what they mean; they are not among what is spent, nor among what adds up from others."""
-    told = explain.explain(public(city, "{ total = 50 }", ("expected_trips = 60000", "")))
+    told = forecast.explain(public(city, "{ total = 50 }", ("expected_trips = 60000", "")))
     text = " ".join(told.text.split())
     assert (
         "Public already: total. These counts were public before. The release meets them exactly, spends nothing"
@@ -115,5 +115,5 @@ def test_check_says_what_public_counts_mean(city: Path) -> None:
 def test_persons_and_public_counts_are_warned_of(city: Path) -> None:
     """Bounding leaves trips out, which public counts may hold."""
     person = ("epsilon = 1.0", 'epsilon = 1.0\nunit = { person = "card", max_trips = 2 }')
-    told = explain.explain(public(city, "{ total = 50 }", person))
+    told = forecast.explain(public(city, "{ total = 50 }", person))
     assert any("at most 2 trips of each person are counted" in warning for warning in told.warnings)

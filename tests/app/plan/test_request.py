@@ -100,13 +100,16 @@ def test_a_setting_that_this_module_does_not_know_counts(city: Path, monkeypatch
     """Whatever [data] may come to say about reading rows makes another request, unless it is not stated."""
     from dataclasses import replace
 
-    from cbdp.app.plan import request
+    from cbdp.app import plan as request
 
     plan = plan_of(city)
-    monkeypatch.setattr(request, "NO_COUNT", tuple(n for n in request.NO_COUNT if n != "expected_trips"))
+    monkeypatch.setattr(
+        request, "DATA_WITHOUT_EFFECT", tuple(n for n in request.DATA_WITHOUT_EFFECT if n != "expected_trips")
+    )
     data = [replace(plan.config.data, expected_trips=n) for n in (None, 1, 2)]
     found = [
-        request.asked_of(replace(plan.config, data=d), plan.columns, plan.clock, plan.mechanism) for d in data
+        request.public_request_of(replace(plan.config, data=d), plan.columns, plan.clock, plan.mechanism)
+        for d in data
     ]
     assert len(set(found)) == 3
     assert found[0] == plan.asked

@@ -9,11 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from daily_city import CONFIG, write_daily_city
 
-from cbdp.app.config import read
-from cbdp.app.plan import plan, service_days
+from cbdp.app import trips
+from cbdp.app.plan import plan
 from cbdp.app.series import run_series
+from cbdp.config import read
 from cbdp.errors import InputError
-from cbdp.privacy.ledger import Covers, Ledger
+from cbdp.ledger import ChargeScope, Ledger
 
 NIGHT = 'day_starts = "04:00"'
 SHARED = CONFIG.replace('id = "a daily city"', 'id = "a daily city"\nriders = "everybody"')
@@ -58,8 +59,8 @@ def test_other_days_are_refused_before_a_row_is_read(
     held = pq.read_table(city / "trips.parquet")
     pq.write_table(held.append_column("ended", held["at"]), city / "trips.parquet")
     config = read(other(city, (old, new)))
-    monkeypatch.setattr("cbdp.app.publish.making.count", _never)
-    monkeypatch.setattr("cbdp.app.series.late.count", _never)
+    monkeypatch.setattr("cbdp.app.publish.count", _never)
+    monkeypatch.setattr("cbdp.app.series.continuity.count", _never)
     with pytest.raises(
         InputError, match=rf"the series 'series' of near days.*{says}.*Write the same data.timezone"
     ):
@@ -90,16 +91,18 @@ def test_other_trips_of_the_same_riders_are_compared_by_zone_and_start(city: Pat
     assert plan(read(other(city, *zoned))).covers is not None
     with pytest.raises(InputError, match=r"days from 04:00 on"):
         plan(read(other(city, bikes, ("id = ", f"{NIGHT}\nid = "))))
-    assert service_days.alike(*(f"of column {c!r}, times {z}, days from 00:00 on" for c, z in (("a", "UTC"), ("b", "UTC"))), same_data=False)  # fmt: skip
-    assert not service_days.alike(*(f"of column 'a', times {z}, days from 00:00 on" for z in ("UTC", "Asia/Tokyo")), same_data=False)  # fmt: skip
+    assert trips.alike(*(f"of column {c!r}, times {z}, days from 00:00 on" for c, z in (("a", "UTC"), ("b", "UTC"))), same_data=False)  # fmt: skip
+    assert not trips.alike(*(f"of column 'a', times {z}, days from 00:00 on" for z in ("UTC", "Asia/Tokyo")), same_data=False)  # fmt: skip
 
 
 def test_releases_of_earlier_versions_are_read_from_their_folders(
     city: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their charges do not say how days are read; their manifests do."""
-    stated = Covers.fields
-    monkeypatch.setattr(Covers, "fields", lambda self: {n: v for n, v in stated(self).items() if n != "days"})
+    stated = ChargeScope.fields
+    monkeypatch.setattr(
+        ChargeScope, "fields", lambda self: {n: v for n, v in stated(self).items() if n != "days"}
+    )
     old = city / "old"
     old.mkdir()
     write_daily_city(old, days=3, config=SHARED)

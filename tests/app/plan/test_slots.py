@@ -10,12 +10,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from cbdp.app.plan.slots import covers_of, tells_periods_apart
 from cbdp.features import Feature, FeatureDag, Universe
+from cbdp.forecast.calendar import covers_of, tells_periods_apart
+from cbdp.ledger import Amount, Charge
+from cbdp.ledger.charges import NANO_UNITS
+from cbdp.ledger.windows import window_sums
 from cbdp.mechanisms import ConstraintBased, Hierarchical
-from cbdp.privacy.ledger import Amount, Charge
-from cbdp.privacy.ledger.amounts import NANO
-from cbdp.privacy.ledger.windows import window_sums
 from cbdp.privacy.unit import Person, Trip, Unit
 
 DAYS = [dt.date(2026, 3, n) for n in (1, 2, 3)]
@@ -71,7 +71,7 @@ def test_what_a_charge_says_holds_for_everybody(unit: Unit, measured: Sequence[s
             worst[window] = max(worst[window], cost(made, person))
     for days, found in worst.items():
         said = window_sums([charge], days).worst()[0].nano
-        assert found * NANO <= said
+        assert found * NANO_UNITS <= said
         if not apart and days > 1:
             assert found > days * Fraction(charge.amount.rho)
 

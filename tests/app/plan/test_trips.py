@@ -9,9 +9,9 @@ import pytest
 from pyarrow import csv as pacsv
 from small_city import plan_of, trip_table
 
+from cbdp.counting import count
 from cbdp.errors import InputError
 from cbdp.privacy.unit import Person
-from cbdp.trips import count
 
 
 def test_the_person_may_be_named_by_role_or_by_column(city: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from pyarrow import parquet
 from small_city import STOPS, plan_of, trip_table
 
+from cbdp.counting import count
 from cbdp.errors import InputError
-from cbdp.trips import count
 
 
 def test_stop_ids_follow_the_type_of_the_trips(city: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from small_city import plan_of
 
-from cbdp.app.config.settings import ZonesSection
-from cbdp.app.plan.variants import changed, lengths, variants, zones
+from cbdp.app.plan import config_of_variant, fewer_zones, other_periods, variants
+from cbdp.config.sections import ZonesSection
 
 NAMED = (
     'time = { start = "06:00", end = "10:00", every = "1h" }',
@@ -19,17 +19,17 @@ FOUR = "id,lat,lon,zone\n" + "".join(f"S{n},{42 + n / 100},-83,z{n % 4}\n" for n
 
 def test_periods_fill_the_hours(city: Path) -> None:
     """One finer, some coarser up to the whole span; periods with names of their own have no other length."""
-    assert lengths(plan_of(city)) == ["30min", "120min", "240min"]
-    assert lengths(plan_of(city, ('every = "1h"', 'every = "80min"'))) == ["60min", "120min", "240min"]
-    assert lengths(plan_of(city, NAMED)) == []
+    assert other_periods(plan_of(city)) == ["30min", "120min", "240min"]
+    assert other_periods(plan_of(city, ('every = "1h"', 'every = "80min"'))) == ["60min", "120min", "240min"]
+    assert other_periods(plan_of(city, NAMED)) == []
 
 
 def test_fewer_zones_are_drawn_anew(city: Path) -> None:
     """Three quarters, a half and a quarter of them, but two at least; none where no table goes by zones."""
-    assert zones(plan_of(city)) == []
+    assert fewer_zones(plan_of(city)) == []
     (city / "stops.csv").write_text(FOUR)
-    assert zones(plan_of(city)) == [3, 2]
-    assert zones(plan_of(city, ('preset = "odmts"\n', ""))) == []
+    assert fewer_zones(plan_of(city)) == [3, 2]
+    assert fewer_zones(plan_of(city, ('preset = "odmts"\n', ""))) == []
 
 
 def test_a_variant_is_what_the_configuration_would_give(city: Path) -> None:
@@ -47,8 +47,8 @@ def test_fewer_zones_are_made_as_the_configuration_makes_them(city: Path) -> Non
     """Balanced zones stay balanced."""
     (city / "stops.csv").write_text(FOUR)
     plan = plan_of(city, ('column = "zone"', "balanced = 4"))
-    assert changed(plan.config, None, 2).universe.zones == ZonesSection(balanced=2)
-    assert changed(plan_of(city).config, None, 2).universe.zones == ZonesSection(clusters=2)
+    assert config_of_variant(plan.config, None, 2).universe.zones == ZonesSection(balanced=2)
+    assert config_of_variant(plan_of(city).config, None, 2).universe.zones == ZonesSection(clusters=2)
 
 
 @pytest.mark.parametrize("public", ['"zones.csv"', "{ total = 50 }"])

@@ -10,9 +10,9 @@ import pytest
 from small_city import plan_of, state_of, write_city
 
 from cbdp.app import cli
-from cbdp.app.planning import facts
 from cbdp.errors import InputError
-from cbdp.privacy.ledger import Ledger
+from cbdp.forecast.page import page_facts
+from cbdp.ledger import Ledger
 
 Captured = pytest.CaptureFixture[str]
 
@@ -59,17 +59,17 @@ def test_what_cannot_be_planned_is_told(city: Path) -> None:
     with pytest.raises(
         InputError, match=r"needs the mechanism 'constraint-based'.*'laplace' use `cbdp check`"
     ):
-        facts(plan_of(city, ('"constraint-based"', '"laplace"')))
+        page_facts(plan_of(city, ('"constraint-based"', '"laplace"')))
     bought = 'cap = 2.0\nunit = { person = "card", max_trips = { quantile = 0.9, epsilon = 0.25 } }'
     with pytest.raises(InputError, match="max_trips is bought: state it as a number"):
-        facts(plan_of(city, ("cap = 2.0", bought)))
+        page_facts(plan_of(city, ("cap = 2.0", bought)))
 
 
 def test_the_ledger_is_on_the_page(city: Path) -> None:
     """What is spent and left, as `check` has it."""
     with Ledger.open(city / "ledger.sqlite", dataset="city", cap=2, create=True) as ledger:
         ledger.reserve("another", epsilon="0.25", what="another")
-    account = facts(plan_of(city))["account"]
+    account = page_facts(plan_of(city))["account"]
     assert (account["exists"], account["cap"], account["spent"]) == (True, 2.0, 0.25)
     assert account["currency"] == "epsilon"
 
@@ -88,27 +88,27 @@ def test_a_page_is_written_for_what_does_not_fit(city: Path, capsys: Captured) -
 def test_the_configured_settings_are_among_the_choices(city: Path) -> None:
     """An odd ε, an odd number of trips: the page starts where the configuration stands."""
     unit = 'cap = 2.0\nunit = { person = "card", max_trips = 7 }'
-    found = facts(plan_of(city, ("epsilon = 1.0", "epsilon = 0.777"), ("cap = 2.0", unit)))
+    found = page_facts(plan_of(city, ("epsilon = 1.0", "epsilon = 0.777"), ("cap = 2.0", unit)))
     assert found["own"] == "0.777"
     assert found["own"] in found["amounts"]
     assert 7 in found["ks"]
     assert found["variants"][found["period"]][found["zone"]]["types"] == 144
-    third = facts(plan_of(city, ("epsilon = 1.0", 'epsilon = "1/3"')))
+    third = page_facts(plan_of(city, ("epsilon = 1.0", 'epsilon = "1/3"')))
     assert third["own"] == "1/3"
     assert json.loads(json.dumps(third)) == third
 
 
 def test_the_person_column_is_guessed_by_its_name(city: Path) -> None:
     """Where the unit is a trip, the page can still propose persons."""
-    assert facts(plan_of(city))["unit"] == {
+    assert page_facts(plan_of(city))["unit"] == {
         "kind": "trip", "neighbours": "add-remove", "column": "card", "k": 4, "per": "release", "apart": None, "known": True,
     }  # fmt: skip
 
 
 def test_deployments_agree_with_what_is_published() -> None:
     """The Census states ε = 17.14 for ρ = 2.56 at δ = 1e-10, Wikimedia ε = 1 for ρ = 0.015 at 1e-7: our conversion is as tight."""
+    from cbdp.forecast.plan_page import DEPLOYMENTS, UNITS
     from cbdp.privacy.accounting import epsilon_of
-    from cbdp.report.plan.deployments import DEPLOYMENTS, UNITS
 
     shown = {d.name.split()[0]: d for d in DEPLOYMENTS}
     assert float(epsilon_of("2.56", "1e-10")) == pytest.approx(float(shown["US"].shown), rel=0.002)

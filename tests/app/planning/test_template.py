@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from small_city import CONFIG, write_city
 
-from cbdp.app.config import read
-from cbdp.app.planning.template import template
+from cbdp.config import read
+from cbdp.forecast.page import template
 
 TIME = 'time = { start = "06:00", end = "10:00", every = "1h" }'
 

@@ -11,12 +11,12 @@ import agency_samples as samples
 import pytest
 
 from cbdp.app import cli
-from cbdp.app.config import read
 from cbdp.app.inspecting import look, reading_of
 from cbdp.app.plan import plan
-from cbdp.app.presets import PRESETS, Preset, settled
+from cbdp.app.presets import PRESETS, Preset, apply_preset
+from cbdp.config import read
+from cbdp.counting.linking import DatedTimes, LinkedTaps
 from cbdp.errors import InputError
-from cbdp.trips.preparing import Dated, Linked
 
 Captured = pytest.CaptureFixture[str]
 
@@ -47,20 +47,20 @@ def test_a_preset_takes_the_first_name_that_is_there() -> None:
     """And what a configuration states goes before; what is not there is told with the names that were looked for."""
     tlc = PRESETS.get("tlc")
     green = dict.fromkeys(("PULocationID", "DOLocationID", "lpep_pickup_datetime"))
-    assert settled(tlc, green).columns["time"] == "lpep_pickup_datetime"
-    assert settled(tlc, green, {"time": "other"}).columns["time"] == "other"
+    assert apply_preset(tlc, green).columns["time"] == "lpep_pickup_datetime"
+    assert apply_preset(tlc, green, {"time": "other"}).columns["time"] == "other"
     with pytest.raises(
         InputError, match="looks for time in the column 'tpep_pickup_datetime' or 'lpep_pickup_datetime' or"
     ):
-        settled(tlc, dict.fromkeys(("PULocationID", "DOLocationID")))
+        apply_preset(tlc, dict.fromkeys(("PULocationID", "DOLocationID")))
 
 
 def test_preparations_take_declared_columns_and_formats() -> None:
     """TIDES links, GTFS-ride dates; without a service date there is nothing to date."""
-    taps = settled(
+    taps = apply_preset(
         PRESETS.get("tides"), dict.fromkeys(samples.TIDES), {"person": "card"}, ("%d/%m/%Y %H:%M",)
     )
-    assert isinstance(taps.preparation, Linked)
+    assert isinstance(taps.preparation, LinkedTaps)
     assert (taps.preparation.person, taps.preparation.formats) == ("card", ("%d/%m/%Y %H:%M",))
     assert taps.columns == {
         "origin": "origin",
@@ -68,10 +68,10 @@ def test_preparations_take_declared_columns_and_formats() -> None:
         "time": "event_timestamp",
         "person": "card",
     }
-    rides = settled(PRESETS.get("gtfs-ride"), dict.fromkeys(samples.GTFS_RIDE))
-    assert isinstance(rides.preparation, Dated)
+    rides = apply_preset(PRESETS.get("gtfs-ride"), dict.fromkeys(samples.GTFS_RIDE))
+    assert isinstance(rides.preparation, DatedTimes)
     assert (rides.columns["time"], rides.formats) == ("time", ())
-    undated = settled(
+    undated = apply_preset(
         PRESETS.get("gtfs-ride"), dict.fromkeys(c for c in samples.GTFS_RIDE if c != "service_date")
     )
     assert undated.preparation is None
@@ -131,8 +131,8 @@ def test_mistakes_are_told_with_their_line(preset: str, says: str, tmp_path: Pat
 
 def test_rows_of_a_server_are_not_linked_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A preparation runs in DuckDB: other engines are told so, before a row is asked for."""
-    from cbdp.app.plan import trips
-    from cbdp.trips import Schema
+    from cbdp.app import trips
+    from cbdp.counting import Schema
 
     monkeypatch.setattr(trips, "opened", lambda *_: Schema("t", dict.fromkeys(samples.TIDES)))
     file = written(tmp_path, "postgres://host/city::taps", samples.gtfs(tmp_path).name, "tides")

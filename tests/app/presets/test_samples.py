@@ -10,8 +10,8 @@ import pytest
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app.config import read
 from cbdp.app.inspecting import look, reading_of
+from cbdp.config import read
 
 Captured = pytest.CaptureFixture[str]
 

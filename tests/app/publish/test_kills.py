@@ -18,10 +18,9 @@ from publishing import entries, events, planned, warm
 
 from cbdp.app import publish as publishing_package
 from cbdp.app.publish import publish
+from cbdp.ledger import Ledger
 from cbdp.mechanisms.base import Mechanism
-from cbdp.privacy.ledger import Ledger
-from cbdp.release.loading import load
-from cbdp.release.saving import leftovers, save
+from cbdp.release.files import leftovers, load, save
 
 KILLS = int(os.environ.get("CBDP_KILLS", "8"))  # 200 for the long run
 # where a run may die: the modules that publish and save, and every module of the ledger

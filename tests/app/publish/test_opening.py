@@ -13,7 +13,7 @@ from small_city import state_of
 from cbdp.app import cli
 from cbdp.app.publish import publish
 from cbdp.errors import InputError
-from cbdp.privacy.ledger import Ledger
+from cbdp.ledger import Ledger
 
 Captured = pytest.CaptureFixture[str]
 NEXT = ('path = "release"', 'path = "release-2"')

@@ -18,9 +18,9 @@ from publishing import CONFIG, events, first, planned, trip_table
 import cbdp
 from cbdp.app import cli
 from cbdp.app.publish import LostChargeError, publish
+from cbdp.ledger import Ledger
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.ledger import Ledger
-from cbdp.release.loading import load
+from cbdp.release.files import load
 
 
 def test_a_release_is_charged_once_and_found_again(folder: Path) -> None:
@@ -92,7 +92,7 @@ def test_what_can_fail_fails_before_anything_is_spent(folder: Path, monkeypatch:
     def broken(*_: object, **__: object) -> str:
         raise cbdp.CbdpError("no report today")
 
-    monkeypatch.setattr("cbdp.report.build", broken)
+    monkeypatch.setattr("cbdp.report.page", broken)
     with pytest.raises(cbdp.CbdpError, match="no report today"):
         first(folder)
     assert not (folder / "ledger.sqlite").exists()

@@ -8,7 +8,7 @@ from publishing import entries, first, planned
 
 import cbdp
 from cbdp.app.publish import publish
-from cbdp.estimate.public import MEANING
+from cbdp.estimation.invariants import INVARIANTS_NOTE
 
 PUBLIC = ("cap = 1000", 'cap = 1000\npublic = { total = 240, time = "times.csv" }')
 
@@ -23,7 +23,7 @@ def test_public_counts_from_configuration_to_audit(folder: Path) -> None:
     assert [m.feature for m in release.measurements] == ["zone", "singleton"]
     assert [str(m.epsilon) for m in release.measurements] == ["1/2", "1/2"]
     assert release.interval("time").low.tolist() == release.interval("time").high.tolist() == [80, 70, 90]
-    assert release.manifest["public"]["meaning"] == MEANING
+    assert release.manifest["public"]["meaning"] == INVARIANTS_NOTE
     page = (folder / "release" / "report.html").read_text("utf-8")
     assert "total (240 trips) and time (240 trips in 3 counts)" in page
     done = cbdp.audit_release(folder / "release", config=folder / "cbdp.toml", trips=True)

@@ -14,13 +14,12 @@ from daily_city import CONFIG, trip_table, write_daily_city
 
 import cbdp
 from cbdp.app.cli import main
-from cbdp.app.config import read
-from cbdp.app.series import Ran, run_series
-from cbdp.app.series.running import _alone
-from cbdp.app.series.today import check_over
+from cbdp.app.series import Ran, _alone, run_series
+from cbdp.app.series.continuity import check_over
+from cbdp.config import read
 from cbdp.errors import InputError
-from cbdp.privacy.ledger import Ledger
-from cbdp.release.series import RUNNING
+from cbdp.ledger import Ledger
+from cbdp.release.series import RUNNING_TOTALS
 
 PLAIN = CONFIG.replace("epsilon = 1\n", "epsilon = 50\n").replace(
     "per_day = 3, per_30_days = 60", "per_day = 120"
@@ -176,4 +175,7 @@ def test_more_trips_of_a_person_under_way_are_not_covered_by_a_span_that_is_paid
     change(city, running, f"version = 2\n{running}")
     run(city, "2026-03-03")
     with Ledger.view(city / "ledger.sqlite") as ledger:
-        assert [c.covers and c.covers.max_trips for c in ledger.charges() if c.what == RUNNING] == [2, 8]
+        assert [c.covers and c.covers.max_trips for c in ledger.charges() if c.what == RUNNING_TOTALS] == [
+            2,
+            8,
+        ]

@@ -15,13 +15,13 @@ from daily_city import CONFIG, write_daily_city
 
 import cbdp
 from cbdp.app.cli import main
-from cbdp.app.config import read
-from cbdp.app.series import run_series, totals
-from cbdp.app.series.spans import AGAIN
+from cbdp.app.series import continuity, run_series
+from cbdp.config import read
 from cbdp.errors import InputError
-from cbdp.privacy.ledger import Charge, Ledger
-from cbdp.privacy.running import STRATEGIES
-from cbdp.release.series import RUNNING
+from cbdp.forecast.running import REDRAWN_SUMS
+from cbdp.ledger import Charge, Ledger
+from cbdp.privacy.continual import STRATEGIES
+from cbdp.release.series import RUNNING_TOTALS
 
 OPEN = CONFIG.replace("cap = { per_day = 3, per_30_days = 60 }", "cap = 100000")
 SUMS = 'running = { tables = ["zone"], periods = 3 }'
@@ -86,12 +86,12 @@ def test_weeks_cannot_be_moved_within_a_span(tmp_path: Path) -> None:
     assert charges(city) == before
     change(city, "start = 2026-03-18", "start = 2026-03-02")
     run(city, "2026-03-22")
-    assert len(charges(city, RUNNING)) == 1
+    assert len(charges(city, RUNNING_TOTALS)) == 1
 
 
 @pytest.mark.parametrize(
     ("owner", "name", "after"),
-    [(totals, "release_in_series", True), (Ledger, "released", False)],
+    [(continuity, "release_in_series", True), (Ledger, "released", False)],
     ids=["the sums are drawn", "the folder is written"],
 )
 def test_a_gap_stays_one_once_later_sums_may_be_drawn(
@@ -114,7 +114,7 @@ def test_a_gap_stays_one_once_later_sums_may_be_drawn(
     found = cbdp.load(city / "releases" / "2026-03-04").running
     assert found is not None
     assert found.number == 2
-    assert len(charges(city, AGAIN)) == (owner is totals)
+    assert len(charges(city, REDRAWN_SUMS)) == (owner is continuity)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_span_that_was_charged_does_not_pay_for_another(
     (first,) = charges(city)
     change(city, old, new)
     run(city, until)
-    held, second = charges(city, RUNNING)
+    held, second = charges(city, RUNNING_TOTALS)
     assert held == first
     assert second.request != first.request
     covers = second.covers
@@ -148,9 +148,9 @@ def test_sums_drawn_again_cost_what_the_larger_bound_of_earlier_days_may_change(
     city = write_daily_city(tmp_path, days=4, config=DAILY.replace("max_trips = 2", "max_trips = 8"))
     run(city, "2026-03-03")
     change(city, "max_trips = 8", "max_trips = 1")
-    killed(city, "2026-03-04", totals, "release_in_series")
+    killed(city, "2026-03-04", continuity, "release_in_series")
     run(city, "2026-03-04")
-    (again,) = charges(city, AGAIN)
+    (again,) = charges(city, REDRAWN_SUMS)
     (table,) = cbdp.load(city / "releases" / "2026-03-04").manifest["running"]["tables"]
     squares = sum(int(row.max()) ** 2 for row in STRATEGIES["square root"](3).asked(2))
     price = Fraction(8**2 * squares) / (2 * Fraction(table["scale"]["exact"]) ** 2)

@@ -13,7 +13,7 @@ from daily_city import write_daily_city
 
 import cbdp
 from cbdp.app.cli import main
-from cbdp.privacy.ledger import Ledger
+from cbdp.ledger import Ledger
 
 
 @pytest.fixture(scope="module")

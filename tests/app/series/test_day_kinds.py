@@ -18,22 +18,20 @@ import pytest
 from daily_city import CONFIG, trip_table, write_daily_city
 
 import cbdp
-from cbdp.app.config import read
 from cbdp.app.plan import plan
-from cbdp.app.plan.periods import due_slots
-from cbdp.app.plan.service_days import DayReading, alike, service_days
-from cbdp.app.series import continuity
+from cbdp.app.series import continuity, run_series
 from cbdp.app.series.continuity import check_continuity
-from cbdp.app.series.running import run_series
-from cbdp.app.series.status import status_of
+from cbdp.app.trips import DayReading, alike, service_days
+from cbdp.config import read
+from cbdp.counting import Clock, schema_of
+from cbdp.counting.inspection import second_count
+from cbdp.counting.plan import ClockForm, ServiceDays
+from cbdp.counting.planner import make_plan
+from cbdp.counting.recount import series_day_of
 from cbdp.errors import InputError
-from cbdp.privacy.ledger import Ledger
-from cbdp.trips import Clock, schema_of
-from cbdp.trips.days import Days
-from cbdp.trips.opening import second_count
-from cbdp.trips.plain_values import series_day_of
-from cbdp.trips.plan import Form
-from cbdp.trips.planning import make_plan
+from cbdp.forecast.calendar import due_slots
+from cbdp.forecast.status import status_of
+from cbdp.ledger import Ledger
 
 FILES = CONFIG.replace("trips.parquet", "{period}.parquet")
 NIGHT = 'day_starts = "04:00"\n'
@@ -247,12 +245,12 @@ def _days_of(text: str, clock: Clock, own: bool, reader: str) -> set[dt.date]:
 
 
 @cache
-def _forms(clock: Clock, own: bool) -> tuple[Form, ...]:
+def _forms(clock: Clock, own: bool) -> tuple[ClockForm, ...]:
     """The forms that a count of a series reads its column of days by."""
     universe = cbdp.Universe(stop=["A"], **({} if own else {"time": cbdp.periods("00:00", "24:00", "24h")}))
     columns = {"day": "day"} if own else {"day": "day", "time": "clock"}
     table = {"stop": ["A"], "day": ["2026-10-25"], **({} if own else {"clock": ["12:00"]})}
-    days = Days(dt.date(2026, 10, 20), dt.date(2026, 10, 30))
+    days = ServiceDays(dt.date(2026, 10, 20), dt.date(2026, 10, 30))
     made = make_plan(schema_of(table), universe, columns, cbdp.Trip(), clock, days)
     [moment] = [m for m in made.moments if made.fields[m.field].name == "day"]
     return moment.forms
@@ -269,7 +267,7 @@ def test_both_counts_read_texts_of_a_series_alike(text: str, clock: Clock) -> No
     universe = cbdp.Universe(stop=["A"])
     for first in (dt.date(2026, 3, 1), dt.date(2026, 3, 2)):
         table = {"stop": ["A"], "day": [text]}
-        days = Days(first, first)
+        days = ServiceDays(first, first)
         one = cbdp.count(table, universe, columns={"day": "day"}, clock=clock, days=days)
         _, two = second_count(table, universe, columns={"day": "day"}, clock=clock, days=days)
         assert one.value.tolist() == two.tolist()
@@ -277,7 +275,7 @@ def test_both_counts_read_texts_of_a_series_alike(text: str, clock: Clock) -> No
 
 def test_the_page_does_not_tell_on_which_day_a_run_died(city: Path) -> None:
     """Its statement is the same, to the byte, whether a run of a day died after its charge or not; the curator's status tells."""
-    from cbdp.app.series.page import page_of
+    from cbdp.app.series.command import page_of
 
     for day in (1, 2):
         export(city, day, "naive")

@@ -11,8 +11,8 @@ import pytest
 from daily_city import write_daily_city
 
 import cbdp
-from cbdp.app.config import read
 from cbdp.app.series import run_series
+from cbdp.config import read
 from cbdp.errors import InputError
 from cbdp.mechanisms import of
 from cbdp.release.earlier import earlier_prior

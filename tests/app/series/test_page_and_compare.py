@@ -12,9 +12,9 @@ from daily_city import write_daily_city
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app.config import read
 from cbdp.app.series import run_series
-from cbdp.app.series.comparing import span_of
+from cbdp.app.series.command import span_of
+from cbdp.config import read
 from cbdp.errors import InputError
 
 Captured = pytest.CaptureFixture[str]

@@ -14,11 +14,10 @@ from daily_city import CONFIG, trip_table, write_daily_city
 
 import cbdp
 from cbdp.app.cli import main
-from cbdp.app.config import read
-from cbdp.app.series import Ran, run_series, status_of
-from cbdp.app.series.running import SeriesStoppedError
+from cbdp.app.series import Ran, SeriesStoppedError, run_series, status_of
+from cbdp.config import read
 from cbdp.errors import BudgetError, CbdpError, InputError
-from cbdp.privacy.ledger import Ledger
+from cbdp.ledger import Ledger
 
 
 @pytest.fixture

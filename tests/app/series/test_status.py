@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from daily_city import CONFIG
 
-from cbdp.app.config import parse
-from cbdp.app.series.status import person_lines
-from cbdp.app.series.today import last_ended_day, until_of
+from cbdp.app.series.continuity import last_ended_day, until_of
+from cbdp.config import parse
 from cbdp.errors import InputError
-from cbdp.privacy.ledger import Amount, Caps, Charge, Covers
-from cbdp.privacy.spending import statement
+from cbdp.forecast.status import person_lines
+from cbdp.ledger import Amount, Caps, Charge, ChargeScope
+from cbdp.ledger.windows import privacy_statement
 
 FIRST, DAY = dt.date(2026, 1, 1), dt.timedelta(days=1)
 DOCS = Path(__file__).parents[3] / "docs" / "explanation" / "series.md"
@@ -30,12 +30,12 @@ def test_the_table_of_the_documentation() -> None:
             "",
             "",
             "",
-            Covers("person", "day", 4, FIRST + n * DAY, FIRST + n * DAY),
+            ChargeScope("person", "day", 4, FIRST + n * DAY, FIRST + n * DAY),
         )
         for n in range(400)
     ]
     caps = Caps.of({"per_day": "0.4", "per_30_days": "6.4", "per_year": 74})
-    lines = [line.rstrip() for line in person_lines(statement(charges), caps)][2:]
+    lines = [line.rstrip() for line in person_lines(privacy_statement(charges), caps)][2:]
     assert len(lines) == 6
     assert "\n".join(lines) in DOCS.read_text("utf-8")
 
@@ -44,10 +44,10 @@ def test_a_window_that_cuts_a_period_is_shown_strictly() -> None:
     """Monthly releases of a unit per release: a week lies in one or two of them, and counts twice for who travels on."""
     months = [(dt.date(2026, m, 1), dt.date(2026, m + 1, 1) - DAY) for m in range(1, 12)]
     charges = [
-        Charge(str(a), "r", Amount.charge(1), "", "", "", Covers("person", "release", 4, a, b))
+        Charge(str(a), "r", Amount.charge(1), "", "", "", ChargeScope("person", "release", 4, a, b))
         for a, b in months
     ]
-    found = statement(charges)
+    found = privacy_statement(charges)
     assert [(float(w.amount.epsilon), float(w.strict.epsilon)) for w in found.windows] == [
         (1, 2),
         (2, 4),

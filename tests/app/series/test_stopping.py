@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from daily_city import write_daily_city
 
+from cbdp.app import series
 from cbdp.app.cli import main
-from cbdp.app.series import running
 from cbdp.app.stopping import hear_again
-from cbdp.privacy.ledger import Ledger
+from cbdp.ledger import Ledger
 
 
 def events(folder: Path) -> list[str]:
@@ -92,7 +92,7 @@ def test_what_stops_before_a_charge_does_not_deny_the_releases_before_it(
 
         return judge
 
-    monkeypatch.setattr(running, "judge_series", judged)
+    monkeypatch.setattr(series, "judge_series", judged)
     try:
         asked = ["series", "run", str(folder / "cbdp.toml"), "--until", "2026-03-03", "--create-ledger"]
         assert main(asked) == 130

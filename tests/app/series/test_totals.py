@@ -15,15 +15,16 @@ import pytest
 from daily_city import CONFIG, write_daily_city
 
 import cbdp
+from cbdp.app import publish
 from cbdp.app.cli import main
-from cbdp.app.config import read
-from cbdp.app.publish import LostChargeError, making
+from cbdp.app.publish import LostChargeError
 from cbdp.app.series import Ran, run_series, status_of
-from cbdp.app.series.spans import AGAIN
-from cbdp.audit.promises import attack
+from cbdp.audit.guarantee_check import attack
+from cbdp.config import read
 from cbdp.errors import BudgetError, CbdpError, InputError
-from cbdp.privacy.ledger import Charge, Ledger
-from cbdp.release.series import RUNNING
+from cbdp.forecast.running import REDRAWN_SUMS
+from cbdp.ledger import Charge, Ledger
+from cbdp.release.series import RUNNING_TOTALS
 
 RUNNING_CONFIG = (
     CONFIG.replace("epsilon = 1", 'rho = 0.5\nlaw = "gaussian"')
@@ -83,7 +84,7 @@ def test_days_add_up_to_totals_that_are_never_rewritten(city: Path) -> None:
 def test_a_span_is_charged_once_before_its_first_release(city: Path) -> None:
     """As much as each release spends on the same tables; for a day that is all, for more days what the sums cost; then a new span begins."""
     run(city, "2026-03-05")
-    (span,) = charges(city, RUNNING)
+    (span,) = charges(city, RUNNING_TOTALS)
     first = charges(city)[0]
     assert first == span
     assert span.covers is not None
@@ -96,7 +97,7 @@ def test_a_span_is_charged_once_before_its_first_release(city: Path) -> None:
     assert 0.5 * 5 + 5 / 3 < float(person.window(7).amount.rho) < 0.5 * 5 + 25 / 3
     assert not status_of(read(city / "cbdp.toml"), dt.date(2026, 3, 5)).lost
     run(city, "2026-03-06")
-    assert [c.covers and c.covers.first for c in charges(city, RUNNING)] == [
+    assert [c.covers and c.covers.first for c in charges(city, RUNNING_TOTALS)] == [
         dt.date(2026, 3, n) for n in (1, 6)
     ]
     found = cbdp.load(city / "releases" / "2026-03-06")
@@ -111,16 +112,16 @@ def test_sums_that_were_drawn_by_a_run_that_died_are_paid_for_again(
     """The span is not charged anew, the lost draw is; the next day pays nothing of the kind."""
     run(city, "2026-03-01")
     with monkeypatch.context() as broken:
-        broken.setattr(making, "written", _fails)
-        broken.setattr("cbdp.app.publish.order.written", _fails)
+        broken.setattr(publish, "written", _fails)
+        broken.setattr("cbdp.app.publish.written", _fails)
         with pytest.raises(LostChargeError):
             run(city, "2026-03-02")
-    assert not charges(city, AGAIN)
+    assert not charges(city, REDRAWN_SUMS)
     run(city, "2026-03-03")
-    (again,) = charges(city, AGAIN)
+    (again,) = charges(city, REDRAWN_SUMS)
     assert again.covers is not None
     assert (again.covers.first, again.covers.last) == (dt.date(2026, 3, 1), dt.date(2026, 3, 2))
-    (span,) = charges(city, RUNNING)
+    (span,) = charges(city, RUNNING_TOTALS)
     assert 0.4 < float(again.amount.rho / span.amount.rho) < 1  # the newest day weighs most in a sum
     with Ledger.view(city / "ledger.sqlite") as ledger:
         assert [c.what for c in ledger.unfinished()] == ["constraint-based"]
@@ -197,7 +198,7 @@ def test_what_a_span_measures_stays_until_it_is_over(city: Path) -> None:
     assert len(charges(city)) == 3
     change(city, "start = 2026-03-01\n", "start = 2026-03-01\ngaps = [2026-03-02]\nversion = 2\n")
     run(city, "2026-03-04")
-    assert [c.covers and c.covers.first for c in charges(city, RUNNING)] == [
+    assert [c.covers and c.covers.first for c in charges(city, RUNNING_TOTALS)] == [
         dt.date(2026, 3, n) for n in (1, 4)
     ]
 
@@ -206,7 +207,7 @@ def test_pure_noise_in_a_ledger_of_rho_counts_days_as_a_group(city: Path) -> Non
     """ε²/2 of sums of days is not the price of their squares: such a charge states no strategy, and m days cost m² times as much."""
     change(city, 'rho = 0.5\nlaw = "gaussian"', 'epsilon = 1\ncurrency = "rho"')
     run(city, "2026-03-02")
-    (span,) = charges(city, RUNNING)
+    (span,) = charges(city, RUNNING_TOTALS)
     assert span.covers is not None
     assert not span.covers.strategy
     assert float(span.amount.rho) == pytest.approx((2 / 3) ** 2 / 2)
@@ -223,7 +224,7 @@ def test_a_cap_of_the_year_refuses_a_span_before_it_is_charged(city: Path) -> No
     change(city, "per_year = 9000", "per_year = 9")
     with pytest.raises((BudgetError, CbdpError), match=r"365 days"):
         run(city, "2026-03-08")
-    assert len(charges(city, RUNNING)) == 1
+    assert len(charges(city, RUNNING_TOTALS)) == 1
 
 
 def test_a_release_claims_what_all_that_it_holds_costs(city: Path) -> None:

@@ -14,12 +14,12 @@ import pytest
 from daily_city import CONFIG, write_daily_city
 
 import cbdp
-from cbdp.app.config import read
-from cbdp.app.series import run_series, totals
-from cbdp.app.series.spans import AGAIN
-from cbdp.mechanisms import in_series
-from cbdp.privacy.ledger import Ledger
-from cbdp.release.series import RUNNING
+from cbdp.app.series import continuity, run_series
+from cbdp.config import read
+from cbdp.forecast.running import REDRAWN_SUMS
+from cbdp.ledger import Ledger
+from cbdp.mechanisms import continual
+from cbdp.release.series import RUNNING_TOTALS
 
 RUNNING_CONFIG = (
     CONFIG.replace("epsilon = 1", 'rho = 0.5\nlaw = "gaussian"')
@@ -52,14 +52,14 @@ def attempt(city: Path, until: dt.date, death: tuple[Any, str, int] | None) -> N
         return
     code = 1
     try:
-        drawing = in_series.measure_sums
+        drawing = continual.measure_sums
 
         def noted(sums: Any, tables: Any, *rest: Any) -> Any:
             with (city / "draws").open("a") as out:
                 out.write(f"{len(tables)}\n")
             return drawing(sums, tables, *rest)
 
-        in_series.measure_sums = noted
+        continual.measure_sums = noted
         if death is not None:
             owner, name, times = death
             setattr(owner, name, dies_after(getattr(owner, name), times))
@@ -86,12 +86,12 @@ def test_whatever_instant_a_run_dies_at(tmp_path: Path) -> None:
     deaths: list[tuple[dt.date, tuple[Any, str, int] | None]] = [
         (first, (Ledger, "reserve", 1)),  # the span's
         (first, (Ledger, "reserve", 1)),  # the release's
-        (first, (totals, "release_in_series", 1)),
+        (first, (continuity, "release_in_series", 1)),
         (first, (cbdp.Release, "save", 2)),  # the first is the rehearsal
         (first, None),
-        (second, (totals, "release_in_series", 1)),
+        (second, (continuity, "release_in_series", 1)),
         (second, (Ledger, "released", 1)),
-        (third, (totals, "_write", 1)),
+        (third, (continuity, "_write", 1)),
         (third, None),
     ]
     for until, death in deaths:
@@ -105,10 +105,10 @@ def _check(city: Path) -> None:
         charges, lost = ledger.charges(), ledger.unfinished()
     released = [c for c in charges if c.what == "constraint-based" and c not in lost]
     assert [c.part and c.part.period for c in released] == [f"2026-03-0{n}" for n in (1, 2, 3)]
-    assert sum(c.what == RUNNING for c in charges) == 1
-    assert not [c for c in lost if c.part and c.part.stage == RUNNING]
+    assert sum(c.what == RUNNING_TOTALS for c in charges) == 1
+    assert not [c for c in lost if c.part and c.part.stage == RUNNING_TOTALS]
     draws = Counter(int(line) for line in (city / "draws").read_text().split())
-    again = Counter(int(c.request.rpartition(":")[2]) for c in charges if c.what == AGAIN)
+    again = Counter(int(c.request.rpartition(":")[2]) for c in charges if c.what == REDRAWN_SUMS)
     assert set(draws) == {1, 2, 3}
     for number, many in draws.items():
         assert many <= 1 + again[number]

@@ -12,12 +12,12 @@ from daily_city import CONFIG, write_daily_city
 
 import cbdp
 from cbdp.app.cli import main
-from cbdp.app.config import read
 from cbdp.app.series import run_series, status_of
+from cbdp.config import read
 from cbdp.errors import CbdpError
-from cbdp.privacy.ledger import Charge, Ledger
-from cbdp.privacy.ledger.sums import price_of_steps
-from cbdp.release.series import RUNNING
+from cbdp.ledger import Charge, Ledger
+from cbdp.ledger.windows import relative_cost_of_steps
+from cbdp.release.series import RUNNING_TOTALS
 
 WEEKLY = (
     CONFIG.replace("epsilon = 1", 'rho = 0.5\nlaw = "gaussian"')
@@ -38,7 +38,7 @@ def run(folder: Path, until: str) -> list[cbdp.Release]:
 def spans(folder: Path) -> list[Charge]:
     with Ledger.view(folder / "ledger.sqlite") as ledger:
         ledger.verify()
-        return [c for c in ledger.charges() if c.what == RUNNING]
+        return [c for c in ledger.charges() if c.what == RUNNING_TOTALS]
 
 
 def check_totals(folder: Path, made: list[cbdp.Release]) -> None:
@@ -62,7 +62,9 @@ def test_weeks_add_up_and_days_of_a_person_are_priced(tmp_path: Path) -> None:
     assert person is not None
     own, sums = 0.5, float(span.amount.rho)
     for days, steps in ((1, (1,)), (7, (7,)), (30, (7, 7, 7))):
-        stated = sum(n**2 for n in steps) * own + sums * float(price_of_steps("square root", 3, steps, "rho"))
+        stated = sum(n**2 for n in steps) * own + sums * float(
+            relative_cost_of_steps("square root", 3, steps, "rho")
+        )
         assert float(person.window(days).amount.rho) == pytest.approx(stated, rel=1e-6)
     place = city / "releases" / "2026-W12"
     assert main(["audit", str(place), "--ledger", str(city / "ledger.sqlite")]) == 0
@@ -81,12 +83,12 @@ def test_months_add_up_for_a_unit_of_a_month(tmp_path: Path, per: str) -> None:
     person = status_of(read(city / "cbdp.toml"), dt.date(2026, 4, 30)).person
     assert person is not None
     own, sums = 0.5, float(span.amount.rho)
-    two = sums * float(price_of_steps("square root", 3, (1, 1), "rho"))
+    two = sums * float(relative_cost_of_steps("square root", 3, (1, 1), "rho"))
     assert float(person.window(1).amount.rho) == pytest.approx(own + sums, rel=1e-6)
     assert float(person.window(7).amount.rho) == pytest.approx(2 * own + two, rel=1e-6)
     assert float(person.window(1).strict.rho) == pytest.approx(4 * (own + sums), rel=1e-6)
     assert float(person.window(None).amount.rho) == pytest.approx(
-        2 * own + sums * float(price_of_steps("square root", 3, (1, 1, 1), "rho")), rel=1e-6
+        2 * own + sums * float(relative_cost_of_steps("square root", 3, (1, 1, 1), "rho")), rel=1e-6
     )
 
 

@@ -13,12 +13,12 @@ import pytest
 from released import city_features, counts_of, release_of
 
 import cbdp
-from cbdp.app.compare import as_csv, as_json, as_text
+from cbdp.app.answers import change_csv, change_json, change_text
 from cbdp.errors import InputError
-from cbdp.estimate.posterior import Posterior
+from cbdp.estimation.posterior import Posterior
 from cbdp.release.about import About, Dates
-from cbdp.release.change import CHANGED, NOISE, UNTOLD, Compared, compare
-from cbdp.report.change import build
+from cbdp.release.comparison import CHANGED, NOISE, UNDETERMINED, ReleaseComparison, compare
+from cbdp.report.comparison import build
 
 TINY = city_features()
 STOPS = cbdp.Dimension(
@@ -92,7 +92,7 @@ def test_changes_hold_the_truth_as_often_as_they_say() -> None:
     assert 0.85 <= np.mean(ratios) <= 0.99
 
 
-def _ratios_held(made: Compared, by: Any) -> list[bool]:
+def _ratios_held(made: ReleaseComparison, by: Any) -> list[bool]:
     true = np.where(np.array(made.columns["origin.zone"]) == "east", 2.0, 1.0)
     low, high = np.asarray(made.columns["ratio_low"]), np.asarray(made.columns["ratio_high"])
     return ((low <= true) & (true <= high)).tolist()
@@ -169,8 +169,8 @@ def test_where_no_table_tells_there_is_no_verdict() -> None:
         for seed in (1, 2)
     ]
     told, untold = compare(*pair, "time"), compare(*pair, "origin")
-    assert UNTOLD not in told.columns["verdict"]
-    assert set(untold.columns["verdict"]) == {UNTOLD}
+    assert UNDETERMINED not in told.columns["verdict"]
+    assert set(untold.columns["verdict"]) == {UNDETERMINED}
     assert np.isnan(untold.columns["low"]).all()
     assert np.isnan(untold.columns["high"]).all()
     assert untold.columns["change"].sum() == told.columns["change"].sum()
@@ -178,10 +178,10 @@ def test_where_no_table_tells_there_is_no_verdict() -> None:
     page = build(untold, None, compare(*pair))
     assert "no interval" in page
     assert "nan" not in page.lower().replace("finance", "")
-    rows = json.loads(as_json(untold))["rows"]
+    rows = json.loads(change_json(untold))["rows"]
     assert {(row["low"], row["high"]) for row in rows} == {(None, None)}
-    assert "–" in as_text(untold)
-    assert as_csv(untold).splitlines()[1].count(",,") >= 1
+    assert "–" in change_text(untold)
+    assert change_csv(untold).splitlines()[1].count(",,") >= 1
 
 
 def test_differences_in_promise_and_period_are_said() -> None:

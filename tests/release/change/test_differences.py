@@ -11,9 +11,14 @@ from released import city_features, counts_of
 
 import cbdp
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.release.change.differences import Answers, chance, ends, ratio_ends
-from cbdp.release.change.many import adjusted
-from cbdp.release.change.sides import side_of
+from cbdp.release.comparison import (
+    UnbiasedAnswers,
+    benjamini_hochberg,
+    combined_side,
+    difference_interval,
+    p_values,
+    ratio_interval,
+)
 
 DAG = city_features()
 TRIPS = counts_of(DAG)
@@ -44,8 +49,8 @@ def _release(which: str, seed: int, epsilon: str) -> cbdp.Release:
     return mechanism.made(NOBODY, NOBODY, measured)
 
 
-def _answers(which: str, seed: int, epsilon: str, by: tuple[str, ...]) -> Answers:
-    return side_of([_release(which, seed, epsilon)], by, None, ()).answers
+def _answers(which: str, seed: int, epsilon: str, by: tuple[str, ...]) -> UnbiasedAnswers:
+    return combined_side([_release(which, seed, epsilon)], by, None, ()).answers
 
 
 def _truth(trips: np.ndarray, by: tuple[str, ...]) -> np.ndarray:
@@ -62,7 +67,7 @@ def test_intervals_hold_the_change_as_often_as_they_say(name: str, epsilons: tup
     change = _truth(MORE, by) - _truth(TRIPS, by)
     for seed in range(30):
         one, two = (_answers(t, 2 * seed + i, epsilons[i], by) for i, t in enumerate(("before", "after")))
-        low, high = ends(one, two, 0.1)
+        low, high = difference_interval(one, two, 0.1)
         held += ((low <= change) & (change <= high)).tolist()
     spread = 3.5 * np.sqrt(0.09 / len(held))
     assert 0.9 - spread <= np.mean(held) <= 0.93 + spread
@@ -75,7 +80,7 @@ def test_ratios_hold_as_often_as_they_say(name: str) -> None:
     ratio = _truth(MORE, by) / _truth(TRIPS, by)
     for seed in range(60):
         one, two = (_answers(t, 2 * seed + i, "2", by) for i, t in enumerate(("before", "after")))
-        low, high = ratio_ends(one, two, 0.1)
+        low, high = ratio_interval(one, two, 0.1)
         held += ((low <= ratio) & (ratio <= high)).tolist()
     spread = 3.5 * np.sqrt(0.09 / len(held))
     assert 0.9 - spread <= np.mean(held) <= 0.95 + spread
@@ -87,7 +92,7 @@ def test_chance_is_no_smaller_than_it_is(epsilon: str) -> None:
     found = []
     for seed in range(50):
         one, two = (_answers("before", 5000 + 2 * seed + i, epsilon, BY["types"]) for i in range(2))
-        found += chance(one, two).tolist()
+        found += p_values(one, two).tolist()
     for p in (0.3, 0.1, 0.02):
         share, spread = np.mean(np.asarray(found) <= p), 3.5 * np.sqrt(p / len(found))
         assert share <= p + spread
@@ -99,8 +104,8 @@ def test_no_change_is_seldom_called_one() -> None:
     corrected, alone = 0, 0
     for seed in range(150):
         one, two = (_answers("before", 9000 + 2 * seed + i, "1", BY["types"]) for i in range(2))
-        likely = chance(one, two)
-        corrected += bool((adjusted(likely) <= 0.1).any())
+        likely = p_values(one, two)
+        corrected += bool((benjamini_hochberg(likely) <= 0.1).any())
         alone += bool((likely <= 0.1).any())
     assert corrected <= 27  # 15 expected; more than 27 has a chance below 1 in 500
     assert alone >= 110
@@ -109,9 +114,9 @@ def test_no_change_is_seldom_called_one() -> None:
 def test_a_first_count_that_may_be_zero_leaves_the_ratio_open() -> None:
     """And one that is surely positive closes it."""
     one, two = (_answers("before", i, "1/4", BY["types"]) for i in range(2))
-    _, high = ratio_ends(one, two, 0.1)
+    _, high = ratio_interval(one, two, 0.1)
     assert np.isinf(high).any()
-    sure = ratio_ends(*(_answers("many", i, "1/4", BY["types"]) for i in range(2)), 0.1)
+    sure = ratio_interval(*(_answers("many", i, "1/4", BY["types"]) for i in range(2)), 0.1)
     assert np.isfinite(sure[1]).all()
     assert (sure[0] <= 1.2).all()
     assert (sure[1] >= 0.8).all()

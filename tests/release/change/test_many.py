@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from cbdp.release.change.many import adjusted
+from cbdp.release.comparison import benjamini_hochberg
 
 
 def test_by_hand() -> None:
     """p times the number of rows over its rank, never falling."""
-    assert adjusted(np.array([0.03, 0.01, 0.5])).round(6).tolist() == [0.045, 0.03, 0.5]
-    assert adjusted(np.array([0.2])).tolist() == [0.2]
-    assert adjusted(np.zeros(0)).tolist() == []
+    assert benjamini_hochberg(np.array([0.03, 0.01, 0.5])).round(6).tolist() == [0.045, 0.03, 0.5]
+    assert benjamini_hochberg(np.array([0.2])).tolist() == [0.2]
+    assert benjamini_hochberg(np.zeros(0)).tolist() == []
 
 
 def test_few_of_those_picked_are_chance() -> None:
@@ -21,6 +21,6 @@ def test_few_of_those_picked_are_chance() -> None:
     for _ in range(300):
         chance = rng.uniform(size=200)
         chance[:40] = rng.uniform(size=40) * 1e-3
-        picked = adjusted(chance) <= 0.1
+        picked = benjamini_hochberg(chance) <= 0.1
         false.append(picked[40:].sum() / max(picked.sum(), 1))
     assert 0.05 < np.mean(false) < 0.1

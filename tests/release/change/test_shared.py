@@ -9,7 +9,7 @@ import pytest
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.release.change import compare
+from cbdp.release.comparison import compare
 
 
 def _release(seed: int = 1, **dimensions: Any) -> cbdp.Release:

@@ -12,7 +12,7 @@ from spoken_about import FULL
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.release.documents import NAMES
+from cbdp.release.documents import DOCUMENT_NAMES
 from cbdp.release.release import Release
 
 
@@ -28,14 +28,14 @@ def spoken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_folder_has_them_and_the_manifest_knows(spoken: Path) -> None:
     """They are hashed as the data are, and a further file cannot take their place, in any case of letters."""
     stated = json.loads((spoken / "manifest.json").read_text("utf-8"))["files"]
-    assert set(NAMES) <= set(stated)
-    assert all((spoken / name).is_file() for name in NAMES)
-    for name in (*NAMES, "readme.md"):
+    assert set(DOCUMENT_NAMES) <= set(stated)
+    assert all((spoken / name).is_file() for name in DOCUMENT_NAMES)
+    for name in (*DOCUMENT_NAMES, "readme.md"):
         with pytest.raises(InputError, match="further file"):
             release_of("laplace").save(spoken.parent / "other", extra={name: "x"})
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DOCUMENT_NAMES)
 def test_a_changed_or_missing_document_is_found(name: str, tmp_path: Path) -> None:
     """An ε that somebody corrects in a README afterwards is not believed."""
     release_of("laplace").save(tmp_path / "out")
@@ -53,7 +53,7 @@ def test_a_folder_from_before_is_still_read(tmp_path: Path) -> None:
     """A release without these files, and without a word of them in its manifest."""
     release_of("person").save(tmp_path / "out")
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
-    for name in NAMES:
+    for name in DOCUMENT_NAMES:
         (tmp_path / "out" / name).unlink()
         del manifest["files"][name]
     (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest), "utf-8")
@@ -65,7 +65,7 @@ def test_the_same_release_gives_the_same_documents(spoken: Path, tmp_path: Path)
     extra = {"report.html": (spoken / "report.html").read_text("utf-8")}
     cbdp.load(spoken).save(tmp_path / "again", extra=extra)
     before, after = bytes_of(spoken), bytes_of(tmp_path / "again")
-    assert {name: before[name] for name in NAMES} == {name: after[name] for name in NAMES}
+    assert {name: before[name] for name in DOCUMENT_NAMES} == {name: after[name] for name in DOCUMENT_NAMES}
 
 
 def test_a_simulation_is_marked_and_not_registered(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ from spoken_about import FULL
 import cbdp
 from cbdp.release import About
 from cbdp.release.export import FORMATS, export
-from cbdp.release.export.beside import stated
-from cbdp.release.export.xml import comment
+from cbdp.release.export.base import provenance, xml_comment
 from cbdp.release.release import Release
 
 JSON = ("csv", "geojson", "geoparquet")
@@ -168,16 +167,16 @@ def test_numbers_are_those_of_an_export_without_words(tmp_path: Path) -> None:
             assert pages[0]["features"] == pages[1]["features"]
         else:
             text = two.read_text("utf-8")
-            words = comment(FULL.texts() | promised(form))
-            assert text.replace(words, comment(promised(form))) == one.read_text("utf-8")
+            words = xml_comment(FULL.texts() | promised(form))
+            assert text.replace(words, xml_comment(promised(form))) == one.read_text("utf-8")
 
 
 def test_a_simulation_of_a_mechanism_without_a_promise_keeps_its_caveat() -> None:
     """Both reasons are told."""
     dag = cbdp.FeatureDag(cbdp.Universe(origin=["A", "B"]), [])
     made = cbdp.ThresholdLaplace(dag, 1).simulate(np.array([30, 40]), 1)
-    assert stated(made)["caveat"] == f"{SEEDED}; {made.claim.caveat}"
-    alone = stated(replace(made, secure=True))
+    assert provenance(made)["caveat"] == f"{SEEDED}; {made.claim.caveat}"
+    alone = provenance(replace(made, secure=True))
     assert alone["caveat"] == made.claim.caveat
     assert not {"epsilon", "rho", "protects"} & set(alone)
 
@@ -186,7 +185,7 @@ def test_gaussian_noise_states_rho_and_the_epsilon_at_its_delta() -> None:
     """As the claim does; a file never has an ε without the δ that belongs to it."""
     dag = cbdp.FeatureDag(cbdp.Universe(origin=["A", "B"]), [])
     made = cbdp.ConstraintBased(dag, law="gaussian", epsilon=1, delta="1e-6").simulate(np.array([30, 40]), 1)
-    said = stated(replace(made, secure=True))
+    said = provenance(replace(made, secure=True))
     cost = made.claim.cost
     assert (said["rho"], said["delta"]) == (float(cost.rho), 1e-6)
     assert said["epsilon"] == float(cost.epsilon)
@@ -197,6 +196,6 @@ def test_no_line_ends_a_comment(text: str) -> None:
     """Whatever hyphens it has."""
     from xml.dom import minidom
 
-    made = minidom.parseString(f"{comment({'title': text})}<a/>")  # noqa: S318
+    made = minidom.parseString(f"{xml_comment({'title': text})}<a/>")  # noqa: S318
     assert [n.nodeType for n in made.childNodes] == [minidom.Node.COMMENT_NODE, minidom.Node.ELEMENT_NODE]
     assert made.childNodes[0].data.replace(" ", "") == f"\ntitle:{text}\n".replace(" ", "")

@@ -32,7 +32,7 @@ from hypothesis import strategies as st
 import cbdp
 from cbdp.errors import InputError
 from cbdp.release.export import FORMATS, export
-from cbdp.release.export.flows import flows
+from cbdp.release.export.flows import flows_of
 
 
 @settings(max_examples=25, deadline=None)
@@ -46,7 +46,7 @@ def test_flows_add_up_however_trips_lie(data: Any) -> None:
     names = list(universe.dimensions)
     keys = st.tuples(*(st.sampled_from(dims[name]) for name in names))
     trips = data.draw(st.dictionaries(keys, st.integers(1, 10**12), max_size=20))
-    made = flows(released_trips(universe, trips))
+    made = flows_of(released_trips(universe, trips))
     found = {}
     for period, rows in made.by_period():
         for row in range(rows.start, rows.stop):

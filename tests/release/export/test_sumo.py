@@ -12,7 +12,7 @@ from exported import city_release, read_sumo, released_trips, zone_trips
 import cbdp
 from cbdp.errors import InputError
 from cbdp.release.export import export
-from cbdp.release.export.flows import flows
+from cbdp.release.export.flows import flows_of
 
 VEHICLES = "DEFAULT_VEHTYPE"  # od2trips takes an interval's id for the type of its vehicles
 CLOCK = {"21600": "06:00", "25200": "07:00"}
@@ -87,7 +87,7 @@ def test_types_of_days_are_apart_in_time(days: list[str], first: list[int]) -> N
         day=days,
         time=cbdp.periods("06:00", "07:00", "30min"),
     )
-    made = flows(released_trips(universe, {("A", "B", "y", days[0], "06:30"): 1}))
+    made = flows_of(released_trips(universe, {("A", "B", "y", days[0], "06:30"): 1}))
     for period in made.periods:
         at = dict(period.labels)
         second = {"06:00": 21600, "06:30": 23400}[at["time"]]

@@ -19,7 +19,7 @@ import cbdp
 from cbdp.errors import InputError
 from cbdp.features.places import Stops
 from cbdp.release.export import export
-from cbdp.release.export.network import streets
+from cbdp.release.export.sumo import read_streets
 
 PROGRAMS = ("netconvert", "netgenerate", "od2trips", "duarouter", "sumo")
 pytestmark = pytest.mark.skipif(
@@ -106,7 +106,7 @@ def test_zones_are_routed_from_the_streets_of_their_stops(square: Path, tmp_path
     }
     zones = {t.attrib.get("name", t.attrib["id"]): t for t in ET.parse(out / "taz.xml").getroot().iter("taz")}  # noqa: S314
     assert set(zones) == set(ZONES.values())
-    known = streets(square)
+    known = read_streets(square)
     for zone, taz in zones.items():
         own = [n for n, stop in enumerate(STOPS) if ZONES[stop] == zone]
         near = Counter(e for s in known.near(AT.lon[own], AT.lat[own], map(str, own)) for e in s)
@@ -135,7 +135,7 @@ def test_a_network_without_a_place_on_earth_takes_named_streets(tmp_path: Path) 
     with pytest.raises(InputError, match="--edges"):
         export(release, tmp_path / "out", "sumo", network=tmp_path / "grid.net.xml")
     assert not (tmp_path / "out").exists()
-    edges = streets(tmp_path / "grid.net.xml").edges
+    edges = read_streets(tmp_path / "grid.net.xml").edges
     rows = [f"{stop},{edges[3 * n]},1\n{stop},{edges[3 * n + 1]},2.5\n" for n, stop in enumerate(STOPS)]
     (tmp_path / "edges.csv").write_text("place,edge,weight\n" + "".join(rows))
     given = {"network": tmp_path / "grid.net.xml", "edges": tmp_path / "edges.csv"}

@@ -10,7 +10,7 @@ from exported import STOPS, city_release, released_trips, zone_trips
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.estimate.intervals import Interval
+from cbdp.estimation.intervals import Interval
 from cbdp.release.export import export
 from cbdp.release.export.xarray import dataset
 

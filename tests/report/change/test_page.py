@@ -12,8 +12,8 @@ from reported import Page
 
 import cbdp
 from cbdp.features.places import Stops
-from cbdp.release.change import Compared, compare
-from cbdp.report.change import build
+from cbdp.release.comparison import ReleaseComparison, compare
+from cbdp.report.comparison import build
 
 NAMES = [f"S{n}" for n in range(12)]
 ZONES = [("north", "east", "south")[n % 3] for n in range(12)]
@@ -132,7 +132,7 @@ def test_labels_cannot_become_code(browser: Any, tmp_path: Any) -> None:
 
 def test_the_same_comparison_gives_the_same_page(pair: list[cbdp.Release]) -> None:
     """To the byte."""
-    made: Compared = compare(*pair, "origin")
+    made: ReleaseComparison = compare(*pair, "origin")
     assert build(made, PLACES) == build(made, PLACES)
 
 

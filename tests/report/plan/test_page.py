@@ -16,12 +16,10 @@ from daily_city import write_daily_city
 from small_city import CONFIG, write_city
 
 from cbdp.app import cli, init
-from cbdp.app.explain.command import planned
-from cbdp.app.explain.expected import amount_text
-from cbdp.app.explain.meaning import believed
-from cbdp.app.explain.numbers import percent
+from cbdp.app.check import plan_of_file
 from cbdp.datasets import practice
-from cbdp.privacy.accounting import epsilon_of, in_words
+from cbdp.forecast.errors import amount_text, percent, posterior_belief
+from cbdp.privacy.accounting import epsilon_of, readable_epsilon
 from cbdp.report.text import at_most
 
 Captured = pytest.CaptureFixture[str]
@@ -222,15 +220,15 @@ def test_beliefs_are_bounded_as_the_definition_says(opened_page: Any) -> None:
 def test_beliefs_where_noise_is_paid_for_in_rho(browser: Any, tmp_path: Path) -> None:
     """n days whose trips may fall into the same counts cost n² times ρ, four people 16 times; one trip moves one in and one out."""
     html = page_of(tmp_path, *RHO)
-    plan = planned(str(tmp_path / "cbdp.toml"))
+    plan = plan_of_file(str(tmp_path / "cbdp.toml"))
     trip = sum(2 * a.share / plan.mechanism.change(a.feature).l2_squared for a in plan.mechanism.answers())
     rho = {"trip": trip, "month": Fraction("0.02") * 20**2, "family": Fraction("0.02") * 16}
     with opened(browser, tmp_path, html) as page:
         for who, spent in rho.items():
             epsilon = epsilon_of(spent, Fraction(1, 10**6))
             said = page.text_content(f"[data-who={who}]")
-            assert f"ε = {in_words(epsilon)}, odds" in said, (who, said)
-            assert at_most(believed(0.5, float(epsilon))) in said
+            assert f"ε = {readable_epsilon(epsilon)}, odds" in said, (who, said)
+            assert at_most(posterior_belief(0.5, float(epsilon))) in said
 
 
 def test_the_lines_alone_say_what_changed(opened_page: Any, tmp_path: Path) -> None:
@@ -290,7 +288,7 @@ def test_names_cannot_become_code(browser: Any, tmp_path: Path) -> None:
 def test_where_taps_are_counted_the_page_speaks_of_taps(browser: Any, tmp_path: Path) -> None:
     """In what is fixed and in what is drawn; what others promise, and how the page was tested, stays what it is."""
     for name in ("taps.csv", "stops.csv"):
-        (tmp_path / name).write_text(practice.files()[name], "utf-8")
+        (tmp_path / name).write_text(practice.practice_files()[name], "utf-8")
     path = init.write(tmp_path / "cbdp.toml", tmp_path / "taps.csv", tmp_path / "stops.csv", count_taps=True)
     path.write_text(
         path.read_text("utf-8").replace("# expected_trips = 100000", "expected_trips = 40000", 1), "utf-8"

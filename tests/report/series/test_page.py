@@ -15,12 +15,20 @@ from reported import Page
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.estimate.running import weighed
-from cbdp.privacy.ledger import Amount
-from cbdp.privacy.running import square_root
-from cbdp.privacy.spending import Statement, WorstCase
-from cbdp.report.series import PeriodFacts, build, period_of
-from cbdp.report.series.facts import Running, SpanFacts, measured, running, variance_of
+from cbdp.estimation.continual import gls_total
+from cbdp.ledger import Amount
+from cbdp.ledger.windows import PrivacyStatement, WorstCase
+from cbdp.privacy.continual import square_root
+from cbdp.report.series import (
+    CumulativeTotals,
+    PeriodFacts,
+    SpanFacts,
+    build,
+    measured_totals,
+    period_of,
+    summed_totals,
+    variance_of,
+)
 
 START = dt.date(2026, 1, 1)
 
@@ -37,7 +45,7 @@ def _year(days: int = 365, gaps: tuple[int, ...] = (40, 41)) -> list[PeriodFacts
     return made
 
 
-STATEMENT = Statement(
+STATEMENT = PrivacyStatement(
     "epsilon",
     tuple(
         WorstCase(
@@ -74,7 +82,7 @@ def test_every_day_is_on_the_calendar_and_has_its_chart() -> None:
 def test_running_totals_and_months_add_up() -> None:
     """The last running total is the sum of all days; noise of independent days adds by variance."""
     year = _year()
-    made = running(year)
+    made = summed_totals(year)
     assert made.total[-1] == sum(p.total for p in year)
     assert made.deviation[-1] == pytest.approx(18 * 363**0.5)
     page = Page(build(year, totals=replace(made, deviation=tuple(40.0 for _ in year))))
@@ -159,7 +167,11 @@ def test_weeks_have_no_calendar_and_wrong_series_are_refused() -> None:
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
 def test_a_year_fits_the_screen_and_tells_its_days(browser: Any, tmp_path: Any, width: int) -> None:
     """Nothing is wider than the screen, and a day tells its numbers."""
-    html = build(_year(), STATEMENT, totals=Running(running(_year()).total, tuple(40.0 for _ in range(363))))
+    html = build(
+        _year(),
+        STATEMENT,
+        totals=CumulativeTotals(summed_totals(_year()).total, tuple(40.0 for _ in range(363))),
+    )
     with opened(browser, tmp_path, html, width) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         for table in ("#statement", "#by-month"):
@@ -177,7 +189,7 @@ def _following(days: int, periods: int = 40, own: float = 100.0) -> list[PeriodF
     made = []
     for n, period in enumerate(_year(days, gaps=())):
         number = n % periods + 1
-        deviation = weighed(sums, row, [own] * number).variance ** 0.5
+        deviation = gls_total(sums, row, [own] * number).variance ** 0.5
         first = START + dt.timedelta(days=n - number + 1)
         span = SpanFacts(first, number, periods, "square root", row, own, deviation)
         made.append(replace(period, variance=own, span=span))
@@ -187,7 +199,7 @@ def _following(days: int, periods: int = 40, own: float = 100.0) -> list[PeriodF
 def test_a_series_with_running_totals_says_how_far_noise_reaches() -> None:
     """The totals are those of the published days; their noise is that of the running totals, of two spans added; months as differences of totals."""
     periods = _following(60)
-    found, added = measured(periods), running(periods)
+    found, added = measured_totals(periods), summed_totals(periods)
     assert found is not None
     assert found.total == added.total
     ends = [periods[39].span, periods[59].span]
@@ -208,5 +220,5 @@ def test_a_series_with_running_totals_says_how_far_noise_reaches() -> None:
 def test_a_series_that_began_without_them_adds_days_up() -> None:
     """Then nobody knows a total since the start that is better than the sum."""
     periods = [replace(p, span=None) if n < 3 else p for n, p in enumerate(_following(9))]
-    assert measured(periods) is None
+    assert measured_totals(periods) is None
     assert variance_of(periods, periods[:3]) == pytest.approx(3 * 100.0)

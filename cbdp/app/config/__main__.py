@@ -1,7 +1,0 @@
-"""Write `config.schema.json` anew: `python -m cbdp.app.config`."""
-
-import json
-
-from cbdp.app.config.reading import SCHEMA, schema
-
-SCHEMA.write_text(json.dumps(schema(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,216 @@
+"""`cbdp inspect`: how trips are read, what of them counts, and why the rest does not. Private: for the curator's eyes only.
+
+`reading` is what an inspection needs of a configuration, `causes` finds likely mistakes with their cures (each kind of mistake has
+a module), `words` puts all into sections, `command` prints or writes them, and `judging` stops a release before its charge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cbdp.app.causes import causes_of, chart, linked_taps, read_lines
+from cbdp.app.cli import COMMANDS
+from cbdp.app.judging import verdict
+from cbdp.app.reading import (
+    Cause,
+    TripReading,
+    counts_column,
+    date_lines,
+    look,
+    number_of,
+    quoted_examples,
+    reading_of,
+)
+from cbdp.counting import Inspection, planner
+from cbdp.counting.inspection import PersonLoads
+from cbdp.forecast.inputs import stop_dimensions
+from cbdp.privacy.unit import RELEASE
+from cbdp.release.roles import Noun
+from cbdp.release.roles import counted_noun as noun
+from cbdp.report.markup import INTERNAL_WARNING, internal_banner, join, page, tag
+from cbdp.text import aligned
+
+# An inspection in words: sections of lines, the same on a terminal, in a text file and on a page.
+
+
+INSPECTION_WIDTH = 110
+MAX_LISTED_DAYS = 62  # that are listed
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    lines: tuple[str, ...]
+
+
+def sections(reading: TripReading, found: Inspection, causes: Sequence[Cause]) -> list[Section]:
+    made = [
+        Section("What was read", tuple(_read(reading, found))),
+        Section("What may be wrong, and what to do", tuple(_causes(causes))),
+        Section("Rows that do not count, and why", tuple(_dropped(found))),
+        Section("Whether a release would go on", tuple(_verdict(reading, found))),
+    ]
+    by, what = found.by, noun(reading.universe)
+    if "time" in by and found.trips:
+        made.append(Section(what.say("Trips by time of day"), tuple(chart(by["time"]))))
+    if "day" in by and found.trips and len(by["day"]) <= MAX_LISTED_DAYS:
+        made.append(Section(what.say("Trips by day"), tuple(chart(by["day"]))))
+    names = {} if reading.stops is None else dict(zip(reading.stops.ids, reading.stops.names, strict=True))
+    for dimension in stop_dimensions(reading.config):
+        busy = [
+            (str(value), str(names.get(value, "")), f"{trips:,}")
+            for value, trips in found.busiest(dimension)
+            if trips
+        ]
+        if busy:
+            title = f"Busiest stops, as {dimension}"
+            made.append(Section(title, tuple(aligned([("stop", "name", what.many), *busy], right=[2]))))
+    if found.loads is not None and found.loads.persons:
+        made.append(Section(what.say("Trips per person"), tuple(_loads(found.loads, what))))
+    return made
+
+
+def _read(reading: TripReading, found: Inspection) -> Iterator[str]:
+    yield found.label
+    yield from (f"note: {note}" for note in found.notes)
+    yield from date_lines(reading, found)
+    linked = linked_taps(reading)
+    if linked is not None:
+        yield from read_lines(reading, found, linked)
+    else:
+        share = f" ({100 * found.share:.1f} %)" if found.read else ""
+        yield f"{number_of(found.read, 'row')} read, {found.counted:,} counted{share}, {found.read - found.counted:,} dropped"
+    if counts_column(reading) is not None:
+        yield f"the counted rows stand for {noun(reading.universe).number(found.trips)}"
+    if reading.clock.timezone is not None:
+        yield f"times are converted to {reading.clock.timezone}; those without an offset are taken for UTC"
+    if found.counted and planner.DAY_KEY not in reading.universe.dimensions and reading.config.series is None:
+        yield "all days are added up; to tell them apart, state universe.days"
+
+
+def _causes(causes: Sequence[Cause]) -> Iterator[str]:
+    for cause in causes:
+        yield from _wrapped(f"- {cause.what}")
+        yield from _wrapped(f"  → {cause.cure}")
+        if cause.line:
+            yield from _wrapped(f"  → {cause.line}")
+        if cause.shown:
+            yield from _wrapped(f"  for example {', '.join(cause.shown)}")
+    if not causes:
+        yield "nothing suspicious was found in how rows are read"
+
+
+def _verdict(reading: TripReading, found: Inspection) -> Iterator[str]:
+    """What stops a release before its charge, by the same rules."""
+    stops = list(verdict(reading, found))
+    for stop in stops:
+        yield from _wrapped(f"- it would stop: {stop}")
+    if not stops:
+        each = " (of a series, each release is looked at when it is made)" if reading.config.series else ""
+        yield f"yes: nothing in the rows would stop it{each}"
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(
+        line,
+        INSPECTION_WIDTH,
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+    )
+
+
+def _dropped(found: Inspection) -> Iterator[str]:
+    if not found.dropped:
+        yield "none"
+        return
+    rows = [
+        (
+            d.reason,
+            f"in {d.column!r}" if d.column else "",
+            f"{d.rows:,}",
+            ", ".join(quoted_examples(d.examples)),
+        )
+        for d in found.dropped
+    ]
+    yield from aligned([("reason", "column", "rows", "examples"), *rows], right=[2])
+    yield "a row may have several reasons"
+
+
+def _loads(loads: PersonLoads, what: Noun) -> Iterator[str]:
+    who = "person" if loads.per == RELEASE else f"person-{loads.per}"
+    said = f" (a person-{loads.per} is one {loads.per} of one person)" if loads.per != RELEASE else ""
+    yield f"{number_of(loads.persons, who)} with {what.number(loads.trips)}{said}"
+    yield ", ".join(f"{100 * share:g} % have at most {most:,}" for share, most in loads.quantiles.items())
+    if loads.together:
+        yield f"{number_of(loads.together, 'trip')} would be dropped to keep trips apart, whatever max_trips is (a second one of a person in the same period); the table includes them"
+    rows = [
+        (f"{most}", f"{lost:,}", f"{100 * lost / loads.trips:.1f} %" if loads.trips else "–")
+        for most, lost in loads.dropped.items()
+    ]
+    yield from aligned([("max_trips", "would drop", f"of the {what.many}"), *rows], right=[0, 1, 2])
+
+
+def as_text(made: Sequence[Section]) -> str:
+    """Under the mark, and ended by it."""
+    lines = [INTERNAL_WARNING, ""]
+    for section in made:
+        lines += [section.title, *(f"  {line}".rstrip() for line in section.lines), ""]
+    return "\n".join([*lines, INTERNAL_WARNING])
+
+
+def as_page(made: Sequence[Section]) -> str:
+    body = join(
+        internal_banner(),
+        tag("header", tag("h1", "How the trips are read")),
+        tag("main", [tag("section", tag("h2", s.title), tag("pre", "\n".join(s.lines))) for s in made]),
+        tag("footer", tag("p", INTERNAL_WARNING)),
+    )
+    return page("INTERNAL: how the trips are read", body, None)
+
+
+# `cbdp inspect`: print an inspection, or write it to a file that says what it is.
+
+
+def inspect_main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="cbdp inspect", description=COMMANDS["inspect"][1])
+    parser.add_argument("config", help="configuration file")
+    parser.add_argument(
+        "--out",
+        help="write it to this new file instead, as text or (.html) as a page; never publish it: its name must contain 'internal'",
+    )
+    options = parser.parse_args(argv)
+    from cbdp.app.causes import ROWS_OF_LINKED_TAPS, causes_of, linked_taps
+    from cbdp.app.new_file import check_new, write_new
+    from cbdp.app.reading import look, reading_of
+    from cbdp.config import read
+    from cbdp.report.markup import INTERNAL_WARNING
+
+    path = Path(options.out) if options.out else None
+    if path is not None:
+        check_new(path, internal=True)
+    reading = reading_of(read(options.config))
+    found = look(reading)
+    made = sections(reading, found, causes_of(reading, found))
+    if reading.config.series is not None:
+        from cbdp.app.series.continuity import closed_periods, lines_of
+
+        closed = lines_of(
+            closed_periods(reading), "rows" if linked_taps(reading) is None else ROWS_OF_LINKED_TAPS
+        )
+        made.append(Section("Closed periods of the series", tuple(closed)))
+    if path is None:
+        print(as_text(made))
+        return 0
+    web = path.suffix.lower() in (".html", ".htm")
+    write_new(path, as_page(made) if web else as_text(made) + "\n", internal=True)
+    print(f"{INTERNAL_WARNING}\n{path}")
+    return 0
+
+
+__all__ = ["Cause", "TripReading", "causes_of", "look", "reading_of"]

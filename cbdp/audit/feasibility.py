@@ -1,0 +1,418 @@
+"""The cells of all tables in one list, and the relations among their true counts as one sparse matrix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import linprog
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import lsqr, splu
+
+from cbdp.arrays import Floats, Ints
+from cbdp.audit.tables import CountTable, PublishedTables
+from cbdp.privacy.noise import NoiseDistribution, noise_distribution
+
+RELATIONS_PER_PACK = 400  # relations that small components are put together to
+NO_NOISE_DISTRIBUTION = noise_distribution(
+    "laplace", 0.0
+)  # of tables without a declared law: all their counts are hidden
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSystem:
+    """All cells in one list, and the relations among their true counts: C x = 0."""
+
+    tables: tuple[CountTable, ...]
+    relations: Any  # sparse, a column per cell
+    owner: Ints  # the table of each cell; −1 − i for what relation i leaves unlisted
+    row: Ints  # its row there
+    shown: NDArray[np.bool_]
+    value: Floats
+    noise: Ints  # the number of its noise
+    noises: tuple[NoiseDistribution, ...]
+
+
+def assemble_system(published: PublishedTables, *, bounded: bool = False) -> LinearSystem:
+    """The relations among the cells of all tables whose noise has a known law; or is bounded: by rounding, or by nothing at all."""
+    tables = tuple(t for t in published.tables if not t.shown.any() or _usable_noise(t, bounded))
+    made = _SystemBuilder(tables)
+    for number, s in enumerate(published.relations):
+        if s.total in made.start and s.part in made.start:
+            made.sum(number, published[s.total], published[s.part], np.asarray(s.rows))
+    for p in published.equal:
+        if p.first in made.start and p.second in made.start:
+            made.equal(made.start[p.first] + p.first_rows, made.start[p.second] + p.second_rows)
+    shown = np.zeros(made.columns, dtype=bool)
+    value, noise = np.zeros(made.columns), np.zeros(made.columns, dtype=np.int64)
+    noises = tuple(dict.fromkeys(t.noise or NO_NOISE_DISTRIBUTION for t in tables))
+    for t in tables:
+        here = slice(made.start[t.name], made.start[t.name] + len(t))
+        shown[here], value[here] = t.shown, np.where(t.shown, t.counts, 0.0)
+        noise[here] = noises.index(t.noise or NO_NOISE_DISTRIBUTION)
+    owner, row = (np.concatenate([*part, np.zeros(0, np.int64)]) for part in (made.owner, made.row))
+    return LinearSystem(tables, made.matrix(), owner, row, shown, value, noise, noises)
+
+
+def _usable_noise(table: CountTable, bounded: bool) -> bool:
+    return table.bounded if bounded else table.noise is not None and not table.rounding
+
+
+class _SystemBuilder:
+    """Collects the relations as entries of a sparse matrix; unlisted cells are added on the way."""
+
+    def __init__(self, tables: Sequence[CountTable]) -> None:
+        self.rows = self.columns = 0
+        self.start: dict[str, int] = {}
+        self.owner: list[Ints] = []
+        self.row: list[Ints] = []
+        self.entries: list[tuple[Ints, Ints, Floats]] = []
+        for number, table in enumerate(tables):
+            self.start[table.name] = self.columns
+            self._cells(len(table), number)
+
+    def sum(self, number: int, total: CountTable, part: CountTable, at: Ints) -> None:
+        """Each row of the total is the sum of its parts, and of what the part does not list."""
+        here = self._equations(len(total))
+        use = np.flatnonzero(at >= 0)
+        self._add(here, self.start[total.name] + np.arange(len(total)), 1.0)
+        self._add(here[at[use]], self.start[part.name] + use, -1.0)
+        if not part.closed:
+            self._add(here, self._cells(len(total), -1 - number), -1.0)
+
+    def equal(self, first: Ints, second: Ints) -> None:
+        here = self._equations(len(first))
+        self._add(here, first, 1.0)
+        self._add(here, second, -1.0)
+
+    def _equations(self, many: int) -> Ints:
+        self.rows += many
+        return np.arange(self.rows - many, self.rows)
+
+    def _cells(self, many: int, owner: int) -> Ints:
+        self.columns += many
+        self.owner.append(np.full(many, owner, dtype=np.int64))
+        self.row.append(np.arange(many))
+        return np.arange(self.columns - many, self.columns)
+
+    def _add(self, rows: Ints, columns: Ints, value: float) -> None:
+        self.entries.append((rows, columns, np.full(len(rows), value)))
+
+    def matrix(self) -> Any:
+        if not self.entries:
+            return sparse.csr_matrix((0, self.columns))
+        rows, columns, values = (np.concatenate(part) for part in zip(*self.entries, strict=True))
+        return sparse.csr_matrix((values, (rows, columns)), shape=(self.rows, self.columns))
+
+
+def components(system: LinearSystem) -> Iterator[tuple[Any, Ints]]:
+    """Relations that share no cell are solved apart, small ones in packs: where any of their cells is hidden."""
+    matrix = system.relations
+    m = matrix.shape[0]
+    graph = sparse.bmat([[None, abs(matrix)], [abs(matrix).T, None]], format="csr")
+    number, label = connected_components(graph, directed=False)
+    size = np.bincount(label[:m], minlength=number)  # relations of each component
+    open_to = np.bincount(label[m:], weights=~system.shown, minlength=number) > 0
+    use = np.flatnonzero(open_to & (size > 0))
+    pack = np.full(number, -1)
+    pack[use] = np.cumsum(size[use]) // RELATIONS_PER_PACK
+    by_cell, by_relation = pack[label[m:]], pack[label[:m]]
+    for p in np.unique(pack[use]):
+        cells = np.flatnonzero(by_cell == p)
+        yield matrix[np.flatnonzero(by_relation == p)][:, cells].tocsc(), cells
+
+
+# Which hidden counts the shown ones determine, and the unbiased estimate of each with the least variance.
+#
+# The head of `cbdp.audit.differencing` says why: a group of hidden cells with the unit vector e has the estimate −λᵀ C_o y_o for
+# any λ with C_hᵀ λ = e.
+
+
+TARGETS_PER_BATCH = 128  # groups that are estimated at once
+REGULARISATION = 1e-9  # makes factorisations definite; iterating removes its effect
+PENALTY = 1e-4
+MAX_REFINEMENT_STEPS = 40
+MAX_DENSE_ROWS = 4000  # rows up to which a nearly full matrix is factored densely
+RESIDUAL_TOLERANCE = 1e-7
+
+
+def estimates(system: LinearSystem, matrix: Any, cells: Ints) -> Iterator[tuple[Ints, Ints, Floats]]:
+    """For each group of hidden cells that can be estimated: its cells, the shown cells that enter, and their weights."""
+    shown = system.shown[cells]
+    seen, hidden = cells[shown], cells[~shown]
+    known, unknown = matrix[:, shown].tocsr(), matrix[:, ~shown].tocsc()
+    groups = _same_columns(unknown)
+    columns = unknown[:, np.array([g[0] for g in groups])].tocsc()
+    found = identifiable(columns)
+    if found.any():
+        each = np.array([noise.variance() for noise in system.noises])
+        solver = _Solver(known, columns, each[system.noise[seen]])
+        ready = np.flatnonzero(found)
+        for start in range(0, len(ready), TARGETS_PER_BATCH):
+            batch = ready[start : start + TARGETS_PER_BATCH]
+            weights, certified = solver.weights(batch)
+            for g, column, sound in zip(batch, weights, certified, strict=True):
+                if sound:
+                    used = np.flatnonzero(column)
+                    yield hidden[groups[g]], seen[used], column[used]
+    for own, row in _leftovers(unknown.tocsr(), columns.tocsr(), found):
+        part = slice(known.indptr[row], known.indptr[row + 1])
+        sign = np.sign(unknown.tocsr()[row].data[0])
+        yield hidden[own], seen[known.indices[part]], -sign * known.data[part]
+
+
+def _leftovers(unknown: Any, columns: Any, found: NDArray[np.bool_]) -> Iterator[tuple[Ints, int]]:
+    """Totals that are shown and have several hidden parts: these are not found one by one, but their sum is."""
+    seen: set[bytes] = set()
+    for row in range(unknown.shape[0]):
+        part = slice(unknown.indptr[row], unknown.indptr[row + 1])
+        own, sign = np.sort(unknown.indices[part]), unknown.data[part]
+        inside = columns.indices[columns.indptr[row] : columns.indptr[row + 1]]
+        if len(inside) < 2 or found[inside].all() or np.ptp(sign) or own.tobytes() in seen:
+            continue
+        seen.add(own.tobytes())
+        yield own, row
+
+
+def _same_columns(matrix: Any) -> list[Ints]:
+    """The columns of a sparse matrix, those that are equal together."""
+    matrix = matrix.tocsc()
+    matrix.sum_duplicates()
+    found: dict[bytes, list[int]] = {}
+    for j in range(matrix.shape[1]):
+        part = slice(matrix.indptr[j], matrix.indptr[j + 1])
+        found.setdefault(matrix.indices[part].tobytes() + matrix.data[part].tobytes(), []).append(j)
+    return [np.array(group, dtype=np.int64) for group in found.values()]
+
+
+def identifiable(columns: Any, trials: int = 3) -> NDArray[np.bool_]:
+    """Which unknowns a system determines: where random vectors have nothing in its null space.
+
+    >>> identifiable(sparse.csc_matrix([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])).tolist()
+    [False, False, True]
+    """
+    rows = columns.tocsr()
+    used = rows[np.flatnonzero(np.diff(rows.indptr))]
+    if not used.shape[0]:
+        return np.zeros(columns.shape[1], dtype=bool)
+    left = np.random.default_rng(0).standard_normal(
+        (columns.shape[1], trials)
+    )  # the answer does not depend on it
+    solve = _factored(used @ used.T)
+    for _ in range(8):  # each pass removes what the nudge has left of the row space
+        left = left - used.T @ solve(used @ left)
+    return np.asarray(np.abs(left).max(axis=1) < 1e-7)
+
+
+def _factored(matrix: Any) -> Callable[[Floats], Floats]:
+    """Solves a symmetric positive semidefinite system, nudged to be definite: densely where it is nearly full."""
+    size = matrix.shape[0]
+    nudged = (
+        matrix + REGULARISATION * max(1.0, float(matrix.diagonal().max())) * sparse.identity(size)
+    ).tocsc()
+    if size <= MAX_DENSE_ROWS and nudged.nnz > 0.05 * size * size:
+        factor = cho_factor(nudged.toarray())
+        return lambda right: np.asarray(cho_solve(factor, right))
+    solve: Callable[[Floats], Floats] = splu(nudged).solve
+    return solve
+
+
+class _Solver:
+    """The weights of least variance for any group, from one factorisation: a method of multipliers.
+
+    The λ of least λᵀMλ with C_hᵀλ = e, where M = C_o V C_oᵀ, is the limit of minimising λᵀMλ + ‖C_hᵀλ − e‖²/PENALTY with
+    the multipliers (as their image under C_h) adjusted in between.
+    """
+
+    def __init__(self, known: Any, columns: Any, spread: Floats) -> None:
+        self.known, self.columns = known, columns
+        unit = float(spread.max()) if len(spread) and spread.max() > 0 else 1.0
+        self.gram = (columns @ columns.T).tocsr()
+        middle = known @ sparse.diags(spread / unit) @ known.T
+        self.solve = _factored(PENALTY * middle + self.gram)
+
+    def weights(self, groups: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """The weights of the shown counts in each group's estimate, and whether the estimate is certified unbiased."""
+        own = self.columns[:, groups].toarray()
+        multiplier = np.zeros_like(own)
+        for _ in range(MAX_REFINEMENT_STEPS):
+            lam = self.solve(own - multiplier)
+            error = self.gram @ lam - own
+            multiplier += error
+            if np.abs(error).max() < 1e-12:
+                break
+        weights = -(self.known.T @ lam).T
+        near = np.round(weights * 12) / 12  # sums and differences have simple weights: say them exactly
+        weights = np.where(np.abs(weights - near) < 1e-8, near, weights)
+        off = self.columns.T @ lam
+        off[groups, np.arange(len(groups))] -= 1.0
+        return weights, np.abs(off).max(axis=0) < RESIDUAL_TOLERANCE
+
+
+# What exact or rounded counts leave open of a hidden one: its least and its largest value, by linear programming.
+#
+# Counts without noise bound each other. A hidden count is at least 0 and at most the largest that is hidden, a shown one is off by no more
+# than its rounding, and totals are sums of their parts. Of all counts that fit, each hidden cell's least and largest are found: first
+# those that the relations determine, all at once; then relation by relation, over and over; then, for as many cells as time allows, by two
+# linear programs. What is left of an interval holds the truth for certain.
+
+
+MAX_PROGRAMS = 150  # hidden cells for which programs are solved
+MAX_WORK = 50_000_000  # cells times unknowns times relations of all programs together
+INTEGRALITY_TOLERANCE = 1e-3  # how far from a whole number a determined count may come out
+MAX_PROPAGATION_PASSES = 60  # over all relations
+BOUND_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class FeasibilityInterval:
+    """What is left open of one hidden cell, by its place in the system; `solved`: by programs, so that no bound is closer."""
+
+    cell: int
+    low: float
+    high: float
+    shown: int  # published counts that its relations reach
+    solved: bool
+
+
+def feasibility_intervals(
+    published: PublishedTables, most: int = MAX_PROGRAMS
+) -> tuple[LinearSystem, list[FeasibilityInterval]]:
+    """What tables without noise leave open of each hidden cell that is in a relation."""
+    system = assemble_system(published, bounded=True)
+    if not system.relations.shape[0] or system.shown.all():
+        return system, []
+    found: list[FeasibilityInterval] = []
+    parts = list(components(system))
+    hidden = max(1, sum(int((~system.shown[cells]).sum()) for _, cells in parts))
+    for matrix, cells in parts:
+        many = int((~system.shown[cells]).sum())
+        found += _intervals_of_component(system, matrix, cells, math.ceil(most * many / hidden))
+    return system, found
+
+
+def _intervals_of_component(
+    system: LinearSystem, matrix: Any, cells: Ints, most: int
+) -> list[FeasibilityInterval]:
+    rows = matrix.tocsr()
+    for known in (True, False):  # where no counts fit, larger ones than the threshold says were hidden
+        low, high = _initial_bounds(system, cells, known=known)
+        if not any(t.rounding for t in system.tables):
+            low, high = _determined(rows, low, high)
+        low, high = _propagated_bounds(rows, low, high)
+        if (low <= high + BOUND_TOLERANCE).all():
+            break
+    else:
+        return []
+    hidden = np.flatnonzero(~system.shown[cells])
+    unsure = hidden[high[hidden] - low[hidden] > BOUND_TOLERANCE]
+    affordable = MAX_WORK // max(1, len(unsure) * rows.shape[0])  # some seconds in all
+    chosen = np.random.default_rng(0).permutation(unsure)[: min(most, affordable)]
+    program = _LinearProgram(rows, low, high)
+    ends = [program.ends(at) for at in chosen.tolist()]
+    for at, (least, largest) in zip(chosen.tolist(), ends, strict=True):
+        low[at], high[at] = least, largest
+    if bool((system.value == np.round(system.value)).all()):
+        low, high = (
+            np.ceil(low - BOUND_TOLERANCE) + 0.0,
+            np.floor(high + BOUND_TOLERANCE),
+        )  # and no zero with a minus
+    sure = set(chosen.tolist()) | set(hidden.tolist()) - set(unsure.tolist())
+    shown = int(system.shown[cells].sum())
+    return [
+        FeasibilityInterval(int(cells[at]), float(low[at]), float(high[at]), shown, at in sure)
+        for at in hidden.tolist()
+    ]
+
+
+def _determined(rows: Any, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Unknowns that exact counts determine outright have that value: found for all at once."""
+    open_to = np.flatnonzero(high - low > BOUND_TOLERANCE)
+    unknown = rows[:, open_to].tocsc()
+    found = identifiable(unknown)
+    if not found.any():
+        return low, high
+    fixed = np.where(high - low > BOUND_TOLERANCE, 0.0, low)
+    value = lsqr(unknown, -(rows @ fixed), atol=1e-13, btol=1e-13, iter_lim=20_000)[0]
+    at = open_to[found]
+    if np.abs(value[found] - np.round(value[found])).max() > INTEGRALITY_TOLERANCE:
+        return low, high
+    low, high = low.copy(), high.copy()
+    low[at] = high[at] = np.round(value[found])
+    return low, high
+
+
+def _initial_bounds(system: LinearSystem, cells: Ints, *, known: bool) -> tuple[Floats, Floats]:
+    """What each cell may be by itself; without `known`, a hidden one may be any count."""
+    slack = np.array([t.rounding for t in system.tables])
+    most = np.array([t.most_hidden if known else math.inf for t in system.tables])
+    owner, shown, value = system.owner[cells], system.shown[cells], system.value[cells]
+    listed = owner >= 0
+    off = np.where(listed, slack[np.maximum(owner, 0)], 0.0)
+    above = np.where(listed, most[np.maximum(owner, 0)], math.inf)
+    # a shown zero of a rounded table may have been a small count; an exact count is what it says, were it below 0
+    low = np.where(shown, np.where(off > 0, np.maximum(value - off, 0.0), value), 0.0)
+    return low, np.where(shown, value + off, above)
+
+
+def _propagated_bounds(rows: Any, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Bounds that follow from single relations, over and over: each cell is what the others of a relation leave to it."""
+    at, weight = rows.indices, rows.data
+    row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    for _ in range(MAX_PROPAGATION_PASSES):
+        least = np.where(weight > 0, weight * low[at], weight * high[at])
+        largest = np.where(weight > 0, weight * high[at], weight * low[at])
+        down, up = (
+            _row_sums_less_own(row, least, rows.shape[0]),
+            _row_sums_less_own(row, largest, rows.shape[0]),
+        )
+        # weight · x = −(the others), which lie between `down` and `up`
+        ends = np.stack([-down / weight, -up / weight])
+        new_low, new_high = low.copy(), high.copy()
+        np.maximum.at(new_low, at, ends.min(axis=0))
+        np.minimum.at(new_high, at, ends.max(axis=0))
+        if np.array_equal(new_low, low) and np.array_equal(new_high, high):
+            break
+        low, high = new_low, new_high
+        if (low > high + BOUND_TOLERANCE).any():
+            break
+    return low, high
+
+
+def _row_sums_less_own(row: Ints, value: Floats, rows: int) -> Floats:
+    """For each entry the sum of the others of its row; infinite where one of these is (and then all that are have one sign)."""
+    endless = np.isinf(value)
+    plain = np.where(endless, 0.0, value)
+    total = np.bincount(row, plain, rows)[row] - plain
+    many = np.bincount(row, endless, rows)[row] - endless
+    return np.where(many > 0, value[endless][0] if endless.any() else 0.0, total)
+
+
+class _LinearProgram:
+    """All counts that fit, over the cells that are not known already."""
+
+    def __init__(self, rows: Any, low: Floats, high: Floats) -> None:
+        self.free = np.flatnonzero(high - low > BOUND_TOLERANCE)
+        fixed = np.where(high - low > BOUND_TOLERANCE, 0.0, low)
+        inside = rows[:, self.free].tocsr()
+        used = np.flatnonzero(np.diff(inside.indptr))
+        self.relations, self.right = inside[used], -(rows @ fixed)[used]
+        self.bounds = np.stack([low[self.free], high[self.free]], axis=1)
+
+    def ends(self, cell: int) -> tuple[float, float]:
+        """The least and the largest value of one cell; what is known already where a program fails."""
+        at = int(np.searchsorted(self.free, cell))
+        found = self.bounds[at].tolist()
+        for place, sign in enumerate((1.0, -1.0)):
+            goal = np.zeros(len(self.free))
+            goal[at] = sign
+            done = linprog(goal, A_eq=self.relations, b_eq=self.right, bounds=self.bounds, method="highs")
+            if done.status == 0:
+                found[place] = float(done.x[at])
+        return found[0], found[1]

@@ -1,0 +1,357 @@
+"""Scale recovery: two counts of the same people differ by their noise alone, and many such differences reveal its scale.
+
+A declared pair (all who board at one end of a ferry line leave at the other) differs by the difference of two noises; a total
+and the sum of its parts by as many noises as there are counts. Their exact laws are fitted by maximum likelihood.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq, minimize_scalar
+from scipy.stats import chi2, norm
+
+from cbdp.arrays import Floats, Ints
+from cbdp.audit.findings import Finding
+from cbdp.audit.noise_sums import MAX_KURTOSIS_NORMAL, SumDistribution, log_edgeworth_density
+from cbdp.audit.tables import CountTable, PublishedTables, Sum
+from cbdp.privacy.noise import NoiseDistribution, noise_distribution
+
+CHECK = "scale"
+FALSE_ALARM_RISK = 1e-6  # of calling a true declaration false, over all groups together
+MAX_EXACT_TEST_RESIDUALS = 30  # residuals below which the interval is found by inverting an exact test
+MIN_RESIDUALS = 5  # differences below which there is nothing to fit
+MIN_SCALES_ABOVE_THRESHOLD = 15  # scales above the threshold from which suppression cannot bias a difference
+MIN_MULTIPLE = 1e-3  # the smallest multiple of a scale that is tried
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Differences whose only cause is noise: of noise `one` once and of noise `other` so many times each."""
+
+    what: str
+    value: Floats = field(repr=False)
+    one: NoiseDistribution
+    other: NoiseDistribution
+    others: Ints = field(repr=False)
+    declared: bool
+    tables: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def law(self, many: int, times: float) -> SumDistribution:
+        """The law of a difference when all scales are so many times what they are."""
+        one, other = self.one.times(times), self.other.times(times)
+        if self.one == self.other:
+            return SumDistribution(((one, 1.0, many + 1),))
+        both = ((one, 1.0, 1), (other, 1.0, many))
+        return SumDistribution(tuple(term for term in both if term[0].scale))
+
+    @property
+    def noisy(self) -> NoiseDistribution:
+        """The noise whose scale is told: the first, unless its counts are exact."""
+        return self.one if self.one.scale else self.other
+
+    def spread(self, times: float) -> tuple[Floats, Floats]:
+        """Standard deviation and excess kurtosis of each difference when all scales are so many times what they are."""
+        one, other = self.one.times(times), self.other.times(times)
+        others = self.others.astype(np.float64)
+        variance: Floats = np.asarray(one.variance() + others * other.variance())
+        first = one.variance() ** 2 * one.excess_kurtosis
+        fourth: Floats = np.asarray(first + others * (other.variance() ** 2 * other.excess_kurtosis))
+        return np.sqrt(variance), fourth / variance**2
+
+    def groups(self) -> list[tuple[int, Floats]]:
+        """The differences, apart by how many noises are in them."""
+        return [(int(k), self.value[self.others == k]) for k in np.unique(self.others)]
+
+
+@dataclass(frozen=True)
+class ScaleFit:
+    """A scale as its differences tell it, with an interval of the confidence asked for."""
+
+    what: str
+    law: str
+    scale: float
+    low: float
+    high: float
+    pairs: int
+    declared: float | None
+
+
+def attack(published: PublishedTables, *, risk: float = FALSE_ALARM_RISK) -> list[Finding]:
+    """What the differences of counts with equal truth say about the noise, beside what is declared; nothing where there are too few."""
+    groups = _large(published)
+    share = risk / max(1, len(groups))
+    return [_finding(g, fit_scales(g, (1 - share, 0.95)), share) for g in groups]
+
+
+def left_out(published: PublishedTables) -> list[str]:
+    """Why the size of the noise was not looked at, where it was not."""
+    if _large(published) or all(t.bounded for t in published.tables):
+        return []
+    return [
+        f"Fewer than {MIN_RESIDUALS} differences of published counts are noise alone (pairs, totals with all parts shown): its size was not checked."
+    ]
+
+
+def _large(published: PublishedTables) -> list[Residuals]:
+    return [g for g in residual_groups(published) if len(g) >= MIN_RESIDUALS]
+
+
+def _finding(group: Residuals, found: Sequence[ScaleFit], risk: float) -> Finding:
+    wide, usual = found
+    figures = {
+        "scale": wide.scale,
+        "low": usual.low,
+        "high": usual.high,
+        "surely_low": wide.low,
+        "surely_high": wide.high,
+        "differences": len(group),
+    }
+    told = (
+        f"{len(group)} differences give a scale of {wide.scale:.3g} (95 %: {usual.low:.3g} to {usual.high:.3g}; "
+        f"beyond doubt: {wide.low:.3g} to {wide.high:.3g}) for the law {wide.law!r}."
+    )
+    how = "Subtract counts with equal truth and fit the law of a difference of noises: this tells how far off every other count is."
+    if wide.declared is None:
+        return Finding(
+            CHECK, "weakness", f"The noise scale of {group.what} is not declared, and can be recovered", told, how,
+            "Publish the law and the scale: hiding them protects nobody, and users need them.", figures,
+        )  # fmt: skip
+    figures["declared"] = wide.declared
+    if wide.low <= wide.declared <= wide.high:
+        return Finding(
+            CHECK, "clear", f"The noise of {group.what} is as declared", f"Declared: {wide.declared:.4g}. {told}",
+            figures=figures, power=_power(usual, risk),
+        )  # fmt: skip
+    less = "less" if wide.declared > wide.high else "more"
+    return Finding(
+        CHECK, "contradicts", f"There is {less} noise in {group.what} than declared", f"Declared: {wide.declared:.4g}. {told}",
+        how, "Draw the noise that is declared, for every count on its own; or declare the scale that was used.", figures,
+    )  # fmt: skip
+
+
+def _power(usual: ScaleFit, risk: float) -> str:
+    """The scales that would have been called wrong with 95 %: the estimate's own spread, as its interval shows it."""
+    if not usual.low:
+        return "There are too few differences to tell noise of the declared size from none."
+    spread = math.log(usual.high / usual.low) / (2 * float(norm.ppf(0.975)))
+    factor = math.exp(spread * float(norm.isf(risk / 2) + norm.ppf(0.95)))
+    return (
+        f"Noise of less than {1 / factor:.2g} times or more than {factor:.2g} times the declared scale would have been found "
+        "with a probability of 95 %."
+    )
+
+
+# The differences
+
+
+def residual_groups(published: PublishedTables) -> list[Residuals]:
+    """All groups of differences whose members are independent of each other."""
+    found = [
+        _pairs(published[p.first], p.first_rows, published[p.second], p.second_rows) for p in published.equal
+    ]
+    found += [_sums(published, s) for s in published.relations if not s.exact]
+    return [g for g in found if g is not None]
+
+
+def _noises(one: CountTable, other: CountTable) -> tuple[NoiseDistribution, NoiseDistribution, bool] | None:
+    """The noises to fit: those declared, or a common one of scale 1 where nothing is."""
+    if one.noise is not None and other.noise is not None:
+        return (one.noise, other.noise, True) if one.noise.scale or other.noise.scale else None
+    if one.noise is not None or other.noise is not None or one.derived or other.derived:
+        return None
+    shown = np.concatenate([one.counts[one.shown], other.counts[other.shown]])
+    whole = bool((shown == np.round(shown)).all())
+    unit = noise_distribution("geometric" if whole else "laplace", 1.0)
+    return unit, unit, False
+
+
+def _pairs(one: CountTable, rows: Ints, other: CountTable, others: Ints) -> Residuals | None:
+    noises = _noises(one, other)
+    if noises is None or one.rounding or other.rounding:
+        return None
+    both = one.shown[rows] & other.shown[others]
+    first, second = one.counts[rows[both]], other.counts[others[both]]
+    away = _unselected_pairs(first, second, one, other, noises)
+    value = (first - second)[away]
+    if not noises[2] and not value.any():  # post-processed to agree: there is no noise to speak of
+        return None
+    what = f"{one.name!r}" if one is other else f"{one.name!r} and {other.name!r}"
+    once, names = np.ones(len(value), dtype=np.int64), (one.name, other.name)
+    return Residuals(what, value, noises[0], noises[1], once, noises[2], names)
+
+
+def _unselected_pairs(
+    first: Floats,
+    second: Floats,
+    one: CountTable,
+    other: CountTable,
+    noises: tuple[NoiseDistribution, NoiseDistribution, bool],
+) -> NDArray[np.bool_]:
+    """Pairs that no threshold selected: their mean, not each count, must be well above it.
+
+    Where true counts near that mark are about equally common, selecting by the mean leaves the difference unbiased.
+    """
+    threshold = max(one.threshold or -math.inf, other.threshold or -math.inf)
+    if threshold == -math.inf or not len(first):
+        return np.ones(len(first), dtype=bool)
+    rough = float(np.median(np.abs(first - second))) + 1.0  # about 1.3 scales
+    scale = max(float(noises[0].scale), float(noises[1].scale)) if noises[2] else rough
+    return np.asarray((first + second) / 2 >= threshold + MIN_SCALES_ABOVE_THRESHOLD * max(scale, rough))
+
+
+def _sums(published: PublishedTables, relation: Sum) -> Residuals | None:
+    total, part = published[relation.total], published[relation.part]
+    noises = _noises(total, part)
+    if noises is None or total.rounding or part.rounding or not part.closed or not len(total):
+        return None
+    at = np.asarray(relation.rows)
+    inside = at >= 0
+    clear = part.shown & (_margin(part, noises[1]) <= part.counts)
+    bad = np.bincount(at[inside], weights=~clear[inside], minlength=len(total)) > 0
+    many = np.bincount(at[inside], minlength=len(total))
+    added = np.bincount(at[inside], weights=np.where(clear, part.counts, 0.0)[inside], minlength=len(total))
+    use = ~bad & (many > 0) & total.shown & (_margin(total, noises[0]) <= total.counts)
+    value = (total.counts - added)[use]
+    if not noises[2] and not value.any():
+        return None
+    what = f"{total.name!r} against {part.name!r}"
+    many, names = many[use].astype(np.int64), (total.name, part.name)
+    return Residuals(what, value, noises[0], noises[1], many, noises[2], names)
+
+
+def _margin(table: CountTable, noise: NoiseDistribution) -> float:
+    return (
+        -math.inf
+        if table.threshold is None
+        else table.threshold + MIN_SCALES_ABOVE_THRESHOLD * float(noise.scale)
+    )
+
+
+# The fit
+
+
+def fit_scale(group: Residuals, confidence: float = 0.95) -> ScaleFit:
+    """The likeliest scale and its interval: all scales are taken to be one multiple of those declared."""
+    return fit_scales(group, (confidence,))[0]
+
+
+def fit_scales(group: Residuals, confidences: Sequence[float]) -> list[ScaleFit]:
+    """The likeliest scale with an interval of each confidence."""
+    times = _maximum_likelihood(group)
+    interval = _test_interval if len(group) < MAX_EXACT_TEST_RESIDUALS else _likelihood_interval
+    unit, law = float(group.noisy.scale), group.noisy.name
+    declared = unit if group.declared else None
+    ends = [interval(group, confidence, times) for confidence in confidences]
+    return [
+        ScaleFit(group.what, law, times * unit, low * unit, high * unit, len(group), declared)
+        for low, high in ends
+    ]
+
+
+def log_likelihood(group: Residuals, times: float) -> float:
+    """The log of the probability of all differences when scales are so many times what they are."""
+    deviation, excess = group.spread(times)
+    normal = excess < MAX_KURTOSIS_NORMAL
+    told = float(log_edgeworth_density(group.value[normal], deviation[normal], excess[normal]).sum())
+    for k in np.unique(group.others[~normal]):
+        told += float(group.law(int(k), times).log_mass(group.value[group.others == k]).sum())
+    return told
+
+
+def _moment_multiple(group: Residuals) -> float:
+    """The multiple by the method of moments."""
+    ones, others = group.one.variance(), group.other.variance()
+    expected = float((ones + group.others * others).sum())
+    return max(MIN_MULTIPLE * 10, math.sqrt(float((group.value**2).sum()) / expected))
+
+
+def _maximum_likelihood(group: Residuals) -> float:
+    if not group.value.any():
+        return MIN_MULTIPLE
+    start = math.log(_moment_multiple(group))
+    bounds = (max(math.log(MIN_MULTIPLE), start - 3), start + 1.5)
+    found = minimize_scalar(
+        lambda log: -log_likelihood(group, math.exp(log)),
+        bounds=bounds,
+        method="bounded",
+        options={"xatol": 1e-4},
+    )
+    return math.exp(float(found.x))
+
+
+def _likelihood_interval(group: Residuals, confidence: float, times: float) -> tuple[float, float]:
+    """Multiples whose likelihood is within half a χ² quantile of the best (Wilks)."""
+    least = log_likelihood(group, times) - 0.5 * float(chi2.ppf(confidence, 1))
+    return _crossings(lambda m: log_likelihood(group, m) - least, times)
+
+
+def _test_interval(group: Residuals, confidence: float, times: float) -> tuple[float, float]:
+    """Multiples that a two-sided test by Σ|difference| does not reject: exact for any number of differences."""
+    alpha = (1 - confidence) / 2
+    seen = float(np.abs(group.value).sum())
+
+    def inside(m: float) -> float:
+        at_least, at_most = absolute_tails(group, m, seen)
+        return min(at_least, at_most) - alpha
+
+    return _crossings(inside, max(times, 10 * MIN_MULTIPLE))
+
+
+def absolute_tails(group: Residuals, times: float, seen: float) -> tuple[float, float]:
+    """P(Σ|D| ≥ seen) and P(Σ|D| ≤ seen), the sum being over all differences."""
+    laws = [(group.law(k, times), len(value)) for k, value in group.groups()]
+    whole = all(law.whole for law, _ in laws)
+    deviation = math.sqrt(sum(n * law.variance for law, n in laws))
+    mean = sum(n * law.deviation for law, n in laws)  # the mean of |D| is below its deviation
+    scale = max(float(group.one.scale), float(group.other.scale)) * times
+    step = max(1.0, float(deviation // 500)) if whole else deviation / 500
+    reach = max(seen, mean) + 8 * deviation + 45 * scale + 2 * step
+    size = 2 ** math.ceil(math.log2(2 * reach / step + 2))
+    product = np.ones(size // 2 + 1, dtype=np.complex128)
+    for law, n in laws:
+        product *= np.fft.rfft(_absolute_pmf(law, step, size)) ** n
+    mass = np.maximum(np.fft.irfft(product, size), 0.0)
+    place = int(np.ceil(seen / step - 1e-9))
+    most = int(np.floor(seen / step + 1e-9))
+    return float(mass[place:].sum()), float(mass[: most + 1].sum())
+
+
+def _absolute_pmf(law: SumDistribution, step: float, size: int) -> Floats:
+    """The probabilities of |D| on a grid of so many steps."""
+    reach = min(
+        size - 1, math.ceil((8 * law.deviation + 45 * max(float(n.scale) for n, _, _ in law.terms)) / step)
+    )
+    at = np.arange(reach + 1, dtype=np.float64) * step
+    mass = np.exp(law.log_mass(at)) * step
+    mass[1:] *= 2
+    found = np.zeros(size)
+    found[: reach + 1] = mass / mass.sum()
+    return found
+
+
+def _crossings(height: Callable[[float], float], inside: float) -> tuple[float, float]:
+    """Where a function that is positive at `inside` falls to 0 on either side."""
+    ends = []
+    for factor in (0.7, 1.4):
+        near, far = inside, inside * factor
+        while MIN_MULTIPLE <= far <= 1e9 and height(far) > 0:
+            near, far = far, far * factor
+        if far < MIN_MULTIPLE:
+            ends.append(0.0)
+            continue
+        ends.append(math.exp(_root(lambda log: height(math.exp(log)), math.log(near), math.log(far))))
+    return ends[0], ends[1]
+
+
+def _root(height: Callable[[float], float], one: float, other: float) -> float:
+    if height(one) * height(other) > 0:
+        return other
+    return float(brentq(height, *sorted((one, other)), xtol=3e-4))

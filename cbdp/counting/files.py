@@ -1,0 +1,168 @@
+"""Files of trips, each counted once whatever names lead to it; and the private folder that an engine spills to."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cbdp.errors import InputError
+from cbdp.scratch import locked_folder, owned
+from cbdp.scratch import sweep as sweep_abandoned
+
+# Files of trips: each counted once, whatever names lead to it.
+#
+# A file is what the system says it is (device and inode), so that links, hard links, `data/../one.parquet` and patterns that overlap
+# are the same file. The files are looked at again when the count is done: what was written meanwhile is refused.
+
+
+PARQUET_SUFFIX, TEXT_SUFFIXES = ".parquet", (".csv", ".csv.gz", ".txt")  # .txt as GTFS has it: CSV
+
+
+@dataclass(frozen=True)
+class FileIdentity:
+    """What a file is, and the state it is in."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+
+    @property
+    def file(self) -> tuple[int, int]:
+        return self.device, self.inode
+
+
+@dataclass(frozen=True)
+class Files:
+    """Distinct files in the order they were found, and the names that led to one of them again."""
+
+    paths: tuple[Path, ...]
+    again: tuple[str, ...]
+    identities: tuple[FileIdentity, ...]
+
+    @property
+    def label(self) -> str:
+        more = len(self.paths) - 1
+        return repr(str(self.paths[0])) + (f" and {more} more file{'s' * (more > 1)}" if more else "")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(f"{name!r} is a file that is there already: it is counted once" for name in self.again)
+
+    def changed(self) -> tuple[str, ...]:
+        """Files that are no longer what they were when they were found."""
+        pairs = zip(self.paths, self.identities, strict=True)
+        return tuple(str(path) for path, was in pairs if not path.is_file() or file_identity(path) != was)
+
+
+def are_files(trips: Any) -> bool:
+    """Whether trips are given as paths: one, or a list of them."""
+    if isinstance(trips, str | Path):
+        return "://" not in str(trips)
+    return isinstance(trips, list | tuple) and bool(trips) and all(isinstance(t, str | Path) for t in trips)
+
+
+def find_files(given: str | Path | Sequence[str | Path]) -> Files:
+    """The distinct files of a path, a pattern, a folder of Parquet, or a list of these."""
+    listed = [given] if isinstance(given, str | Path) else list(given)
+    first: dict[tuple[int, int], Path] = {}
+    again = []
+    for path in (p for one in listed for p in _paths(Path(one))):
+        who = file_identity(path).file
+        if who in first:
+            again.append(str(path))
+        else:
+            first[who] = path
+    found = tuple(first.values())
+    _check_kinds(found)
+    return Files(found, tuple(dict.fromkeys(again)), tuple(file_identity(p) for p in found))
+
+
+def file_identity(path: Path) -> FileIdentity:
+    try:
+        found = path.stat()
+    except OSError as wrong:
+        raise InputError(
+            f"the file {str(path)!r} cannot be read ({wrong.strerror}): check its rights"
+        ) from None
+    return FileIdentity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def are_parquet(files: Files) -> bool:
+    return files.paths[0].name.lower().endswith(PARQUET_SUFFIX)
+
+
+def _check_kinds(paths: Sequence[Path]) -> None:
+    parquet = [p for p in paths if p.name.lower().endswith(PARQUET_SUFFIX)]
+    texts = [p for p in paths if p.name.lower().endswith(TEXT_SUFFIXES)]
+    for path in paths:
+        if path not in parquet and path not in texts:
+            raise InputError(
+                f"{str(path)!r}: trips are read from .parquet, .csv, .csv.gz or .txt; save a table as CSV"
+            )
+    if parquet and texts:
+        raise InputError(f"{str(paths[0])!r} and others are Parquet and CSV together: give one kind")
+
+
+def _paths(path: Path) -> list[Path]:
+    """A file, the Parquet files of a folder, or what a pattern finds, in the order of their names."""
+    if path.is_dir():
+        return _folder(path)
+    if path.is_file():
+        return [path]
+    try:
+        found = sorted(Path(path.anchor or ".").glob(str(path.relative_to(path.anchor))))
+    except (ValueError, NotImplementedError):
+        found = []
+    if not found:
+        raise InputError(f"there is no file {str(path)!r}")
+    return [inner for p in found for inner in (_folder(p) if p.is_dir() else [p])]
+
+
+def _folder(folder: Path) -> list[Path]:
+    """All Parquet files under a folder, as Spark and others write them; names with _ or . in front are their own books."""
+    for book, what in (("_delta_log", "Delta"), (".hoodie", "Hudi"), ("metadata", "Iceberg")):
+        for found in sorted(folder.rglob(book)):
+            if found.is_dir() and (what != "Iceberg" or any(found.glob("*.metadata.json"))):
+                # it keeps the files of older versions: counting them all would count trips twice
+                raise InputError(
+                    f"{str(found.parent)!r} is a {what} table: export its present version, or read it through Spark"
+                )
+    inside = [p for p in folder.rglob("*" + PARQUET_SUFFIX) if not _hidden(p.relative_to(folder))]
+    nested = [p for p in inside if p.is_dir()]
+    files = [p for p in inside if p not in nested]
+    if not files:
+        raise InputError(f"the folder {str(folder)!r} holds no .parquet file")
+    return sorted(files)
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+# Where an engine puts what does not fit in memory: a private folder that is removed in any case.
+#
+# It is readable by its owner alone, and removed when the work ends or fails. What a killed process left behind is swept when the next
+# one starts (`cbdp.scratch`).
+
+
+SPILL_PREFIX = "cbdp-spill-"
+
+
+@contextlib.contextmanager
+def spill_folder() -> Iterator[Path]:
+    """A private folder for the time of the work."""
+    remove_stale_folders()
+    folder = Path(tempfile.gettempdir()) / owned(SPILL_PREFIX)
+    with locked_folder(folder, 0o700):
+        yield folder
+
+
+def remove_stale_folders() -> None:
+    """Remove our folders whose process is gone."""
+    sweep_abandoned(Path(tempfile.gettempdir()), re.escape(SPILL_PREFIX), "")

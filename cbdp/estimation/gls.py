@@ -1,0 +1,252 @@
+"""The best unbiased answer that the measurements give to any question: noisy counts added up, and averaged by their precision.
+
+A measured table answers a question where each of its elements lies inside one group or outside all. The sums of several tables have
+independent noise, so the best linear unbiased combination weighs each by its inverse variance. Its error is noise alone, of a
+known law: it does not depend on the trips. Public counts are known: no other answer is needed where they add up to one.
+
+The error's law is taken to be that of m equal Laplace noises added up, with the m that gives its variance and its kurtosis. This is
+exact for one continuous noise (m = 1), and the normal law for many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincinv, ndtr
+
+from cbdp.arrays import Floats, Ints
+from cbdp.estimation.invariants import PublicCounts, exact_answers
+from cbdp.features import SINGLETON, FeatureDag
+from cbdp.features.queries import MAX_LABEL_COMBINATIONS, Grouping
+from cbdp.features.universe import MAX_LISTED_COMBINATIONS, Partition
+from cbdp.privacy.measurement import Measurement
+from cbdp.solvers.problem import bincount
+
+LAPLACE_EXCESS_KURTOSIS = 3.0  # excess kurtosis of Laplace noise
+NOISE_COUNT_NODES = np.geomspace(0.1, 1e4, 120)  # so many equal noises, for which quantiles are worked out
+GAMMA_QUANTILES = 2000  # of equal probability that a law of mixed variances is cut into
+
+
+class HasRecipe(Protocol):
+    """A recipe, as far as it tells what was public before."""
+
+    @property
+    def public(self) -> PublicCounts: ...
+
+
+class Measured(Protocol):
+    """What combinations need to know of a release."""
+
+    @property
+    def features(self) -> FeatureDag: ...
+    @property
+    def levels(self) -> FeatureDag | None: ...
+    @property
+    def recipe(self) -> HasRecipe: ...
+    @property
+    def measurements(self) -> Sequence[Measurement]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class UnbiasedAnswer:
+    """An unbiased answer for each group, and how it was made: a row for each source, a column for each group."""
+
+    weight: Floats = field(repr=False)
+    noise: Floats = field(repr=False)  # the variance of each source's sum
+    fourth: Floats = field(repr=False)  # and its fourth cumulant
+    value: Floats = field(repr=False)
+
+    @property
+    def told(self) -> NDArray[np.bool_]:
+        """The groups that any source adds up to."""
+        return np.asarray((self.weight > 0).any(axis=0))
+
+    @property
+    def variance(self) -> Floats:
+        """That of the error; infinite where no source adds up to the group."""
+        return np.where(self.told, (self.weight**2 * self.noise).sum(axis=0), np.inf)
+
+    @property
+    def equal_noises(self) -> Floats:
+        """How many equal Laplace noises have a sum of this kurtosis."""
+        variance, fourth = self.variance, (self.weight**4 * self.fourth).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(fourth > 0, LAPLACE_EXCESS_KURTOSIS * variance**2 / fourth, np.inf)
+
+    def half_width(self, risk: float) -> Floats:
+        """How far the error reaches but for the risk, at both sides together."""
+        variance = self.variance
+        half = variance_gamma_quantile(self.equal_noises, risk) * np.sqrt(variance)
+        # noise of whole numbers: as much probability lies within k as within k + 1/2 of the law without gaps
+        whole = np.ceil(half - 0.5, where=np.isfinite(half), out=half.copy())
+        alone = (self.weight > 0).sum(axis=0) == 1
+        return np.where(variance == 0, 0.0, np.where(alone, whole, np.maximum(half, whole)))
+
+
+def best_linear_unbiased(release: Measured, grouping: Grouping) -> UnbiasedAnswer:
+    """The best unbiased combination of all whole measurements for each group."""
+    answers = [*exact_answers(release.recipe.public), *release.measurements]
+    shape = (len(answers), grouping.size)
+    value, noise, fourth = (np.zeros(shape) for _ in range(3))
+    told = np.zeros(shape, dtype=bool)
+    for row, m in enumerate(answers):
+        found = _membership(release, m, grouping)
+        if found is not None:
+            inside, told[row] = found
+            value[row], noise[row], fourth[row] = _group_moments(m, inside, grouping.size)
+    known = told & (noise == 0)
+    with np.errstate(divide="ignore"):
+        weight = np.where(told, 1.0 / noise, 0.0)
+    weight = np.where(known.any(axis=0), known, weight)  # nothing is added to what is known
+    weight = weight / np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
+    return UnbiasedAnswer(weight, noise, fourth, (weight * value).sum(axis=0))
+
+
+GroupMembership = tuple[
+    Ints, NDArray[np.bool_]
+]  # the group of each element, −1 for none, and which groups are made of whole elements
+
+
+def _membership(release: Measured, m: Measurement, grouping: Grouping) -> GroupMembership | None:
+    """Where a measurement's answers belong; None if it is of no use."""
+    dag = release.features if m.exact or release.levels is None else release.levels
+    if m.feature not in dag or m.elements is not None or m.variance is None:
+        return None
+    if len(m.values) != dag.size(m.feature):
+        return None
+    if m.feature == SINGLETON:
+        return grouping.of_every_type(), np.ones(grouping.size, dtype=bool)
+    return _table_membership(dag.partition(m.feature), grouping)
+
+
+def _group_moments(m: Measurement, inside: Ints, size: int) -> list[Floats]:
+    """The answers added up by group, the variance of the sums and their fourth cumulant."""
+    variance = np.zeros(len(m.values)) if m.exact else m.variance
+    kurtosis = 0.0 if m.noise is None else m.noise.excess_kurtosis
+    numbers = [np.asarray(n, dtype=float) for n in (m.values, variance, kurtosis * variance**2)]
+    here = inside >= 0
+    if not here.all():
+        inside, numbers = inside[here], [n[here] for n in numbers]
+    if size == 1:
+        return [n.sum(keepdims=True) for n in numbers]
+    return [bincount(inside, n, size) for n in numbers]
+
+
+def _table_membership(table: Partition, grouping: Grouping) -> GroupMembership | None:
+    own = [a.name for a in table.attributes]
+    more = [name for name in grouping.named if name not in own]
+    if not more:
+        return grouping.group_of(table.representatives()), np.ones(grouping.size, dtype=bool)
+    if table.size * grouping.atoms.size > MAX_LISTED_COMBINATIONS:
+        return None
+    joint = table.universe.partition([*own, *more])
+    if joint.size > MAX_LABEL_COMBINATIONS:
+        return None
+    types = joint.representatives()
+    element, group = table.element_of(types), grouping.group_of(types)
+    least, most = np.full(table.size, grouping.size), np.full(table.size, -1)
+    np.minimum.at(least, element, group)
+    np.maximum.at(most, element, group)
+    torn = least != most
+    told = np.ones(grouping.size + 1, dtype=bool)
+    told[group[torn[element]]] = False
+    return (np.where(torn, -1, least), told[:-1]) if told[:-1].any() else None
+
+
+def variance_gamma_quantile(equal_noises: Floats, risk: float) -> Floats:
+    """How many deviations the sum of so many equal Laplace noises reaches but for the risk, at both sides together.
+
+    >>> variance_gamma_quantile(np.array([1.0, np.inf]), 0.1).round(3).tolist()
+    [1.628, 1.645]
+    """
+    at = np.log(np.clip(equal_noises, NOISE_COUNT_NODES[0], NOISE_COUNT_NODES[-1]))
+    return np.interp(at, np.log(NOISE_COUNT_NODES), _variance_gamma_quantiles(risk))
+
+
+@cache
+def _variance_gamma_quantiles(risk: float) -> Floats:
+    """The reach at the nodes. Such a sum is normal with a variance drawn from a gamma law (the variance-gamma law)."""
+    share = (np.arange(GAMMA_QUANTILES) + 0.5) / GAMMA_QUANTILES
+    deviation = np.sqrt(gammaincinv(NOISE_COUNT_NODES[:, None], share) / NOISE_COUNT_NODES[:, None])
+    low, high = np.zeros(len(NOISE_COUNT_NODES)), np.full(len(NOISE_COUNT_NODES), 100.0)
+    for _ in range(60):
+        middle = (low + high) / 2
+        beyond = 2 * ndtr(-middle[:, None] / np.maximum(deviation, 1e-300)).mean(axis=1)
+        low, high = np.where(beyond > risk, middle, low), np.where(beyond > risk, high, middle)
+    return high
+
+
+# Generalised least squares on a tree: the closed form behind the hierarchical mechanism.
+#
+# Every node has a noisy answer with its level's variance (infinite: not measured). Bottom-up, a node's own answer and
+# the sum of its children's are combined by inverse variance (T₁); top-down, the difference between a node's final value
+# and its children's sum is shared among the children by variance. With equal fan-out and equal noise this is the
+# formula of Hay and others; the result is the least-squares consistent tree for any fan-out and any noise.
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Levels from the root to the leaves; `parent[i]` is the node of level i that holds each node of level i + 1."""
+
+    parent: Sequence[NDArray[Any]]
+
+    @property
+    def sizes(self) -> list[int]:
+        return [1, *(len(p) for p in self.parent)]
+
+
+def tree_of(dag: FeatureDag) -> Tree:
+    """The tree of a DAG whose features form a chain."""
+    levels = list(dag.features)
+    parent = [dag.map_elements(fine, coarse) for coarse, fine in pairwise(levels[:-1])]
+    last = dag.cells.element_of_cell[levels[-2]]
+    return Tree([*parent, last[dag.cell_of_leaf]])
+
+
+def bottom_up(
+    tree: Tree, noisy: Sequence[NDArray[Any]], variance: Sequence[float]
+) -> tuple[list[Floats], list[Floats]]:
+    """T₁ and its variance by node: each node's best estimate from its own subtree."""
+    values = [np.asarray(noisy[-1], dtype=float)]
+    spread = [np.full(len(values[0]), float(variance[-1]))]
+    for level in range(len(tree.parent) - 1, -1, -1):
+        size = tree.sizes[level]
+        below = bincount(tree.parent[level], values[0], size)
+        below_spread = bincount(tree.parent[level], spread[0], size)
+        own = 1.0 / variance[level]  # zero for a level that is not measured
+        precision = own + 1.0 / below_spread
+        answer = np.asarray(noisy[level], dtype=float) if np.isfinite(variance[level]) else np.zeros(size)
+        values.insert(0, (own * answer + below / below_spread) / precision)
+        spread.insert(0, 1.0 / precision)
+    return values, spread
+
+
+def top_down(tree: Tree, values: Sequence[Floats], spread: Sequence[Floats], prune: bool) -> list[Floats]:
+    """The consistent tree closest to T₁; with `prune`, non-positive nodes and all below them are zero."""
+    final = [np.maximum(values[0], 0.0) if prune else values[0]]
+    alive = final[0] > 0 if prune else np.ones(len(final[0]), dtype=bool)
+    for level, parent in enumerate(tree.parent):
+        value, weight = values[level + 1], spread[level + 1]
+        alive = alive[parent] & (value > 0) if prune else np.ones(len(value), dtype=bool)
+        kept = np.where(alive, value, 0.0)
+        weight = np.where(alive, weight, 0.0)
+        size = tree.sizes[level]
+        total = bincount(parent, weight, size)
+        missing = final[-1] - bincount(parent, kept, size)
+        rate = np.divide(missing, total, out=np.zeros(size), where=total > 0)
+        final.append(kept + weight * rate[parent])
+    return final
+
+
+def tree_least_squares(
+    tree: Tree, noisy: Sequence[NDArray[Any]], variance: Sequence[float], *, prune: bool = False
+) -> list[Floats]:
+    """The consistent tree closest to the noisy one, level by level."""
+    values, spread = bottom_up(tree, noisy, variance)
+    return top_down(tree, values, spread, prune)

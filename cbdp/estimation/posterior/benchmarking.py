@@ -1,0 +1,289 @@
+"""Margins of few elements hold what leaves add up to.
+
+How far sums of leaves are off is judged by how far they miss what was measured (shared.py). Of a feature of many elements that is
+seen; of the total, or of a few periods, next to nothing is: one miss may be chance. And counts cannot be negative, so that noise of
+fine tables moves their sums up. So a feature is held to what was measured of it, the more the fewer its elements are: to its own noisy counts and the sums
+of finer ones, averaged by their precision, which no model and no clipping has touched. Leaves still decide where a feature's trips are.
+
+The same goes for margins of few elements that were not measured but that tables add up to (modes, of a table by mode and period; the total). Each
+gets a term of its own, at the best unbiased combination of what was measured of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cbdp.arrays import Floats, Ints
+from cbdp.estimation.posterior.likelihood import LeafPosterior
+from cbdp.estimation.posterior.margins import Margin, candidate_groupings
+from cbdp.estimation.posterior.parallel import map_parts
+from cbdp.estimation.posterior.rate_model import expected_total
+from cbdp.estimation.posterior.settings import TUNING
+from cbdp.estimation.posterior.shared_errors import clipped_multiplier
+from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag
+from cbdp.privacy.measurement import Measurement
+from cbdp.solvers.problem import Problem, Term, bincount
+
+
+@dataclass(frozen=True, eq=False)
+class Benchmarks:
+    """What was measured of every feature: its own counts, and those of features that refine it."""
+
+    features: FeatureDag
+    measured: Mapping[str, Measurement]
+
+    def hold(self, problem: Problem) -> Problem:
+        """The program, with more weight on margins of few elements."""
+        terms = [self._held(term) for term in problem.terms]
+        seen = {term.element_of_cell.astype(np.int64).tobytes() for term in terms}
+        derived = []
+        for term in self._derived():
+            key = term.element_of_cell.tobytes()
+            if key not in seen:
+                seen.add(key)
+                derived.append(term)
+        return replace(problem, terms=tuple(sorted([*derived, *terms], key=lambda term: len(term.target))))
+
+    def _held(self, term: Term) -> Term:
+        if not ((term.weight > 0) & (term.weight < 1 / TUNING.certain)).all():
+            return term  # exact or next to it, or not all measured
+        more = TUNING.anchored / len(term.target)
+        target, _ = self._unbiased(term.element_of_cell, len(term.target))
+        return replace(
+            term, weight=term.weight * (1 + more), target=(term.target + more * target) / (1 + more)
+        )
+
+    def _derived(self) -> Iterator[Term]:
+        """Terms of the margins of few elements that tables add up to."""
+        universe = self.features.universe
+        types = self.features.cells.partition.representatives()
+        tables = [self.features.features[name] for name in self.measured if name not in (SINGLETON, TOTAL)]
+        for by in candidate_groupings(universe):
+            if not any(self._refines(table, by) for table in tables):
+                continue
+            partition = universe.partition(by)
+            if not 1 < partition.size <= TUNING.anchored:
+                continue
+            element = partition.element_of(types).astype(np.int64)
+            target, precision = self._unbiased(element, partition.size)
+            if (precision > 0).all() and (precision < 1 / TUNING.certain).all():
+                yield Term(
+                    f"margin by {' × '.join(by)}",
+                    element,
+                    target,
+                    precision * TUNING.anchored / partition.size,
+                )
+
+    def _refines(self, table: Feature, by: tuple[str, ...]) -> bool:
+        """Does the margin follow from the table: is each of its attributes one of the table's, or of dimensions that the table has?"""
+        dimensions = [name for name in table.by if name in self.features.universe.dimensions]
+        return all(
+            name in table.by or set(self.features.universe.attribute(name).of) <= set(dimensions)
+            for name in by
+        )
+
+    def _unbiased(self, element_of_cell: NDArray[np.integer], size: int) -> tuple[Floats, Floats]:
+        """The best unbiased combination of all measurements that refine a margin, and its precision."""
+        if size == 1:
+            whole = [m for m in self.measured.values() if m.variance is not None and m.elements is None]
+            return np.array([expected_total(whole, 0.0)]), np.array(
+                [sum(1.0 / np.sum(m.variance) for m in whole)]
+            )
+        weighted, precision = np.zeros(size), np.zeros(size)
+        for m in self.measured.values():
+            inside = self._inside(m.feature, element_of_cell)
+            if m.variance is None or m.elements is not None or inside is None:
+                continue
+            variance = bincount(inside, m.variance, size)
+            weighted += bincount(inside, m.values.astype(float), size) / variance
+            precision += 1.0 / variance
+        return weighted / precision, precision
+
+    def _inside(self, feature: str, element_of_cell: NDArray[np.integer]) -> Ints | None:
+        """The margin's element that holds each of a feature's; None if they do not lie inside them."""
+        if feature == SINGLETON:
+            return np.asarray(element_of_cell[self.features.cell_of_leaf])
+        own = self.features.cells.element_of_cell[feature]
+        inside = np.full(self.features.size(feature), -1, dtype=np.int64)
+        inside[own] = element_of_cell
+        return inside if (inside[own] == element_of_cell).all() else None
+
+
+# Benchmarking: sums of posterior means over margins that no table has, held to what was measured of them.
+#
+# Posterior means are products of a rate model. Where the model is wrong (a margin it leaves out, an interaction it has no factor
+# for) all leaves of an element are off together, and their sum is off by far more than independent errors would be. Tables betray such
+# errors for their own elements (shared.py). For every other margin of the lattice the noisy leaves do, added up: their sum c_e has
+# noise of the known variance R_e and no bias, whatever the model. This is benchmarking as in small area estimation: model-based
+# estimates are adjusted until they agree with reliable direct estimates of larger areas (Rao and Molina, *Small Area Estimation*, 2nd
+# ed. 2015, section 6.4.6; Datta, Ghosh, Steorts and Maples 2011), here only as far as the direct estimates are reliable.
+#
+# The model of one margin: the leaves of element e have a common random effect b_e on the logarithm of their rates, of mean 0 and variance
+# τ², so that their sum moves by L_e·b_e, L_e being the sum of their levers (d mean / d log rate). Were the posterior means right, they
+# would be orthogonal to their own errors, and c_e − M_e would have the variance R_e − V_e, V_e being the sum of the leaves' posterior
+# variances. With effects it has R_e − V_e + τ²L_e². So τ² is judged by how far sums miss, in groups of elements of about the same
+# precision, and the effect's best linear unbiased prediction (Henderson 1975) is
+#
+#     b̂_e = τ²L_e / (R_e − V_e + τ²L_e²) · (c_e − M_e).
+#
+# A linear shrinkage with a variance component that the data speak for does not add error where the model is right (James and Stein
+# 1961, Efron and Morris 1973). Margins are taken from fine to coarse: a sum over many leaves is settled last, so that nothing that is done
+# for a finer margin undoes it.
+
+
+# The share of a sum's miss that is an effect, τ²L²/(R − V + τ²L²), in the middle element of a group: the grid on which the posterior of
+# τ² is worked out. Close together near 0, where groups of many elements tell shares apart.
+SHARE_GRID = np.concatenate([[0.0], np.geomspace(1e-4, 0.02, 24), np.linspace(0.03, 0.99, 65)])
+UNIFORM_SHRINKAGE_PRIOR = np.gradient(SHARE_GRID) / np.gradient(SHARE_GRID).sum()  # Daniels (1999)
+# Elements at which "no effect at all" and "an effect of any share" are equally likely beforehand. A margin of one or two elements (the
+# total) tells nothing of a variance, and what was measured of it is precise, so it is drawn there; with many elements, effects that
+# exist show themselves, and those that do not are better taken for none.
+EVEN_ODDS_SIZE = 1.0
+# Of one or two means no estimator has a smaller risk than the unbiased one everywhere (James and Stein 1961): margins of no more
+# elements are held to it, as far as effects of the largest size explain a miss.
+UNBIASED_SIZE = 2
+MIN_GROUP_SIZE = 40  # elements that are judged together: fewer tell a variance too badly
+MAX_GROUPS = 16
+MAX_JUDGED_ELEMENTS = 2**13  # of a group: more tell the same
+NEWTON_STEPS = 4  # until the sum of leaves that cannot fall below 0 has moved as far as predicted
+MIN_RESIDUAL_SHARE = 0.05  # of R that is left of R − V: posterior variances are estimates themselves
+
+
+def benchmarked(
+    margins: Sequence[Margin], noisy: NDArray[Any], noise_variance: float, leaves: LeafPosterior
+) -> LeafPosterior:
+    """The leaves, moved by the predicted effects of each of these margins, which are given coarse ones first."""
+    for margin in reversed(margins):
+        leaves = _benchmarked_by(margin, noisy, noise_variance, leaves)
+    return leaves
+
+
+def _benchmarked_by(
+    margin: Margin, noisy: NDArray[Any], noise_variance: float, leaves: LeafPosterior
+) -> LeafPosterior:
+    element = margin.of_leaves()
+    size, noisy_sum, mean, variance, lever = _sums(
+        element, noisy, leaves.mean, leaves.variance, leaves.lever, margin.size
+    )
+    # The best unbiased estimate: noisy leaves and finer tables, each added up, combined by inverse variance.
+    leaf_precision = 1.0 / (size * noise_variance)
+    precision = leaf_precision + margin.precision
+    direct = (noisy_sum * leaf_precision + margin.known * margin.precision) / precision
+    residual_variance = np.maximum(1.0 / precision - variance, MIN_RESIDUAL_SHARE / precision)
+    missed = direct - mean
+    explained = _effect_variances(missed, residual_variance, lever) * lever**2
+    share = explained / (residual_variance + explained)
+    if margin.size <= UNBIASED_SIZE:
+        largest = TUNING.most_spread * lever**2
+        share = largest / (1.0 / precision + largest)
+    shift = share * missed  # of each element's sum
+    if not shift.any():
+        return leaves
+    offset = _offsets(element, leaves, shift, lever)
+    moved = [np.empty(len(noisy)) for _ in range(3)]
+    unmoved = element, leaves.mean, leaves.variance, leaves.lever, offset, TUNING.certain
+    map_parts(lambda begin, end: _move(*moved, *unmoved, begin, end), len(noisy))
+    return replace(leaves, mean=moved[0], variance=moved[1], lever=moved[2])
+
+
+def _effect_variances(missed: Floats, residual_variance: Floats, lever: Floats) -> Floats:
+    """τ² of each element: the one at which the middle element of its group has the posterior mean of the share.
+
+    Groups are of elements whose sums tell about as much of an effect.
+    """
+    information = np.maximum(lever, TUNING.certain) ** 2 / residual_variance
+    groups = int(np.clip(len(missed) // MIN_GROUP_SIZE, 1, MAX_GROUPS))
+    group = np.empty(len(missed), dtype=np.int64)
+    group[np.argsort(information, kind="stable")] = np.arange(len(missed)) * groups // len(missed)
+    effect_variance = np.empty(groups)
+    for g in range(groups):
+        here = np.flatnonzero(group == g)
+        middle = float(np.median(information[here]))
+        step = -(-len(here) // MAX_JUDGED_ELEMENTS)
+        judged = here[::step]
+        candidates = SHARE_GRID / (1.0 - SHARE_GRID) / middle
+        total_variance = residual_variance[judged, None] * (1.0 + candidates * information[judged, None])
+        log_likelihood = -0.5 * np.sum(
+            np.log(total_variance) + missed[judged, None] ** 2 / total_variance, axis=0
+        )
+        log_posterior = np.log(_prior(len(here))) + len(here) / len(judged) * log_likelihood
+        log_posterior[candidates > TUNING.most_spread] = -np.inf
+        posterior = np.exp(log_posterior - log_posterior.max())
+        share = float(posterior @ SHARE_GRID / posterior.sum())
+        effect_variance[g] = min(share / (1.0 - share) / middle, TUNING.most_spread)
+    return effect_variance[group]
+
+
+def _prior(elements: int) -> Floats:
+    """Of the shares: a point mass at none, and the uniform shrinkage prior."""
+    no_effect = elements / (elements + EVEN_ODDS_SIZE)
+    prior = (1.0 - no_effect) * UNIFORM_SHRINKAGE_PRIOR
+    prior[0] += no_effect
+    return np.asarray(prior)
+
+
+def _offsets(element: NDArray[Any], leaves: LeafPosterior, shift: Floats, lever: Floats) -> Floats:
+    """By element, the offset of log rates at which its sum has moved by its shift (Newton's method)."""
+    offset = np.clip(shift / np.maximum(lever, TUNING.certain), -TUNING.most_off, TUNING.most_off)
+
+    def moved_by(offset: Floats) -> Floats:
+        parts = map_parts(
+            lambda begin, end: _moved_sums(
+                element, leaves.mean, leaves.lever, offset, TUNING.certain, begin, end
+            ),
+            len(element),
+        )
+        return np.asarray(np.sum(parts, axis=0))
+
+    for _ in range(NEWTON_STEPS):
+        moved, slope = moved_by(offset)
+        step = (shift - moved) / np.maximum(slope, TUNING.certain)
+        offset = np.clip(offset + step, -TUNING.most_off, TUNING.most_off)
+        if np.abs(shift - moved).max() < 1e-3 * np.abs(shift).max():
+            break
+    return offset
+
+
+@njit(cache=True, nogil=True)
+def _sums(element, noisy, mean, variance, lever, elements):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """By element: the number of leaves, and the sums of noisy counts, means, variances and levers."""
+    sums = np.zeros((elements, 5))
+    for u in range(len(element)):
+        row = sums[element[u]]
+        row[0] += 1.0
+        row[1] += noisy[u]
+        row[2] += mean[u]
+        row[3] += variance[u]
+        row[4] += lever[u]
+    return sums.T.copy()
+
+
+@njit(cache=True, nogil=True)
+def _moved_sums(element, mean, lever, offset, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """By element, by how much the sum of some leaves moves with the offset, and its slope."""
+    sums = np.zeros((2, len(offset)))
+    for u in range(begin, end):
+        e = element[u]
+        first = max(mean[u], least)
+        times, slope = clipped_multiplier(lever[u] / first * offset[e])
+        sums[0, e] += first * (times - 1.0)
+        sums[1, e] += lever[u] * slope
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def _move(mean_out, variance_out, lever_out, element, mean, variance, lever, offset, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Each leaf's mean, variance and lever with its element's offset."""
+    for u in range(begin, end):
+        first = max(mean[u], least)
+        times, slope = clipped_multiplier(lever[u] / first * offset[element[u]])
+        mean_out[u] = first * times
+        variance_out[u] = max(variance[u] * slope, least)
+        # in proportion to the mean, as that of a Poisson count
+        lever_out[u] = min(lever[u] * times, mean_out[u])

@@ -1,0 +1,228 @@
+"""Noisy counts above floors, and of all others that they are not: what they say about types in groups of like ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from cbdp.arrays import Floats, Ints
+from cbdp.errors import InputError
+from cbdp.estimation.posterior.likelihood import (
+    LEVER_RATIO,
+    MIN_PROBABILITY,
+    CountLikelihood,
+    count_likelihood,
+    observed_columns,
+    quadrature_means,
+    shape_penalty,
+    shape_posterior,
+)
+from cbdp.estimation.posterior.settings import TUNING
+from cbdp.features import FeatureDag, Partition
+from cbdp.privacy.measurement import Measurement
+from cbdp.solvers.problem import bincount
+
+CENSORED_SHAPES = np.array([(1 - active, spread) for active in TUNING.active for spread in TUNING.spread])
+
+
+@dataclass(frozen=True, eq=False)
+class TypeGroups:
+    """Types that are taken to be alike until their noisy counts are seen: those of a cell, or of a part of one."""
+
+    partition: Partition
+    cell: Ints  # of each group
+    part: Floats  # of its cell's expected count
+    mean: Floats  # weight of its types
+    busy: Mapping[tuple[str, ...], Floats] = field(
+        default_factory=dict
+    )  # by dimensions, the factors of their values
+
+    @property
+    def sizes(self) -> Ints:
+        return self.partition.sizes
+
+    def weight(self, index: Ints) -> Floats:
+        """How busy the values of these types are, all together: types of one group differ a little."""
+        universe, made = self.partition.universe, np.ones(len(index))
+        codes = dict(zip(universe.dimensions, universe.unrank_codes(index), strict=True)) if self.busy else {}
+        for names, factor in self.busy.items():
+            made *= factor[tuple(codes[name] for name in names)]
+        return made
+
+
+def cell_groups(features: FeatureDag) -> TypeGroups:
+    """Every cell is a group."""
+    size = features.cells.size
+    return TypeGroups(features.cells.partition, np.arange(size), np.ones(size), np.ones(size))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPosterior:
+    """Posterior means and variances: of some types above their floors, and by group of all others together."""
+
+    groups: TypeGroups
+    index: Ints  # those types, ascending
+    group: Ints  # of each
+    mean: Floats
+    variance: Floats
+    lever: Floats  # the slope of the mean in the logarithm of the rate
+    rest: Floats
+    doubt: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class CensoredCounts:
+    """The types above their floors, and by group how many others there are and below which floor."""
+
+    groups: TypeGroups
+    index: Ints
+    group: Ints
+    noisy: Floats
+    reach: float  # noise alone does not get beyond
+    sizes: Ints
+    left: Floats  # how many of a group's types are not above its floor
+    table: CountLikelihood
+    height: Ints  # by group: which of the floors
+    above: Floats  # means × floors: the probability of a noisy count above the floor
+    below: Floats  # means × floors: and of one that is not above
+    first: Floats  # means × floors: the count's mean over the noisy counts that are not above
+    second: Floats  # and that of its square
+
+    def told(self, held: Floats, more: Floats | None = None) -> StratifiedGroups:
+        """What shapes the noisy counts speak for, if these are the expected counts of the groups.
+
+        With `more`, types above floors have so much more than others of their group (as a logarithm).
+        """
+        log = np.log(held / self.sizes)
+        width = max(TUNING.stratum, float(np.ptp(log)) / TUNING.most_strata)
+        levels, stratum = np.unique(np.rint((log - log.min()) / width), return_inverse=True)
+        size = len(levels)
+        rate = bincount(stratum, held, size) / bincount(stratum, self.sizes.astype(float), size)
+        own: Ints = stratum[self.group]
+        if more is not None and more.any():
+            between = (levels[1:] + levels[:-1]) / 2
+            own = np.searchsorted(between, (log[self.group] + more - log.min()) / width)
+        return StratifiedGroups(self, held, stratum, own, rate, self.table.mixtures(rate, CENSORED_SHAPES))
+
+
+def censored_counts(features: FeatureDag, leaves: Measurement, groups: TypeGroups) -> CensoredCounts:
+    """The types above their floors, in these groups."""
+    law = leaves.noise
+    if leaves.elements is None or leaves.floor is None or law is None:
+        raise InputError(
+            "the noisy counts of 'singleton' need elements, a floor and a scale: see Measurement"
+        )
+    noisy = leaves.values.astype(float)
+    reach = float(law.extreme(features.universe.size, TUNING.giant))
+    table = count_likelihood(noisy if len(noisy) else np.zeros(1), law)
+    # of 10¹² types, one in a million has trips: means go down to far below one trip
+    table = table.with_means(quadrature_means(TUNING.lowest_mean, float(table.means[-1]), float(law.scale)))
+    floors, height = np.unique(leaves.floor, return_inverse=True)
+    past = floors - table.trips[:, None]
+    over, under = law.survival(past), law.survival(-past - 1)
+    first, second = table.counts * table.trips, table.counts * table.trips**2
+    tables = (table.counts @ over, table.counts @ under, first @ under, second @ under)
+    group, left = _group_and_rest(groups, leaves.elements)
+    return CensoredCounts(
+        groups, leaves.elements, group, noisy, reach, groups.sizes, left, table, height[groups.cell], *tables
+    )
+
+
+def regroup(cells: CensoredCounts, groups: TypeGroups) -> CensoredCounts:
+    """What is known by cell, in these groups."""
+    group, left = _group_and_rest(groups, cells.index)
+    return replace(
+        cells, groups=groups, group=group, sizes=groups.sizes, left=left, height=cells.height[groups.cell]
+    )
+
+
+def _group_and_rest(groups: TypeGroups, index: Ints) -> tuple[Ints, Floats]:
+    """The group of each of these types, and how many others each group has."""
+    partition, sizes = groups.partition, groups.sizes
+    group = partition.element_of(partition.universe.unrank_codes(index))
+    return group, (sizes - np.bincount(group, minlength=len(sizes))).astype(float)
+
+
+@dataclass(frozen=True, eq=False)
+class StratifiedGroups:
+    """Groups in strata of their types' expected count, and the mixtures that each shape makes of it."""
+
+    known: CensoredCounts
+    held: Floats
+    stratum: Ints  # of each group
+    own: Ints  # and of each type above its floor
+    rate: Floats  # by stratum: the expected count of a type
+    mixed: Floats  # strata × shapes × means
+
+    def _seen(self) -> list[tuple[Ints, Ints]]:
+        """By stratum, the columns of noisy counts above floors that occur, and how often."""
+        k, none = self.known, np.empty(0, dtype=np.int64)
+        found = observed_columns(k.table.column, self.own, k.table.counts.shape[1]) if len(k.noisy) else []
+        return found + [(none, none)] * (len(self.rate) - len(found))
+
+    @cached_property
+    def evidence(self) -> Floats:
+        """Strata × shapes: the log-likelihood, of noisy counts above the floor and of there being no others."""
+        k = self.known
+        fit = np.empty(self.mixed.shape[:2])
+        for s, (place, often) in enumerate(self._seen()):
+            mixed, here = self.mixed[s], np.flatnonzero(self.stratum == s)
+            floors, at = np.unique(k.height[here], return_inverse=True)
+            left = bincount(at, k.left[here], len(floors))
+            fit[s] = np.log(np.maximum(mixed @ k.table.likelihood[:, place], MIN_PROBABILITY)) @ often
+            fit[s] += np.log1p(-np.minimum(mixed @ k.above[:, floors], 1 - 1e-15)) @ left
+            lost = mixed @ k.table.means < TUNING.kept * self.rate[s]
+            fit[s][lost & (not lost.all())] = -1e300
+        return fit
+
+    def best(self) -> tuple[float, float]:
+        """The shape that all of them speak for."""
+        empty, spread = CENSORED_SHAPES[
+            int(np.argmax(self.evidence.sum(axis=0) + shape_penalty(CENSORED_SHAPES)))
+        ]
+        return float(empty), float(spread)
+
+    def posterior(self) -> GroupPosterior:
+        """Means and variances under a prior of the shape that a stratum, and less the others, speak for."""
+        k, fit = self.known, self.evidence
+        strata, weight = np.arange(len(self.rate)), shape_posterior(fit, CENSORED_SHAPES)
+        of_leaf = self.own
+        members = np.split(
+            np.argsort(of_leaf, kind="stable"), np.cumsum(np.bincount(of_leaf, minlength=len(strata)))[:-1]
+        )
+        mean, variance, lever = np.empty((3, len(k.noisy)))
+        more = k.table.mixtures(LEVER_RATIO * self.rate, CENSORED_SHAPES)
+        rest, doubt = np.empty(len(k.sizes)), np.empty(len(k.sizes))
+        moments = k.table.moments
+        for s in strata:
+            prior, higher = weight[s] @ self.mixed[s], weight[s] @ more[s]
+            at = k.table.column[members[s]]
+            likely, up = (np.maximum(law @ k.table.likelihood, MIN_PROBABILITY) for law in (prior, higher))
+            m1, m2 = prior @ moments[0] / likely, prior @ moments[1] / likely
+            mean[members[s]], variance[members[s]] = m1[at], (m2 - m1**2)[at]
+            slope = (higher @ moments[0] / up - m1) / math.log(LEVER_RATIO)
+            lever[members[s]] = np.maximum(slope, 0.0)[at]
+            here = np.flatnonzero(self.stratum == s)
+            height = k.height[here]
+            below = np.maximum(prior @ k.below, MIN_PROBABILITY)
+            c1, c2 = (prior @ k.first / below)[height], (prior @ k.second / below)[height]
+            relative = k.left[here] * (self.held[here] / k.sizes[here] / self.rate[s])
+            rest[here], doubt[here] = relative * c1, relative * np.maximum(c2 - c1**2, 0.0)
+        np.copyto(mean, k.noisy, where=k.noisy > k.reach)
+        np.copyto(variance, k.table.variance, where=k.noisy > k.reach)
+        # the expected counts of cells are off by some part of themselves, together for all of a cell's types
+        whole = bincount(k.groups.cell, rest, int(k.groups.cell.max()) + 1)[k.groups.cell]
+        return GroupPosterior(
+            k.groups,
+            k.index,
+            k.group,
+            mean,
+            np.maximum(variance, TUNING.certain),
+            lever,
+            rest,
+            np.maximum(doubt + TUNING.drift**2 * rest * whole, TUNING.certain),
+        )

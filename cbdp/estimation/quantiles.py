@@ -1,0 +1,211 @@
+"""How far the error of an unbiased answer reaches: independent noises of known laws, weighted and added up.
+
+`cbdp.estimation.gls` fits a law to variance and kurtosis, which is right near the usual confidences. Verdicts about thousands of rows
+look far into the tails, where such a fit decays too fast if one noise is larger than the others. Here tails follow from the
+moments of the laws themselves (Lugannani and Rice's saddlepoint formula): of one Laplace noise and of sums of them it is 1 to 5 % too
+high, at one deviation as at forty, so it errs on the side of noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from cbdp.arrays import Floats, Ints
+from cbdp.estimation.gls import UnbiasedAnswer, variance_gamma_quantile
+from cbdp.privacy.noise import NoiseDistribution
+
+MAX_DEVIATIONS = (
+    40.0  # deviations: beyond, the chance is below 10⁻²⁴ under every law here and is not looked at further
+)
+MIN_DEVIATIONS = 0.02  # deviations within which every error is likely
+BISECTIONS = 40  # bisections
+DIFFERENCE_STEP = 1e-3  # of s, between the points of a difference quotient
+DEVIATION_GRID = np.geomspace(
+    MIN_DEVIATIONS, MAX_DEVIATIONS, 600
+)  # deviations at which the chance is worked out where many answers share a law
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorDistribution:
+    """Errors of several answers: a row for each source of noise, a column for each answer."""
+
+    laws: Sequence[NoiseDistribution | None]  # of one noise of each source; None: unknown, taken as normal
+    weight: Floats = field(repr=False)
+    noise: Floats = field(repr=False)  # the variance of the source's sum, before it is weighted
+
+    @property
+    def variance(self) -> Floats:
+        made: Floats = (self.weight**2 * self.noise).sum(axis=0)
+        return made
+
+    @property
+    def whole(self) -> NDArray[np.bool_]:
+        """Where the error is a whole number: no source but with its full weight."""
+        return np.asarray(np.isin(np.abs(self.weight), (0.0, 1.0)).all(axis=0))
+
+    def beyond(self, size: Floats) -> Floats:
+        """The chance of an error of this size or larger, on either side; 1 where any is likely."""
+        given = np.asarray(size, dtype=float)
+        distinct, which = self._distinct()
+        many = distinct.weight.shape[1]
+        if many * len(DEVIATION_GRID) >= len(given):
+            return _tail_probability(self, given)
+        return _tabulated_tail(distinct, which, given)
+
+    def reach(self, risk: float) -> Floats:
+        """How far the error reaches but for the risk, at both sides together."""
+        distinct, which = self._distinct()
+        return _quantile(distinct, risk)[which]
+
+    def _distinct(self) -> tuple[ErrorDistribution, NDArray[np.int64]]:
+        """Answers that are made alike have the same law: each is worked out once. And the law of each answer."""
+        rows = np.vstack([self.weight, self.noise]).round(9)
+        _, first, which = np.unique(rows, axis=1, return_index=True, return_inverse=True)
+        held = ErrorDistribution(self.laws, self.weight[:, first], self.noise[:, first])
+        return held, np.asarray(which).reshape(-1).astype(np.int64)
+
+    def cumulant(self, s: Floats) -> Floats:
+        """The logarithm of E exp(s · error); infinite where it does not exist. One s for each answer, or rows of them."""
+        made = np.zeros(np.shape(s))
+        for law, weight, noise in zip(self.laws, self.weight, self.noise, strict=True):
+            here = (weight != 0) & (noise > 0)
+            made[..., here] += _cumulant(law, weight[here] * s[..., here], noise[here])
+        return made
+
+
+def error_distribution(
+    answers: UnbiasedAnswer, laws: Sequence[NoiseDistribution | None]
+) -> ErrorDistribution:
+    """The error of the best unbiased answers, with the law of each source."""
+    return ErrorDistribution(tuple(laws), answers.weight, answers.noise)
+
+
+def sum_of_errors(errors: Sequence[ErrorDistribution]) -> ErrorDistribution:
+    """The error of sums or differences of independent answers, one of each."""
+    return ErrorDistribution(
+        [law for e in errors for law in e.laws],
+        np.vstack([e.weight for e in errors]),
+        np.vstack([e.noise for e in errors]),
+    )
+
+
+def _cumulant(law: NoiseDistribution | None, s: Floats, noise: Floats) -> Floats:
+    one = 0.0 if law is None else law.variance()
+    if law is None or one <= 0:
+        made: Floats = s**2 * noise / 2
+        return made
+    return np.asarray(noise / one * law.log_moment(s))
+
+
+def _cumulant_slope(error: ErrorDistribution, s: Floats) -> Floats:
+    """The derivative of the cumulant; infinite beyond its end."""
+    with np.errstate(invalid="ignore"):
+        above, below = error.cumulant(
+            np.stack([s * (1 + DIFFERENCE_STEP / 10), s * (1 - DIFFERENCE_STEP / 10)])
+        )
+        made = (above - below) / (s * DIFFERENCE_STEP / 5)
+    return np.where(np.isfinite(made), made, np.inf)
+
+
+def _saddlepoint_tail(error: ErrorDistribution, s: Floats, x: Floats) -> Floats:
+    """The chance of |error| > x at the saddlepoint s of x."""
+    at, above, below = error.cumulant(np.stack([s, s * (1 + DIFFERENCE_STEP), s * (1 - DIFFERENCE_STEP)]))
+    bend = (above - 2 * at + below) / (s * DIFFERENCE_STEP) ** 2
+    r, u = np.sqrt(np.maximum(2 * (s * x - at), 1e-300)), s * np.sqrt(np.maximum(bend, 1e-300))
+    density = np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi)
+    return np.asarray(np.clip(2 * (ndtr(-r) + density * (1 / u - 1 / r)), 0.0, 1.0))
+
+
+def _tail_probability(error: ErrorDistribution, size: Floats) -> Floats:
+    deviation = np.sqrt(error.variance)
+    some = deviation > 0
+    far = np.divide(size, deviation, out=np.zeros(len(size)), where=some)
+    x = np.clip(far, MIN_DEVIATIONS, MAX_DEVIATIONS) * deviation
+    s = _bisect(lambda s: _cumulant_slope(error, s) > x, deviation)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        chance = np.where(far <= MIN_DEVIATIONS, 1.0, _saddlepoint_tail(error, s, x))
+    return np.where(some, chance, np.where(size > 0, 0.0, 1.0))
+
+
+def _tabulated_tail(distinct: ErrorDistribution, which: NDArray[np.int64], size: Floats) -> Floats:
+    """The chance from a table for each law: its logarithm is nearly straight between the points of the grid."""
+    many = distinct.weight.shape[1]
+    weight, noise = (
+        np.repeat(part, len(DEVIATION_GRID), axis=1) for part in (distinct.weight, distinct.noise)
+    )
+    deviation = np.sqrt(distinct.variance)
+    every = _tail_probability(
+        ErrorDistribution(distinct.laws, weight, noise),
+        np.repeat(deviation, len(DEVIATION_GRID)) * np.tile(DEVIATION_GRID, many),
+    )
+    logs = np.log(np.maximum(every, np.finfo(float).tiny)).reshape(many, len(DEVIATION_GRID))
+    made = np.empty(len(size))
+    for law in range(many):
+        here = which == law
+        if deviation[law] > 0:
+            far = size[here] / deviation[law]
+            made[here] = np.where(
+                far <= MIN_DEVIATIONS, 1.0, np.exp(np.interp(far, DEVIATION_GRID, logs[law]))
+            )
+        else:
+            made[here] = np.where(size[here] > 0, 0.0, 1.0)
+    return made
+
+
+def _quantile(error: ErrorDistribution, risk: float) -> Floats:
+    deviation = np.sqrt(error.variance)
+
+    def beyond(s: Floats) -> NDArray[np.bool_]:
+        x = _cumulant_slope(error, s)
+        with np.errstate(invalid="ignore"):
+            chance = _saddlepoint_tail(error, s, np.minimum(x, 1e300))
+        return np.asarray((x == np.inf) | (chance <= risk))
+
+    s = _bisect(beyond, deviation)
+    return np.where(deviation > 0, _cumulant_slope(error, s), 0.0)
+
+
+def _bisect(passed: Callable[[Floats], NDArray[np.bool_]], deviation: Floats) -> Floats:
+    """The largest s, to many digits, at which a rising condition does not hold yet."""
+    unit = np.where(deviation > 0, deviation, 1.0)
+    low, high = 1e-6 / unit, 10 * MAX_DEVIATIONS / unit
+    for _ in range(BISECTIONS):
+        middle = np.sqrt(low * high)
+        with np.errstate(invalid="ignore", over="ignore"):
+            over = passed(middle)
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+    return low
+
+
+# Intervals of shares: which part of a whole's trips belongs to a group of it.
+#
+# Both counts are told by the same measurements, so their errors are not independent. A share p fits what was measured if the part less p
+# times the whole is within its noise of zero (Fieller's construction): the noise of that difference is known for every p.
+
+
+def share_interval(
+    part: UnbiasedAnswer, whole: UnbiasedAnswer, inside: Ints, risk: float
+) -> tuple[Floats, Floats]:
+    """The least and the largest share that fits what was measured; 0 and 1 where any does.
+
+    `inside` is the whole that each part belongs to. Both combinations have the same sources.
+    """
+    weight, all_, noise = whole.weight[:, inside], whole.value[inside], whole.noise[:, inside]
+    # noise of the part is in the whole's sum of the same source too
+    own, both, total = (
+        (part.weight**2 * part.noise).sum(axis=0),
+        (part.weight * weight * part.noise).sum(axis=0),
+        (weight**2 * noise).sum(axis=0),
+    )
+    square = variance_gamma_quantile(np.minimum(part.equal_noises, whole.equal_noises[inside]), risk) ** 2
+    a, b, c = all_**2 - square * total, part.value * all_ - square * both, part.value**2 - square * own
+    with np.errstate(invalid="ignore", divide="ignore"):
+        root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
+        low, high = (b - root) / a, (b + root) / a
+    told = part.told & whole.told[inside] & (a > 0) & (all_ > 0)
+    return np.where(told, np.clip(low, 0, 1), 0.0), np.where(told, np.clip(high, 0, 1), 1.0)

@@ -1,0 +1,313 @@
+"""Earlier releases beside the output, as witnesses: a ledger that lacks their charges is an old copy, was cut, or is another.
+
+A manifest states the head, the id and the owner of the ledger that its release was charged to. Whoever publishes again for the
+same owner must use a ledger that contains those heads. Manifests from before the owner was stated are no witnesses: they may
+be of other data sets, and their heads alone do not tell. Nor are releases in other folders.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from cbdp.config import Config
+from cbdp.config.sections import format_parts
+from cbdp.errors import InputError
+from cbdp.forecast.inputs import check_chosen
+from cbdp.forecast.plan import PlannedMechanism
+from cbdp.ledger import AccountOwner, Amount, BudgetError, Caps, Charge, ChargeScope, FinishedCharge, Ledger
+from cbdp.ledger.charges import PrivacyMeasure, amount_charged, measure_of
+from cbdp.privacy.accounting import Cost
+from cbdp.release.files import MANIFEST
+from cbdp.release.manifest import FORMAT
+from cbdp.untrusted import read_json
+
+
+def charge_missing_from_ledger(output: Path, owner: AccountOwner, ledger: Ledger | None) -> str | None:
+    """What to say if a release beside the output, or in its place, was charged to the owner and the ledger does not know it.
+
+    Without a ledger: if one was.
+    """
+    for folder, stated in _releases_charged_to(output, owner):
+        if ledger is None:
+            return (
+                f"the release {str(folder)!r} was charged to a ledger of {owner} (id {stated.get('id')}): restore that ledger. "
+                f"A new one would forget what was spent{_move_advice(folder)}"
+            )
+        if not ledger.contains(str(stated["head"])):
+            return _unknown_charge(folder, owner, ledger, stated)
+    return None
+
+
+def _unknown_charge(folder: Path, owner: AccountOwner, ledger: Ledger, stated: Mapping[str, Any]) -> str:
+    charge = f"the release {str(folder)!r} was charged to"
+    if stated.get("id") == ledger.id:
+        return (
+            f"{charge} the ledger {str(ledger.path)!r}, which does not hold that charge any more: it is an old copy, or its end "
+            "was cut off; restore the newest copy"
+        )
+    return (
+        f"{charge} another ledger of {owner} (id {stated.get('id')}, not {ledger.id}): restore that one to "
+        f"{str(ledger.path)!r}{_move_advice(folder)}"
+    )
+
+
+def _move_advice(folder: Path) -> str:
+    return (
+        f". If a new ledger is meant, its cap comes on top of what was spent before: move {str(folder)!r} to another "
+        "folder first"
+    )
+
+
+def _releases_charged_to(output: Path, owner: AccountOwner) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Releases that were charged to this owner, with what their manifests say of the ledger."""
+    for manifest in sorted(output.absolute().parent.glob(f"*/{MANIFEST}")):
+        stated = _ledger_of(manifest)
+        hidden = manifest.parent.name.startswith(".")  # half written
+        if not hidden and stated.get("head") and stated.get("owner") == owner.json():
+            yield manifest.parent, stated
+
+
+def _ledger_of(manifest: Path) -> Mapping[str, Any]:
+    try:
+        about = manifest.stat()
+    except OSError:
+        return {}
+    return _read_ledger_of(manifest, about.st_mtime_ns, about.st_size, about.st_ino)
+
+
+@lru_cache(4096)  # of a series there are many, and every release looks at all of them
+def _read_ledger_of(manifest: Path, changed: int, size: int, identity: int) -> Mapping[str, Any]:  # noqa: ARG001
+    try:
+        found = read_json(manifest)
+    except (OSError, ValueError):
+        return {}
+    ledger = found.get("ledger") if isinstance(found, dict) and found.get("format") == FORMAT else None
+    return ledger if isinstance(ledger, dict) else {}
+
+
+# What the ledger says of a plan, and where its release goes. Both are only looked at.
+
+
+MAX_CONFIDENCE = 0.999
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the ledger says of this request. It was only read."""
+
+    path: Path
+    exists: bool
+    owner: AccountOwner
+    caps: Caps  # of the ledger, or those it would be created with
+    spent: Amount
+    charge: Amount  # what this release costs
+    unpublished: Amount = field(
+        default_factory=Amount
+    )  # of what was spent: on runs that were never published
+    forgotten: str | None = None  # an earlier release that the ledger ought to hold and does not
+    finished: FinishedCharge | None = None  # an identical request that was released: it costs nothing again
+    unfinished: tuple[Charge, ...] = ()  # identical requests that were charged and never released
+
+    @property
+    def cap(self) -> Amount:
+        return self.caps.total
+
+    @property
+    def left(self) -> Amount:
+        return self.cap - self.spent
+
+    @property
+    def after(self) -> Amount:
+        """What is left when this release is made."""
+        return self.left if self.finished else self.left - self.charge
+
+
+def account_of(
+    config: Config,
+    mechanism: PlannedMechanism,
+    request: str,
+    covers: ChargeScope | None = None,
+    *,
+    must_fit: bool = True,
+) -> Account:
+    """What the ledger says of a request. One that does not fit is refused, unless somebody only looks for what would."""
+    path = config.path(config.privacy.ledger)
+    owner = AccountOwner.of(config.data.id, config.data.riders)
+    cost = mechanism.claim().cost
+    with config.source.at("privacy", "ledger"):
+        started = path.parent.is_dir() and Ledger.started(path)
+    if started:
+        account = _account_of_ledger(config, path, owner, request, cost, covers, must_fit=must_fit)
+    else:
+        account = _account_of_new_ledger(config, path, owner, cost)
+    charge = account.charge
+    if must_fit and not _costs_nothing(config, account) and not charge.within(account.left):
+        with config.source.at("privacy", "epsilon"):
+            raise BudgetError(f"a charge of {charge} does not fit: {_ways_out(config, account)}")
+    return account
+
+
+def _costs_nothing(config: Config, account: Account) -> bool:
+    """Whether nothing will be charged: the release is there."""
+    return account.finished is not None or _folder_may_exist(config, account)
+
+
+def missing_ledger(config: Config, account: Account) -> str:
+    """What to say where there is no ledger, and what to do."""
+    state = "is an empty file" if account.path.exists() else "does not exist"
+    never = "no trips of %s were ever released" if account.owner.riders else "%s was never released"
+    return (
+        f"the ledger {str(account.path)!r} {state}. If {never % account.owner}, create it: cbdp ledger create "
+        f"{shlex.quote(str(config.source.path))}. Otherwise restore it: a new one would forget what was spent"
+    )
+
+
+def _ways_out(config: Config, account: Account) -> str:
+    """What is left, where the rest has gone, and what can be done. Lowering ε is not the only way."""
+    lost = (
+        ""
+        if not account.unpublished.nano
+        else f" ({account.unpublished} was spent on runs that were never published, and stays spent)"
+    )
+    paid = "rho" if config.privacy.rho is not None else "epsilon"
+    less = f"a smaller {paid} or delta" if config.privacy.delta is not None else f"a smaller {paid}"
+    left = f"{account.left} of the cap {account.cap} is left for {account.owner}{lost}"
+    if not account.left.nano:
+        asked = "What was released can be asked further questions at no cost (cbdp ask). "
+        if account.unpublished == account.spent:
+            asked = "Nothing was published for it: noise may have been drawn and lost, so it cannot be drawn again for free. "
+        return f"{left}. {asked}To spend more is a new promise to the riders, and takes a new ledger"
+    if not account.exists and account.forgotten is None:  # nothing is promised yet
+        return f"{left}. Release less, by {less}; or raise cap: it is fixed only when the ledger is created"
+    return (
+        f"{left}. Release less, by {less}; or decide that more may be spent: that is a new promise to the riders, "
+        "and takes a new ledger"
+    )
+
+
+def _account_of_new_ledger(config: Config, path: Path, owner: AccountOwner, cost: Cost) -> Account:
+    """The account of a ledger that has yet to be created."""
+    privacy = config.privacy
+    currency = _currency(config, cost)
+    with config.source.at("privacy", "currency"):
+        charge = amount_charged(cost, currency)
+    with config.source.at("privacy", "cap"):
+        if privacy.cap_delta is not None and privacy.cap is None:
+            raise InputError(f"cap_delta is {privacy.cap_delta} without a cap: give both or none")
+        if privacy.cap is None and config.series is not None:
+            raise InputError(
+                "a series needs a cap: say how much its releases may cost, like "
+                "cap = { per_day = 1, per_30_days = 30, per_year = 365 }, or one number for all of them together"
+            )
+        delta = charge.delta if privacy.cap_delta is None else privacy.cap_delta
+        caps = Caps(charge) if privacy.cap is None else Caps.of(privacy.cap, delta, currency=currency)
+    with config.source.at("privacy", "ledger"):
+        if not path.parent.is_dir():
+            raise InputError(f"there is no folder {str(path.parent)!r} for the ledger: create it first")
+    lost = charge_missing_from_ledger(config.path(config.output.path), owner, None)
+    return Account(path, False, owner, caps, Amount(currency=currency), charge, forgotten=lost)
+
+
+def _currency(config: Config, cost: Cost) -> PrivacyMeasure:
+    """What a new ledger counts."""
+    stated: Any = config.privacy.currency
+    found: PrivacyMeasure = measure_of(cost) if stated is None else stated
+    return found
+
+
+def _account_of_ledger(
+    config: Config,
+    path: Path,
+    owner: AccountOwner,
+    request: str,
+    cost: Cost,
+    covers: ChargeScope | None,
+    *,
+    must_fit: bool,
+) -> Account:
+    with config.source.at("privacy", "ledger"), Ledger.view(path) as ledger:
+        ledger.verify()
+        if ledger.owner != owner:
+            keys = ("data", "riders" if owner.riders else "id")
+            refusal = ledger.owner.refusal_of(owner)
+            raise config.source.error(keys, f"the ledger {str(path)!r} {refusal}")
+        _check_currency(config, ledger)
+        account = Account(
+            path,
+            True,
+            owner,
+            ledger.caps,
+            ledger.spent,
+            amount_charged(cost, ledger.currency),
+            ledger.unpublished,
+            charge_missing_from_ledger(config.path(config.output.path), owner, ledger),
+            ledger.finished(request),
+            tuple(ledger.unfinished(request)),
+        )
+        _check_cap(config, account.caps)
+        if must_fit and account.charge.within(account.left) and not _costs_nothing(config, account):
+            with config.source.at("privacy", "cap"):
+                ledger.would_refuse(request, account.charge, covers)
+    return account
+
+
+def _check_currency(config: Config, ledger: Ledger) -> None:
+    stated = config.privacy.currency
+    if stated not in (None, ledger.currency):
+        raise config.source.error(
+            ("privacy", "currency"),
+            f"the ledger counts {ledger.currency}, not {stated}: that was fixed when it was created; "
+            f'write currency = "{ledger.currency}", or name another ledger',
+        )
+
+
+def _check_cap(config: Config, caps: Caps) -> None:
+    privacy = config.privacy
+    if privacy.cap is None:
+        return
+    with config.source.at("privacy", "cap"):
+        delta = caps.total.delta if privacy.cap_delta is None else privacy.cap_delta
+        asked = Caps.of(privacy.cap, delta, currency=caps.total.currency)
+        if asked != caps:
+            raise InputError(
+                f"the ledger's cap is {caps}, not {asked}: it was fixed when the ledger was created, write {caps}"
+            )
+
+
+def _folder_may_exist(config: Config, account: Account) -> bool:
+    """Whether an earlier run of this request may have got as far as writing its folder."""
+    return bool(account.unfinished) and config.path(config.output.path).exists()
+
+
+def output_of(config: Config, account: Account) -> Path:
+    """The folder that the release is written to."""
+    path = config.path(config.output.path)
+    keys = ("output", "path")
+    for n, name in enumerate(config.output.export):
+        with config.source.at("output", "export", n):
+            check_chosen(format_parts(), name)
+    if config.output.confidence > MAX_CONFIDENCE:
+        raise config.source.error(
+            ("output", "confidence"),
+            f"confidence is {config.output.confidence}: give at most {MAX_CONFIDENCE}, more takes too many simulations",
+        )
+    folder = path.parent
+    if config.series is not None and not folder.exists():  # a run of the series makes the last folder itself
+        folder = folder.parent
+    if not folder.is_dir():
+        raise config.source.error(
+            keys, f"there is no folder {str(folder)!r} for the release: create it first"
+        )
+    known = account.finished is not None or account.unfinished
+    if (path.exists() or path.is_symlink()) and not known:
+        if account.forgotten is not None:
+            raise config.source.error(("privacy", "ledger"), account.forgotten)
+        raise config.source.error(
+            keys, f"the output {str(path)!r} exists already: choose another path, nothing is overwritten"
+        )
+    return path

@@ -1,0 +1,435 @@
+"""What a plan means in numbers: noise by table, what other budgets would do, which ε a wish needs. Public facts only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from statistics import NormalDist
+
+import numpy as np
+
+from cbdp.arrays import Floats
+from cbdp.errors import InputError
+from cbdp.features import SINGLETON
+from cbdp.features.dag import distinguished_attributes, undistinguished
+from cbdp.forecast.plan import ModelledMechanism, PlannedRelease, is_modelled
+from cbdp.parts import did_you_mean
+from cbdp.privacy.budget import DemandFacts
+from cbdp.privacy.budget.expected_error import ErrorModel, error_model
+from cbdp.privacy.numbers import Number, positive
+from cbdp.report.reliability import GOOD_RELATIVE_ERROR, Use, average_count, use_of
+from cbdp.report.text import at_most
+
+SIGNIFICANT_DIGITS = 3  # of an ε that is worked out: it is rounded up to so many
+MAX_EPSILON_TRIED = 2**40  # an ε beyond which none is looked for
+
+
+@dataclass(frozen=True)
+class ExpectedNoise:
+    """The noise on a measured table, by its law alone: post-processing, which mostly makes it smaller, comes after."""
+
+    feature: str
+    elements: int
+    epsilon: Fraction
+    delta: Fraction
+    scale: Fraction
+    half_width: int  # in trips, at the plan's confidence
+    expected: (
+        Fraction | None
+    )  # the average count, by which the table is judged, from the public order of magnitude
+
+    @property
+    def relative(self) -> float | None:
+        """The half width as a part of the expected count."""
+        return None if self.expected is None else float(self.half_width / self.expected)
+
+
+def noise_by_table(plan: PlannedRelease) -> tuple[ExpectedNoise, ...]:
+    """The noise on each measured table."""
+    dag, trips = plan.mechanism.measured_features, plan.expected_trips
+    found = []
+    for a in plan.mechanism.answers():
+        size = dag.size(a.feature)
+        half = a.law.half_width(plan.confidence)
+        expected = None if trips is None else Fraction(average_count(trips, size))
+        found.append(ExpectedNoise(a.feature, size, a.share, a.delta, Fraction(a.law.scale), half, expected))
+    return tuple(found)
+
+
+def errors_by_budget(plan: PlannedRelease) -> dict[str, dict[str, float]]:
+    """What each way to share ε would do to each table: the expected error of a count in trips, the configured way first."""
+    return {name: dict(errors) for name, errors in plan.mechanism.expected_errors(facts_of(plan)).items()}
+
+
+def facts_of(plan: PlannedRelease) -> DemandFacts:
+    """What a plan says publicly about its trips."""
+    return DemandFacts(plan.unit.sensitivity, plan.expected_trips, plan.config.data.expected_filled)
+
+
+def sign_of(plan: PlannedRelease) -> str:
+    """The letter of what the noise is paid for in."""
+    return "ρ" if plan.mechanism.currency == "rho" else "ε"
+
+
+def told_by_other_tables(plan: PlannedRelease, noise: ExpectedNoise, bound: float) -> bool:
+    """Whether a table's noise is within a part of its counts once all tables agree: finer ones may tell it better than its own share."""
+    if noise.expected is None:
+        return False
+    error = next(iter(plan.mechanism.expected_errors(DemandFacts(plan.unit.sensitivity)).values()), {})
+    wide = NormalDist().inv_cdf((1 + plan.confidence) / 2)
+    return wide * error.get(noise.feature, math.inf) <= bound * noise.expected
+
+
+def unmeasured(plan: PlannedRelease) -> tuple[str, ...]:
+    """Tables that are published without a measurement of their own, and were not public before."""
+    known = {*(a.feature for a in plan.mechanism.answers()), *plan.public}
+    return tuple(n for n in plan.features.features if n not in known)
+
+
+def epsilon_for(
+    plan: PlannedRelease,
+    feature: str,
+    relative: Number,
+    confidence: float | None = None,
+    expected_trips: int | None = None,
+) -> Fraction:
+    """The least ε of the whole release (or ρ, if that is what its noise costs), rounded up to three digits, that brings a feature within a part
+    of its counts.
+
+    Within means: the noise on an element of average size is at most `relative` of its count with this confidence. It is
+    worked out by the law of the noise before post-processing, with ε shared among the features as the plan shares it.
+    """
+    given = {a.feature: a for a in plan.mechanism.answers()}
+    if feature not in given:
+        raise InputError(f"{feature!r} is not measured: {did_you_mean(feature, list(given))}")
+    trips = expected_trips or plan.expected_trips
+    if trips is None:
+        raise InputError("how many trips are there, about? Say so in data.expected_trips")
+    law, share = type(given[feature].law), plan.mechanism.share_of(feature)
+    allowed = positive(relative, "relative") * trips / plan.mechanism.measured_features.size(feature)
+    sure = plan.confidence if confidence is None else confidence
+
+    def enough(epsilon: Fraction) -> bool:
+        return bool(law.costing(share(epsilon), plan.mechanism.change(feature)).half_width(sure) <= allowed)
+
+    high = Fraction(1)
+    while not enough(high):
+        high *= 2
+        if high > MAX_EPSILON_TRIED:
+            raise InputError(
+                f"with this budget {feature!r} does not get within {percent(float(positive(relative)))} by any {sign_of(plan)}: "
+                "use budget 'balanced' or 'tables', or state a target"
+            )
+    while high > Fraction(1, 10**12) and enough(high / 2):
+        high /= 2
+    low = high / 2
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return _rounded_up(high)
+
+
+def _rounded_up(value: Fraction) -> Fraction:
+    step = Fraction(10) ** (math.floor(math.log10(value)) + 1 - SIGNIFICANT_DIGITS)
+    return math.ceil(value / step) * step
+
+
+def number(value: Fraction) -> str:
+    """A fraction as people write it: 1/3 stays, 1/5 is 0.2."""
+    decimal = f"{float(value):.6g}"
+    return decimal if Fraction(decimal) == value or value.denominator > 10**4 else str(value)
+
+
+def trips_text(value: Fraction | None) -> str:
+    return "" if value is None else f"{float(value):,.0f}" if value >= 100 else f"{float(value):.3g}"
+
+
+def percent(part: float | None) -> str:
+    if part is None:
+        return ""
+    hundred = 100 * part
+    return f"{hundred:,.0f} %" if hundred >= 10 else f"{hundred:.2g} %"
+
+
+# What somebody who reads a table will see: how far its average count is off, as a range, and what that is good for.
+#
+# The range of a count goes by the same model as expected errors (`cbdp.privacy.budget.expected_error`), on the safe side: the noise of a count once all tables
+# agree, with no credit for shrinking, or what shrinking takes away from a count of this size, whichever is more. `python -m benchmarks planned`
+# compares both with simulated releases. The page of `cbdp plan` works out the same numbers in the browser.
+
+
+EXAMPLE_COUNT = 100.0  # the count of an example, where nobody says how many trips there are
+MAX_SEARCH_STEPS = 100  # of a search that ends after a few
+
+
+@dataclass(frozen=True)
+class ExpectedTable:
+    """What is to be expected of a published table."""
+
+    feature: str
+    error: float  # of a count in trips, root mean square over all counts
+    count: float  # its average count
+    half: int  # how far it may be off, at the plan's confidence
+    use: Use | None  # None: nobody says how many trips there are, so that no average is known
+    good: int = 1  # the least count that is within 20 %
+
+    @property
+    def low(self) -> int:
+        return max(0, math.floor(self.count) - self.half)
+
+    @property
+    def high(self) -> int:
+        return math.ceil(self.count) + self.half
+
+    @property
+    def relative(self) -> float:
+        return self.half / self.count
+
+
+def expected_tables(plan: PlannedRelease) -> tuple[ExpectedTable, ...]:
+    """Of each table, by the model of errors; nothing where the mechanism has none."""
+    mechanism = plan.mechanism
+    if not is_modelled(mechanism):
+        return ()
+    return expected_of(mechanism, facts_of(plan), plan.confidence)
+
+
+def expected_of(
+    mechanism: ModelledMechanism, facts: DemandFacts, confidence: float
+) -> tuple[ExpectedTable, ...]:
+    """The same of a mechanism, from what is public about the trips."""
+    of, precision = model_of_mechanism(mechanism, facts)
+    noise, errors = of.reconciled(precision), np.sqrt(of.errors(precision))
+    made = []
+    for n, name in enumerate(of.names):
+        count, known = typical(of, n, facts), name in of.public
+        half = 0 if known else margin(of, n, float(noise[n]), count, confidence)
+        error = 0.0 if known else float(errors[n])
+        use = use_of(half / count) if known or of.signals[n] is not None else None
+        good = 1 if known else least_good(of, n, float(noise[n]), confidence)
+        made.append(ExpectedTable(name, error, count, half, use, good))
+    return tuple(made)
+
+
+def model_of_mechanism(mechanism: ModelledMechanism, facts: DemandFacts) -> tuple[ErrorModel, Floats]:
+    """The model of a mechanism's errors, and the precision of what it measures."""
+    given = {a.feature: a.share for a in mechanism.answers()}
+    known = tuple(mechanism.public or ())
+    stated = replace(facts, public=known, law=mechanism.law, changes=mechanism.changes())
+    of = error_model(mechanism.features, list(given), mechanism.amount, stated)
+    part = np.array([float(share / mechanism.amount) for share in given.values()])
+    return of, of.precision(part)
+
+
+def margins(of: ErrorModel, feature: int, noise: float, counts: Floats, confidence: float) -> Floats:
+    """How far counts of these sizes may be off: by the noise, or by what shrinking takes away from them, whichever is more."""
+    signal, variance = of.signals[feature], np.full(counts.shape, noise)
+    if signal is not None:
+        variance = np.maximum(variance, signal.risk(counts**2, variance))
+    made: Floats = np.ceil(reach(confidence) * np.sqrt(variance))
+    return made
+
+
+def margin(of: ErrorModel, feature: int, noise: float, count: float, confidence: float) -> int:
+    """How far one count may be off."""
+    return int(margins(of, feature, noise, np.array([count]), confidence)[0])
+
+
+def least_good(of: ErrorModel, feature: int, noise: float, confidence: float) -> int:
+    """The least count that is within 20 %: from there on noise hardly grows with the count."""
+    count = 1
+    for _ in range(MAX_SEARCH_STEPS):
+        half = margin(of, feature, noise, float(count), confidence)
+        if half <= GOOD_RELATIVE_ERROR * count:
+            break
+        count = math.ceil(half / GOOD_RELATIVE_ERROR)
+    return count
+
+
+def typical(of: ErrorModel, feature: int, facts: DemandFacts) -> float:
+    """The average count, to two digits; of the total, all trips."""
+    if of.signals[feature] is None or facts.trips is None:
+        return EXAMPLE_COUNT
+    return average_count(float(facts.trips), int(of.strata.sizes[feature]))
+
+
+def reach(confidence: float) -> float:
+    """How many standard deviations hold so often: of normal errors, or of Laplace noise that stands alone, whichever is more.
+
+    >>> round(reach(0.9), 3), round(reach(0.99), 3)
+    (1.645, 3.256)
+    """
+    return max(NormalDist().inv_cdf((1 + confidence) / 2), -math.log(1 - confidence) / math.sqrt(2))
+
+
+def amount_text(value: float) -> str:
+    """An error in trips as `check` and the page of `plan` print it.
+
+    >>> amount_text(0.40123), amount_text(8.3828), amount_text(1234.5), amount_text(1e-5)
+    ('0.401', '8.38', '1,234', '< 0.001')
+    """
+    if 0 < value < 0.001:
+        return "< 0.001"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+# A table's counts in words that a reader has for them, and a sentence that says how one would be published.
+
+
+TRIP_ENDS = ("origin", "destination")
+ATTRIBUTE_NAMES = {"tap": "kind of tap"}
+TIME_PHRASES = {"time": ("a time period", " in one time period"), "day": ("a day", " on one day")}
+
+
+def what_of(by: Sequence[str]) -> str:
+    """What one count of a table is of, by the attributes that it groups by.
+
+    >>> what_of(["origin.zone", "destination.zone", "time"]), what_of(["mode", "time"]), what_of(["day", "time"])
+    ('a pair of zones in one time period', 'one mode in one time period', 'a day in one time period')
+    >>> what_of(["origin", "destination"]), what_of(["origin.zone"]), what_of([])
+    ('a pair of stops', 'one origin zone', 'all trips')
+    """
+    left, said = list(by), []
+    for attribute in [a.removeprefix(TRIP_ENDS[0]) for a in by if a.split(".")[0] == TRIP_ENDS[0]]:
+        pair = [f"{place}{attribute}" for place in TRIP_ENDS]
+        if set(pair) <= set(left):
+            left = [name for name in left if name not in pair]
+            said.append(f"a pair of {attribute.removeprefix('.') or 'stop'}s")
+    said += [
+        f"one {ATTRIBUTE_NAMES.get(name, name.replace('.', ' '))}"
+        for name in left
+        if name not in TIME_PHRASES
+    ]
+    when = [name for name in left if name in TIME_PHRASES]
+    if not said and when:
+        said.append(TIME_PHRASES[when.pop(0)][0])
+    return ", ".join(said) + "".join(TIME_PHRASES[name][1] for name in when) or "all trips"
+
+
+def example(by: Sequence[str], expected: ExpectedTable) -> str:
+    """How a typical count would be published.
+
+    >>> from cbdp.forecast.errors import use_of
+    >>> example(["mode"], ExpectedTable("mode", 8.0, 200.0, 13, use_of(0.1)))
+    'One mode with 200 trips would be published as 187–213.'
+    """
+    what = what_of(by)
+    trips = f"{expected.count:,.0f} trip" + ("" if expected.count == 1 else "s")
+    subject = f"{what[0].upper()}{what[1:]} with {trips}" if by else f"A total of {trips}"
+    return f"{subject} would be published as {range_text(expected)}."
+
+
+def range_text(expected: ExpectedTable) -> str:
+    """From the least to the most, or the count alone where there is no noise to speak of."""
+    if not expected.half:
+        return f"{expected.count:,.0f}"
+    return f"{expected.low:,}–{expected.high:,}"
+
+
+# What a plan's tables do not tell apart, and what that means for whoever reads counts by it.
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A dimension or attribute that no measured table covers."""
+
+    name: str
+    instead: tuple[str, ...]  # attributes of it that tables do tell apart, like the zones of stops
+    half_width: (
+        int | None
+    )  # trips by which the noise of single trip types alone moves a count by it; None: not measured
+
+    def __str__(self) -> str:
+        noise = (
+            ""
+            if self.half_width is None
+            else f", whose noise adds up to about ±{self.half_width:,} trips in each"
+        )
+        guess = f"a guess from the noisy counts of single combinations{noise}"
+        add = f'add a table by {self.name}: [[feature]] with name = "{self.name}" and by = ["{self.name}"]'
+        if self.instead:
+            return f"{self.name}: tables know its {', '.join(self.instead)} only; counts by {self.name} itself are {guess}. If you need them, {add}"
+        return f"no table tells {self.name} apart: counts by {self.name} are {guess}; {add}"
+
+
+def gaps(plan: PlannedRelease) -> tuple[Gap, ...]:
+    """What no measured or public table tells apart. A mechanism that measures only trip types has no use for tables."""
+    if not plan.mechanism.asks_tables:
+        return ()
+    features, answers = plan.mechanism.measured_features, {a.feature: a for a in plan.mechanism.answers()}
+    known = [n for n in (*answers, *plan.public) if n in features]
+    leaves = answers.get(SINGLETON)
+    found = []
+    for name in undistinguished(features, known):
+        half = None
+        if leaves is not None:
+            types = plan.universe.size / len(plan.universe.attribute(name).labels)
+            deviation = math.sqrt(types * float(leaves.law.variance()))
+            half = math.ceil(NormalDist().inv_cdf(0.5 + plan.confidence / 2) * deviation)
+        found.append(Gap(name, distinguished_attributes(features, known, name), half))
+    return tuple(found)
+
+
+def uncovered_gaps(found: tuple[Gap, ...]) -> Iterator[Gap]:
+    """The gaps that deserve a warning: nothing at all is told of them."""
+    return (gap for gap in found if not gap.instead)
+
+
+# What an ε means to somebody who has to sign it, and from which ε on a promise is hardly one.
+#
+# Two of the limits are others': NIST's Cybersecurity Insights (“Differential Privacy: Future Work & Open Challenges”) reports that researchers recommend ε
+# around 1, and that values in the low single digits, below 5, are widely held to be a careful choice. It also says that systems in use with larger values have not
+# been attacked with success so far; that is experience, and no promise. The third limit, 10, is ours, and its reason is arithmetic: e^10 is above 22,000, so
+# that somebody who thought a trip one in a thousand likely may be 96 % sure afterwards.
+
+
+CAREFUL_EPSILON = 5.0
+MAX_MEANINGFUL_EPSILON = 10.0  # an ε above which `check` warns, and which no wish for precision is met with
+PRIOR_BELIEF = 0.001  # what somebody thinks beforehand, in the reason for that
+
+
+@dataclass(frozen=True)
+class Level:
+    """A range of ε, and what to think of it."""
+
+    upto: float
+    said: str
+
+
+LEVELS = (
+    Level(1.0, "Strong: about 1 or less is what researchers recommend."),
+    Level(CAREFUL_EPSILON, "Usual: below 5 counts as a careful choice (NIST), if the right unit is protected."),
+    Level(MAX_MEANINGFUL_EPSILON, "Weak: say publicly why so much is needed."),
+    Level(math.inf, "Hardly any: somebody may become all but sure. Merge periods or zones, or protect less detail."),
+)  # fmt: skip
+
+
+def level_of(epsilon: float) -> Level:
+    """What to think of an ε.
+
+    >>> level_of(0.5).said.split(":")[0], level_of(14.8).said.split(":")[0]
+    ('Strong', 'Hardly any')
+    """
+    return next(level for level in LEVELS if epsilon <= level.upto)
+
+
+def posterior_belief(prior: float, epsilon: float) -> float:
+    """The most that somebody can believe afterwards: odds grow by a factor of e^ε at most.
+
+    >>> round(posterior_belief(0.5, 1), 3), round(posterior_belief(0.001, 10), 2)
+    (0.731, 0.96)
+    """
+    return 1 / (1 + (1 - prior) / prior * math.exp(-min(epsilon, 700.0)))
+
+
+def reason(epsilon: float) -> str:
+    """Why an ε is too large, as a sentence about somebody who hardly suspected anything.
+
+    >>> reason(14.8)
+    'somebody who thought it 0.1 % likely may become over 99.9 % sure'
+    """
+    sure = posterior_belief(PRIOR_BELIEF, epsilon)
+    said = "over 99.9 %" if sure > 0.999 else at_most(sure)
+    return f"somebody who thought it {100 * PRIOR_BELIEF:g} % likely may become {said} sure"

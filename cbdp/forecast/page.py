@@ -1,0 +1,278 @@
+"""A configuration's own text, with the places of the lines that the page of `cbdp plan` can change.
+
+Only keys that stand on lines of their own are known; where a table is written in another way, the page shows the lines to write instead.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
+
+from cbdp.config import Config, TimeGrid
+from cbdp.config.positions import key_lines
+from cbdp.errors import InputError
+from cbdp.features import SINGLETON
+from cbdp.features.contribution import contribution_structure
+from cbdp.forecast.errors import EXAMPLE_COUNT, LEVELS, number, reach, what_of
+from cbdp.forecast.plan import ModelledMechanism, PlannedRelease, Variant, is_modelled, seconds, zoning
+from cbdp.privacy.budget import allocate
+from cbdp.privacy.budget import expected_error as model
+from cbdp.privacy.budget.allocation import MAX_TABLE_EPSILON, LeavesBudget
+from cbdp.privacy.budget.expected_error import UNMEASURED_PRECISION, design_strata
+from cbdp.privacy.unit import Person
+from cbdp.release.roles import counted_noun
+from cbdp.report.reliability import GOOD_RELATIVE_ERROR, USES
+
+EDITABLE_KEYS = (
+    ("data", "expected_trips"),
+    ("universe", "time"),
+    ("universe", "zones"),
+    ("privacy", "epsilon"),
+    ("privacy", "rho"),
+    ("privacy", "delta"),
+    ("privacy", "unit"),
+    ("privacy", "budget"),
+    ("privacy", "target"),
+)
+EDITABLE_SECTIONS = ("data", "universe", "privacy")
+DATABASE_LOGIN = re.compile(r"://[^\s\"'/]*@")  # of a database: it is not put on a page that may be passed on
+
+
+def template(config: Config) -> dict[str, Any] | None:
+    """The lines of the file, where each key's lines begin and end, and the line after each section's head; None: it cannot be told."""
+    text = config.source.path.read_text("utf-8")
+    if DATABASE_LOGIN.search(text):
+        return None
+    lines, at = text.split("\n"), key_lines(text)
+    written = tomllib.loads(text)
+    spans = {}
+    for section, key in EDITABLE_KEYS:
+        if key in written.get(section, {}):
+            found = _span(lines, at[section, key] - 1, key, written[section][key])
+            if found is None:
+                return None
+            spans[f"{section}.{key}"] = found
+    heads = {s: at[(s,)] for s in EDITABLE_SECTIONS if (s,) in at and _head(lines[at[(s,)] - 1], s)}
+    if set(heads) != {s for s in EDITABLE_SECTIONS if s in written}:
+        return None
+    return {"lines": lines, "spans": spans, "heads": heads}
+
+
+def _head(line: str, section: str) -> bool:
+    return re.fullmatch(rf"\s*\[\s*{section}\s*\]\s*(#.*)?", line.rstrip("\r")) is not None
+
+
+def _span(lines: list[str], start: int, key: str, value: Any) -> list[int] | None:
+    """The lines from this one on that say the key and nothing else."""
+    for end in range(start + 1, len(lines) + 1):
+        try:
+            found = tomllib.loads("\n".join(lines[start:end]))
+        except tomllib.TOMLDecodeError:
+            continue
+        return [start, end] if found == {key: value} else None
+    return None
+
+
+# The public facts that the page of `cbdp plan` computes with. No trip is read, and nothing here depends on one.
+
+
+AMOUNT_STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
+AMOUNT_POWERS = {"epsilon": (-2, -1, 0, 1), "rho": (-4, -3, -2, -1, 0)}
+MAX_AMOUNT = {"epsilon": 20, "rho": 5}  # beyond it nobody is protected
+MAX_TRIPS_CHOICES = (*range(1, 11), 12, 15, 20, 25, 30, 40, 50)
+PROPORTIONAL_BUDGETS = ("balanced", "tables", "uniform")  # budgets whose parts are the same for every amount
+WORKDAYS, TRIPS_A_DAY = 20, 2  # of a commuter in a month
+RELEASES_PER_MONTH = {
+    "daily": WORKDAYS,
+    "weekly": 4,
+    "monthly": 1,
+}  # releases that a commuter's month is spread over
+
+
+def page_facts(plan: PlannedRelease) -> dict[str, Any]:
+    """All that the page needs, as JSON."""
+    mechanism = _modelled(plan)
+    every = list(plan.variants())
+    currency = _currency(plan)
+    return {
+        "name": plan.dataset if plan.about is None else plan.about.title or plan.dataset,
+        "config": plan.config.source.path.name,
+        "law": mechanism.law,
+        "currency": currency,
+        "delta": float(mechanism.delta or 0),
+        "amounts": _amounts(plan, currency),
+        "own": number(getattr(plan.config.privacy, currency)),
+        "levels": [asdict(level) | {"upto": min(level.upto, 1e9)} for level in LEVELS],
+        "confidence": plan.confidence,
+        "reach": reach(plan.confidence),
+        "trips": plan.expected_trips,
+        "noun": asdict(counted_noun(plan.universe)),
+        "filled": plan.config.data.expected_filled,
+        "unknown": EXAMPLE_COUNT,
+        "unit": _unit_facts(plan),
+        "ks": sorted({*MAX_TRIPS_CHOICES, getattr(plan.unit, "max_trips", 1)}),
+        "budget": _budget_name(mechanism),
+        "enough": float(MAX_TABLE_EPSILON) if mechanism.expects else None,
+        "spared": float(LeavesBudget.spared),
+        "public": list(plan.public),
+        "tables": {name: what_of(_distinguishing(plan, f.by)) for name, f in plan.features.features.items()},
+        **_grid(plan, every),
+        "good": GOOD_RELATIVE_ERROR,
+        "uses": [asdict(use) | {"within": min(use.within, 1e9)} for use in USES],
+        "model": _model_constants(),
+        "account": _account_facts(plan),
+        "month": {"days": WORKDAYS, "trips": TRIPS_A_DAY, "pieces": _pieces(plan)},
+        "toml": template(plan.config),
+        "time": _hours(plan),
+    }
+
+
+def _distinguishing(plan: PlannedRelease, by: Iterable[str]) -> list[str]:
+    """The attributes that tell counts apart: not a dimension with one value, such as tap-ons alone."""
+    return [name for name in by if len(plan.universe.attribute(name).labels) > 1]
+
+
+def _modelled(plan: PlannedRelease) -> ModelledMechanism:
+    """The mechanism, if its errors can be told beforehand for any settings."""
+    if not is_modelled(plan.mechanism):
+        raise InputError(
+            f"a page to plan with needs the mechanism 'constraint-based', whose errors can be told for any ε; for "
+            f"{plan.mechanism.name!r} use `cbdp check`"
+        )
+    if isinstance(plan.unit, Person) and plan.unit.bought is not None:
+        raise InputError(
+            f"max_trips is bought: state it as a number to plan with, like max_trips = {plan.unit.max_trips}"
+        )
+    return plan.mechanism
+
+
+def _currency(plan: PlannedRelease) -> str:
+    """What the configuration states: ρ, or ε (which Gaussian noise turns into ρ)."""
+    return "epsilon" if plan.config.privacy.rho is None else "rho"
+
+
+def _amounts(plan: PlannedRelease, currency: str) -> list[str]:
+    """What may be chosen, in order, as a configuration writes it; the configured one is among them."""
+    own = getattr(plan.config.privacy, currency)
+    found = {Fraction(f"{step}e{power}") for power in AMOUNT_POWERS[currency] for step in AMOUNT_STEPS}
+    kept = sorted({*(v for v in found if v <= MAX_AMOUNT[currency]), own})
+    return [number(v) for v in kept]
+
+
+def _unit_facts(plan: PlannedRelease) -> dict[str, Any]:
+    unit = plan.unit
+    if isinstance(unit, Person):
+        return {"kind": "person", "column": unit.column, "k": unit.max_trips, "per": unit.per, "apart": unit.apart, "known": True}  # fmt: skip
+    known = plan.person_column
+    return {
+        "kind": "trip", "neighbours": unit.neighbours, "column": known or "card_id", "k": 4, "per": "release", "apart": None,
+        "known": known is not None,
+    }  # fmt: skip
+
+
+def _budget_name(mechanism: ModelledMechanism) -> str:
+    return mechanism.budget if isinstance(mechanism.budget, str) else "as given"
+
+
+def _grid(plan: PlannedRelease, every: Iterable[Variant]) -> dict[str, Any]:
+    """Periods and zones that can be chosen, each with the variants that exist."""
+    made = {(v.every, v.clusters): v for v in every}
+    own = getattr(plan.config.universe.time, "every", None)
+    periods = sorted({e for e, _ in made}, key=lambda e: seconds(e or own) if own else 0)
+    zones = sorted({z for _, z in made}, key=lambda z: -(z or 10**9))
+    many = len(set(plan.stops.zone)) if plan.stops is not None and plan.stops.zone else None
+    return {
+        "periods": [e or own for e in periods],
+        "period": periods.index(None),
+        "zones": [z or many for z in zones],
+        "zone": zones.index(None),
+        "zoning": zoning(plan.config),
+        "variants": [[_variant_facts(made.get((e, z))) for z in zones] for e in periods],
+    }
+
+
+def _variant_facts(given: Variant | None) -> dict[str, Any] | None:
+    """What the model of errors knows of the features, and how budgets share among them."""
+    if given is None:
+        return None
+    assert is_modelled(given.mechanism)
+    strata, mechanism = design_strata(given.features), given.mechanism
+    answers = {a.feature: a.share / mechanism.amount for a in mechanism.answers()}
+    return {
+        "types": given.features.universe.size,
+        "names": list(strata.names),
+        "sizes": strata.sizes.tolist(),
+        "degrees": strata.degrees.tolist(),
+        "told": strata.told.astype(int).tolist(),
+        "leaf": strata.names.index(SINGLETON),
+        "measured": list(answers),
+        "own": [float(p) for p in answers.values()],
+        "parts": {
+            name: [float(p) for p in _parts(mechanism, name).values()] for name in PROPORTIONAL_BUDGETS
+        },
+        "tells": [_contribution_facts(given.features, name, mechanism.unit) for name in strata.names],
+        "alike": len({change for _, change in mechanism.changes()}) == 1,
+    }
+
+
+def _parts(mechanism: ModelledMechanism, budget: str) -> Mapping[str, Fraction]:
+    made = allocate(mechanism.features, mechanism.amount, budget, mechanism.queried, facts=mechanism.facts())
+    return {name: share / mechanism.amount for name, share in made.items()}
+
+
+def _contribution_facts(features: Any, name: str, unit: Any) -> dict[str, Any] | None:
+    """Slots of a period and how many of them counts hold, as (slots, how often); None where trips are not kept apart."""
+    tells = contribution_structure(features, name, unit.per, unit.apart)
+    if tells.slots is None:
+        return {"periods": tells.periods}
+    runs = [[held, len(list(group))] for held, group in groupby(tells.in_one)]
+    return {"slots": tells.slots, "in_one": runs, "periods": tells.periods}
+
+
+def _model_constants() -> dict[str, float]:
+    """The numbers of the model, so that there is one place for them."""
+    first, last, step = (
+        float(model.QUADRATURE_NODES[0]),
+        float(model.QUADRATURE_NODES[-1]),
+        float(model.QUADRATURE_NODES[1] - model.QUADRATURE_NODES[0]),
+    )
+    return {
+        "first": first, "last": last, "step": step, "spread": model.LOG_DEMAND_VARIANCE, "gathered": model.DEMAND_CONCENTRATION, "certain": model.PUBLIC_PRECISION,
+        "largest": model.MAX_NOISE_RATE, "tiny": UNMEASURED_PRECISION,
+    }  # fmt: skip
+
+
+def _account_facts(plan: PlannedRelease) -> dict[str, Any]:
+    """What the ledger says; amounts of ε or ρ are public, as every manifest states them."""
+    account = plan.account
+    limited = not account.cap.is_unlimited
+    return {
+        "file": account.path.name,
+        "exists": account.exists,
+        "currency": account.cap.currency,
+        "caps": str(account.caps),
+        "cap": float(account.cap.value) if limited else None,
+        "spent": float(account.spent.value),
+        "stated": plan.config.privacy.cap is not None or account.exists,
+    }
+
+
+def _pieces(plan: PlannedRelease) -> int:
+    """How many releases a commuter's month is spread over: one, unless there is a series."""
+    return 1 if plan.config.series is None else RELEASES_PER_MONTH[plan.config.series.calendar]
+
+
+def _hours(plan: PlannedRelease) -> dict[str, str] | None:
+    grid = plan.config.universe.time
+    return {"start": grid.start, "end": grid.end} if isinstance(grid, TimeGrid) else None
+
+
+# `cbdp plan`: a page to decide with.
+
+
+__all__ = ["page_facts"]

@@ -1,0 +1,56 @@
+"""What some riders' privacy has cost so far: an append-only, hash-chained file that is charged before noise is drawn.
+
+A ledger belongs to one data set, or to riders whose trips several data sets hold (a year of one card system in twelve monthly
+files): what a release of any of them costs adds up under one cap.
+
+The order of a release is: `reserve` (committed to disk), draw, write the files, `released`. A crash at any instant leaves
+ε spent, never noise drawn without a charge. Nothing gives ε back: what is spent is the sum of all that was reserved.
+
+ε is counted in whole units of 10⁻⁹ and δ in units of 10⁻¹⁸. A charge rounds up and the cap rounds down, so the sums are
+exact and err on the side of privacy. Ten charges of 1/10 fit a cap of 1. Three charges of 1/3 do not: each costs
+0.333333334. Reserve 1 at once instead.
+
+The chain shows every change to an entry that another one follows. If the tail is cut off whole, the shorter chain is
+sound in itself: keep the head that a release's manifest states, and ask `contains`.
+
+No entry holds a time: how long a release takes depends on private rows, and heads are published.
+
+A ledger counts ε, or ρ (zero-concentrated differential privacy), and never both: where it counts ρ, a charge of ε is ε²/2 of it.
+Charges may state the service days and the unit that they cover; then windows of days can have caps of their own.
+
+A ledger is created when somebody asks for it, never because it is missing: a new one would forget what was spent.
+
+`amounts` are what is charged, `covers` for which days and unit, `windows` add it up for one person, `caps` limit it, `owner` is for whom, `chain` checks the entries and adds them up, `store` is the SQLite file that holds them,
+`snapshot` reads it without a trace, `locks` make identical requests wait for each other, `ledger` puts these together.
+"""
+
+from __future__ import annotations
+
+from cbdp.errors import BudgetError
+from cbdp.ledger.chain import Entry, LedgerError
+from cbdp.ledger.charges import (
+    AccountOwner,
+    Amount,
+    Charge,
+    ChargeScope,
+    FinishedCharge,
+    SeriesPart,
+    TotalSpent,
+)
+from cbdp.ledger.ledger import Ledger
+from cbdp.ledger.windows import Caps
+
+__all__ = [
+    "AccountOwner",
+    "Amount",
+    "BudgetError",
+    "Caps",
+    "Charge",
+    "ChargeScope",
+    "Entry",
+    "FinishedCharge",
+    "Ledger",
+    "LedgerError",
+    "SeriesPart",
+    "TotalSpent",
+]

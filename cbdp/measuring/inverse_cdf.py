@@ -1,0 +1,426 @@
+"""Exact inverse-CDF sampling: thresholds whose binary digits are proven by integer interval arithmetic, tables that look words up, and a radix sampler."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache, cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.arrays import Ints
+from cbdp.privacy.entropy import Entropy
+
+# Certified thresholds: the binary digits of numbers like 1 − exp(−3/7), computed with integers and proven.
+#
+# A real x is held as an *enclosure*: integers lo and hi with lo ≤ 2^bits · x ≤ hi, every operation rounding outwards.
+# No float takes part. The first k digits of x are certain as soon as lo and hi agree on them; if they do not, everything
+# is computed again with more bits. That ends, because no x we meet is a dyadic fraction: each is a non-constant rational
+# function of exp(−s) with s > 0 rational, which is transcendental (Lindemann), so x is irrational.
+
+
+class ThresholdSource(Protocol):
+    """Where a table cuts [0, 1): thresholds 0 < T_0 < T_1 < … < 1 whose binary digits are certain."""
+
+    @property
+    def count(self) -> int: ...
+
+    def prefixes(self, bits: int) -> list[int]:
+        """The integers ⌊2^bits · T_i⌋ of all thresholds."""
+        ...
+
+    def prefix(self, i: int, bits: int) -> int:
+        """The integer ⌊2^bits · T_i⌋ of one threshold, however many bits are asked for."""
+        ...
+
+
+# An enclosure of r^n for a fixed 0 < r < 1, from n ≥ 0 and the bits wanted.
+EnclosedPowers = Callable[[int, int], "Enclosure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """A non-negative real x known to satisfy lo ≤ 2^bits · x ≤ hi. Proof: docs/proofs/thresholds.md."""
+
+    lo: int
+    hi: int
+    bits: int
+
+    @classmethod
+    def one(cls, bits: int) -> Enclosure:
+        return cls(1 << bits, 1 << bits, bits)
+
+    def __add__(self, other: Enclosure) -> Enclosure:
+        return Enclosure(self.lo + other.lo, self.hi + other.hi, self.bits)
+
+    def __sub__(self, other: Enclosure) -> Enclosure:
+        """The difference, where it is known to be non-negative."""
+        return Enclosure(max(0, self.lo - other.hi), self.hi - other.lo, self.bits)
+
+    def __mul__(self, other: Enclosure) -> Enclosure:
+        return Enclosure((self.lo * other.lo) >> self.bits, -((-self.hi * other.hi) >> self.bits), self.bits)
+
+    def share_of(self, whole: Enclosure) -> Enclosure:
+        """The quotient self / whole, where it is known to be at most one."""
+        lo = (self.lo << self.bits) // whole.hi
+        hi = -((-self.hi << self.bits) // whole.lo) if whole.lo else 1 << self.bits
+        return Enclosure(lo, min(hi, 1 << self.bits), self.bits)
+
+    def rounded(self, bits: int) -> Enclosure:
+        drop = self.bits - bits
+        return Enclosure(self.lo >> drop, -(-self.hi >> drop), bits)
+
+    def floor(self, bits: int) -> int | None:
+        """The integer ⌊2^bits · x⌋ for an x strictly between 0 and 1, or None if the enclosure is too wide to tell."""
+        drop = self.bits - bits
+        lo, hi = self.lo >> drop, min(self.hi >> drop, (1 << bits) - 1)
+        return lo if lo == hi else None
+
+
+def exp_minus(x: Fraction, bits: int) -> Enclosure:
+    """An enclosure of exp(−x) for x ≥ 0: Taylor's series at x/2^k ≤ 2^−8, then k squarings. Proof: docs/proofs/thresholds.md."""
+    if x > bits:  # exp(−x) < 2^−bits, and the squarings below would number log2(x)
+        return Enclosure(0, 1, bits)
+    k = max(0, x.numerator.bit_length() - x.denominator.bit_length() + 9)
+    work = bits + k + 32
+    small = (x.numerator << work) // (x.denominator << k)
+    value = Enclosure(1 << work, 1 << work, work).share_of(_exp_series(small, work))
+    for _ in range(k):
+        value = value * value
+    return value.rounded(bits)
+
+
+def _exp_series(y: int, bits: int) -> Enclosure:
+    """An enclosure of exp(v) for every v with y ≤ 2^bits · v ≤ y + 1, where v ≤ 1/2."""
+    low = high = term_low = term_high = 1 << bits
+    n = 0
+    while term_high > 1:
+        n += 1
+        term_low = (term_low * y >> bits) // n
+        term_high = -((-term_high * (y + 1) >> bits) // n)
+        low += term_low
+        high += term_high
+    # The terms left out are at most term · (1/2 + 1/4 + …) ≤ term, and the last term is at most one unit.
+    return Enclosure(low, high + 1, bits)
+
+
+def powers_of_exp(rate: Fraction) -> EnclosedPowers:
+    """The powers of r = exp(−rate)."""
+    return lambda n, bits: exp_minus(n * rate, bits)
+
+
+def powers_of_real(real: Callable[[int], Enclosure]) -> EnclosedPowers:
+    """The powers of a number r in (0, 1) that is given by its enclosures."""
+
+    def power(n: int, bits: int) -> Enclosure:
+        work = bits + n.bit_length() + 16
+        value, square = Enclosure.one(work), real(work)
+        while n:
+            if n & 1:
+                value = value * square
+            n >>= 1
+            if n:
+                square = square * square
+        return value.rounded(bits)
+
+    return power
+
+
+def certain_floors(enclose: Callable[[int], Sequence[Enclosure]], bits: int) -> list[int]:
+    """The integers ⌊2^bits · x⌋ of enclosed numbers: enclosed ever more closely until all are certain. Proof: docs/proofs/thresholds.md."""
+    guard = 64
+    while True:
+        found = [x.floor(bits) for x in enclose(bits + guard)]
+        sure = [x for x in found if x is not None]
+        if len(sure) == len(found):
+            return sure
+        guard *= 2
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The inner ends 0 < T_0 < T_1 < … < 1 of the pieces that an inverse-CDF table cuts [0, 1) into.
+
+    With R = r^step, by kind:
+
+    * geometric, T_i = 1 − R^(i+1): piece i has probability (1 − R) R^i, and what lies above the last end is "beyond";
+    * truncated to `width` values, T_i = (1 − R^(i+1)) / (1 − R^width): i = 0 … width − 2, nothing beyond;
+    * signed: pieces (+, 0), (−, 0), (+, 1), (−, 1), … with probabilities (1 − R) R^h · 1/(1+r) and
+      (1 − R) R^h · r/(1+r), so T_2h = 1 − R^h (r + R)/(1 + r) and T_2h+1 = 1 − R^(h+1).
+
+    Proof: docs/proofs/thresholds.md.
+    """
+
+    power: EnclosedPowers
+    step: int
+    count: int
+    width: int | None = None
+    signed: bool = False
+
+    def prefixes(self, bits: int) -> list[int]:
+        """The integers ⌊2^bits · T_i⌋ of all thresholds, by running powers of R."""
+        return certain_floors(self._enclose_all, bits)
+
+    def prefix(self, i: int, bits: int) -> int:
+        """The integer ⌊2^bits · T_i⌋ of one threshold, however many bits are asked for."""
+        guard = 64
+        while True:
+            found = self._enclose_one(i, bits + guard).floor(bits)
+            if found is not None:
+                return found
+            guard *= 2
+
+    def _enclose_one(self, i: int, bits: int) -> Enclosure:
+        return self._enclose(i, lambda n: self.power(n * self.step, bits), self._not_plus(bits))
+
+    def _enclose_all(self, bits: int) -> list[Enclosure]:
+        powers = [Enclosure.one(bits)]
+        factor = self.power(self.step, bits)
+        for _ in range(self.count if self.width is None else self.width):
+            powers.append(powers[-1] * factor)
+        not_plus = self._not_plus(bits)
+        return [self._enclose(i, powers.__getitem__, not_plus) for i in range(self.count)]
+
+    def _enclose(self, i: int, power: Callable[[int], Enclosure], not_plus: Enclosure) -> Enclosure:
+        one = Enclosure.one(not_plus.bits)
+        if self.signed:
+            h, odd = divmod(i, 2)
+            return one - (power(h + 1) if odd else power(h) * not_plus)
+        if self.width is None:
+            return one - power(i + 1)
+        return (one - power(i + 1)).share_of(one - power(self.width))
+
+    def _not_plus(self, bits: int) -> Enclosure:
+        """(r + R) / (1 + r): of the pieces (±, h) and beyond, the share that is not (+, h)."""
+        one = Enclosure.one(bits)
+        if not self.signed:
+            return one
+        r = self.power(1, bits)
+        return (r + self.power(self.step, bits)).share_of(one + r)
+
+
+# Functions that numba compiles when they are first needed.
+
+
+@cache
+def compiled_on_use(function: Callable[..., Any]) -> Callable[..., Any]:
+    from numba import njit  # slow to import, and reading a release needs no noise
+
+    compiled: Callable[..., Any] = njit(cache=True, nogil=True)(function)
+    return compiled
+
+
+# Exact draws from tables of certified thresholds: the machinery behind `cbdp.measuring.samplers.laplace`, whose text says why it is exact.
+
+
+MAX_MAGNITUDE = 2**62  # the magnitude at which samples saturate
+DEFAULT_RADIX = 4096  # the base of the digits unless told otherwise, and the most entries of a table
+SAMPLES_PER_PASS = 2**16  # samples per pass: words, outcomes and table stay in the processor's cache
+GUIDE_BITS = 12
+
+
+def lookup_words(
+    words: NDArray[Any],
+    prefixes: NDArray[np.uint64],
+    guide: NDArray[np.int32],
+    shift: np.uint64,
+    out: Ints,
+) -> int:
+    """Put the outcome of every word into out, −1 where the word equals a prefix; return how many those are."""
+    ties = 0
+    count = prefixes.size
+    for i in range(words.size):
+        word = np.uint64(words[i])
+        j = np.int64(guide[word >> shift])
+        while j < count and prefixes[j] < word:
+            j += 1
+        if j < count and prefixes[j] == word:
+            out[i] = -1
+            ties += 1
+        else:
+            out[i] = j
+    return ties
+
+
+def gaps_to_positions(gaps: Ints, start: int, end: int, out: Ints) -> tuple[int, int]:
+    """Turn gaps into positions from start on; return how many lie before end, and where to go on (end: finished)."""
+    position = start
+    hits = 0
+    for gap in gaps:
+        if gap >= end - position:
+            return hits, end
+        position += gap
+        if gap < MAX_MAGNITUDE:  # a saturated gap says only that the first LIMIT positions hold no hit
+            out[hits] = position
+            hits += 1
+            position += 1
+    return hits, position
+
+
+@dataclass(frozen=True, eq=False)
+class InverseCdfTable:
+    """Inverse-CDF table: the outcome is the number of thresholds that are at most U, from 0 to `count`. Proof: docs/proofs/thresholds.md."""
+
+    thresholds: ThresholdSource
+    word_bits: int
+    # Digits beyond the first word, kept because with short words ties meet the same thresholds again and again.
+    deeper: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        return self.thresholds.count
+
+    @cached_property
+    def prefixes(self) -> NDArray[np.uint64]:
+        return np.array(self.thresholds.prefixes(self.word_bits), dtype=np.uint64)
+
+    @cached_property
+    def guide(self) -> NDArray[np.int32]:
+        """For every value of a word's leading bits, the first threshold a word that starts so need be compared with."""
+        bits = min(GUIDE_BITS, self.word_bits)
+        starts = np.arange(2**bits, dtype=np.uint64) << np.uint64(self.word_bits - bits)
+        return np.searchsorted(self.prefixes, starts).astype(np.int32)
+
+    def draw(self, n: int, entropy: Entropy) -> Ints:
+        if self.count == 0:
+            return np.zeros(n, dtype=np.int64)
+        words = entropy.words(n, self.word_bits)
+        out = np.empty(n, dtype=np.int64)
+        shift = np.uint64(max(0, self.word_bits - GUIDE_BITS))
+        if compiled_on_use(lookup_words)(words, self.prefixes, self.guide, shift, out):
+            for i in np.flatnonzero(out < 0):
+                out[i] = self._break_tie(int(words[i]), entropy)
+        return out
+
+    def _break_tie(self, word: int, entropy: Entropy) -> int:
+        """Reveal more of U until it differs from every threshold that shares its words so far."""
+        bits, u = self.word_bits, word
+        first, last = (int(np.searchsorted(self.prefixes, np.uint64(u), side)) for side in ("left", "right"))
+        while first < last:
+            bits += self.word_bits
+            u = u << self.word_bits | int(entropy.words(1, self.word_bits)[0])
+            tied = range(first, last)
+            first += bisect_left(tied, u, key=lambda i: self._prefix(i, bits))
+            last = tied.start + bisect_right(tied, u, key=lambda i: self._prefix(i, bits))
+        return first
+
+    def _prefix(self, i: int, bits: int) -> int:
+        found = self.deeper.get((i, bits))
+        if found is None:
+            found = self.deeper[i, bits] = self.thresholds.prefix(i, bits)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class RadixSampler:
+    """G with P(G ≥ g) = r^g, as leading digit and `places` lower digits; signed: G or ~G; or given that G < width.
+
+    Proof: docs/proofs/geometric.md.
+    """
+
+    power: EnclosedPowers
+    places: int
+    head: InverseCdfTable
+    restarts: bool
+    width: int | None
+    radix: int = DEFAULT_RADIX
+    signed: bool = False
+
+    @classmethod
+    def build(
+        cls,
+        power: EnclosedPowers,
+        scale: float,
+        word_bits: int,
+        *,
+        width: int | None = None,
+        signed: bool = False,
+        radix: int = DEFAULT_RADIX,
+    ) -> RadixSampler:
+        """Choose the digits for a law of about this scale, which sets the speed only; the law is set by `power`.
+
+        A small radix makes small tables, soon built, and more digits to draw.
+        """
+        places = 0
+        while scale / radix**places > radix // 4 and radix ** (places + 1) < MAX_MAGNITUDE:
+            if width is not None and width <= radix ** (places + 1):
+                break
+            places += 1
+        unit = radix**places
+        if width is not None and width <= unit * radix:
+            # At least half of these are below width, because width > unit or unit = 1.
+            values = -(-width // unit)
+            thresholds = Thresholds(power, unit, values - 1, width=values)
+            return cls(
+                power,
+                places,
+                InverseCdfTable(thresholds, word_bits),
+                restarts=False,
+                width=width,
+                radix=radix,
+            )
+        values = max(2, math.ceil(min(16 * scale / unit, radix // 2, MAX_MAGNITUDE // unit)))
+        thresholds = Thresholds(power, unit, 2 * values if signed else values, signed=signed)
+        head = InverseCdfTable(thresholds, word_bits)
+        return cls(power, places, head, restarts=True, width=width, radix=radix, signed=signed)
+
+    @cached_property
+    def digits(self) -> list[InverseCdfTable]:
+        """The tables of the lower digits, the lowest first; built when a sample first needs them."""
+        return [
+            InverseCdfTable(
+                Thresholds(self.power, self.radix**place, self.radix - 1, width=self.radix),
+                self.head.word_bits,
+            )
+            for place in range(self.places)
+        ]
+
+    def draw(self, n: int, entropy: Entropy) -> Ints:
+        out = np.empty(n, dtype=np.int64)
+        for start in range(0, n, SAMPLES_PER_PASS):
+            part = out[start : start + SAMPLES_PER_PASS]
+            part[:] = self._draw_all(part.size, entropy)
+            if self.width is not None:
+                while (late := np.flatnonzero(part >= self.width)).size:
+                    part[late] = self._draw_all(late.size, entropy)
+        return out
+
+    def _draw_all(self, n: int, entropy: Entropy) -> Ints:
+        value = self._draw_head(n, entropy)
+        if not self.signed:
+            return self._add_digits(value, entropy)
+        flip = -(value & 1)  # all bits, or none: x ^ −1 = ~x
+        value >>= 1
+        value = self._add_digits(value, entropy)
+        value ^= flip
+        return value
+
+    def _draw_head(self, n: int, entropy: Entropy) -> Ints:
+        end, unit = self.head.count, self.radix**self.places
+        value = self.head.draw(n, entropy)
+        beyond = np.flatnonzero(value == end) if self.restarts else value[:0]
+        offset = 0
+        # A signed table has an even number of pieces, so that adding its length keeps the sign.
+        while beyond.size and (offset + end) // 2 * unit < MAX_MAGNITUDE:
+            offset += end
+            again = self.head.draw(beyond.size, entropy)
+            value[beyond] = again + offset
+            beyond = beyond[again == end]
+        return value
+
+    def _add_digits(self, value: Ints, entropy: Entropy) -> Ints:
+        if self.places == 0:
+            return value
+        top = MAX_MAGNITUDE // self.radix**self.places
+        if (value >= top).all():  # spares the lower tables of an event that never happens
+            return np.full(value.size, MAX_MAGNITUDE)
+        np.minimum(value, top, out=value)
+        for table in reversed(self.digits):
+            value *= self.radix
+            value += table.draw(value.size, entropy)
+        return np.minimum(value, MAX_MAGNITUDE, out=value)

@@ -1,0 +1,257 @@
+"""Exact samplers of discrete Laplace noise, and of Laplace noise rounded to integers."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cbdp.arrays import Ints
+from cbdp.errors import InputError
+from cbdp.measuring.inverse_cdf import (
+    EnclosedPowers,
+    Enclosure,
+    InverseCdfTable,
+    RadixSampler,
+    Thresholds,
+    powers_of_exp,
+    powers_of_real,
+)
+from cbdp.measuring.samplers import Sampler, checked_band, checked_bound, checked_size, hit_positions
+from cbdp.privacy.entropy import Entropy, SystemEntropy
+from cbdp.privacy.noise.laplace import DiscreteLaplace, RoundedLaplace
+from cbdp.privacy.numbers import exact_fraction
+
+# Two-sided geometric noise, P(z) ∝ exp(−|z|/b) on the integers, sampled exactly.
+#
+# Why the samples have exactly this law, given uniform random bits:
+#
+# 1. *Table.* A uniform real U in [0, 1) is revealed word by word. A table cuts [0, 1) at irrational thresholds; the piece
+#    that holds U is the outcome. The first word decides unless it equals the first word of some threshold; then further
+#    words are drawn and compared with further certified digits of the threshold (`cbdp.measuring.inverse_cdf`) until they differ.
+#    Nothing is ever rounded, so the word size changes the speed and never the law.
+# 2. *Beyond.* A geometric G, P(G ≥ g) = r^g, is memoryless: given G ≥ K, the law of G − K is that of G. A table may
+#    therefore stop at any K: whoever lands beyond it draws again from the same table and adds K.
+# 3. *Digits.* r^(hM + l) = (r^M)^h · r^l, so in G = hM + l with 0 ≤ l < M the two parts are independent; h is geometric with
+#    r^M, and l is again a product of independent base-4096 digits, each with its own truncated table. Tables stay small
+#    at every scale. (Any other base would do: gaps between hits use a smaller one.)
+# 4. *Sign.* With r = exp(−1/b), P(Z ≥ 0) = 1/(1+r) and, given that, Z is geometric; given Z < 0, so is −1 − Z. One table
+#    draws the sign together with the leading digit; Z is then g or −1 − g = ~g.
+#
+# A magnitude that would reach 2^62 is returned as 2^62: a function of the exact sample alone, so privacy is untouched, and
+# at the largest scale allowed its probability is below exp(−4600).
+
+
+CERTIFIED_TABLES = "exact draws from tables of certified thresholds; bands too, for floors that are lowered"
+MAX_SCALE = 10**15
+WORD_SIZES = (8, 16, 32, 64)  # bits
+GAP_RADIX = 128  # every floor has its own law of gaps, so its tables must be soon built
+
+
+@dataclass(frozen=True)
+class GeometricSampler(Sampler):
+    """Draws of scale b = sensitivity / ε. `word_bits` is how many bits are compared at first: it changes the speed and not the law.
+
+    Proof: docs/proofs/geometric.md.
+
+    >>> GeometricSampler(Fraction(1)).sample(3).dtype
+    dtype('int64')
+    """
+
+    about: ClassVar[str] = CERTIFIED_TABLES
+
+    scale: Fraction
+    word_bits: int = field(default=64, compare=False, repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_sampler(self)
+
+    @property
+    def law(self) -> DiscreteLaplace:
+        return DiscreteLaplace(self.scale)
+
+    def sample(self, n: int, entropy: Entropy | None = None) -> Ints:
+        """Draw n independent values, from the operating system's entropy unless told otherwise."""
+        return _two_sided_sampler(self.scale, self.word_bits).draw(
+            checked_size(n), entropy or SystemEntropy()
+        )
+
+    def sample_excess(self, n: int, tau: int, entropy: Entropy | None = None) -> Ints:
+        """Draw n independent values given that each exceeds tau."""
+        return self._sample_between(n, checked_bound(tau), None, entropy)
+
+    def sample_band(self, n: int, lo: int, hi: int, entropy: Entropy | None = None) -> Ints:
+        """Draw n independent values given lo < Z ≤ hi for each."""
+        return self._sample_between(n, *checked_band(lo, hi), entropy)
+
+    def sample_skips(self, N: int, tau: int, entropy: Entropy | None = None) -> Ints:
+        """Draw which of N positions have Z > tau: sorted, at a cost of the hits and not of N ≤ 2^63 − 1."""
+        return self._sample_hits(N, checked_bound(tau), None, entropy)
+
+    def sample_band_hits(self, N: int, lo: int, hi: int, entropy: Entropy | None = None) -> Ints:
+        """Draw which of N positions, each known to have Z ≤ hi, have lo < Z: sorted, as `sample_skips`."""
+        return self._sample_hits(N, *checked_band(lo, hi), entropy)
+
+    def _sample_between(self, n: int, lo: int, hi: int | None, entropy: Entropy | None) -> Ints:
+        n = checked_size(n)
+        source = entropy or SystemEntropy()
+        if lo >= -1:
+            return lo + 1 + self._magnitude(None if hi is None else hi - lo).draw(n, source)
+        if hi is not None and hi < 0:
+            return hi - self._magnitude(hi - lo).draw(n, source)
+        negative = _sign_table(self.scale, self.word_bits, lo, hi).draw(n, source).astype(bool)
+        out = np.empty(n, dtype=np.int64)
+        below = int(negative.sum())
+        out[negative] = ~self._magnitude(-1 - lo).draw(below, source)
+        out[~negative] = self._magnitude(None if hi is None else hi + 1).draw(n - below, source)
+        return out
+
+    def _magnitude(self, width: int | None) -> RadixSampler:
+        return _one_sided_sampler(self.scale, self.word_bits, width)
+
+    def _sample_hits(self, N: int, lo: int, hi: int | None, entropy: Entropy | None) -> Ints:
+        N = checked_size(N)
+        source = entropy or SystemEntropy()
+        rate = self._miss_rate(lo, hi)
+        gaps = _laplace_gaps(self.scale, self.word_bits, lo, hi, 1 / rate if rate > 0 else math.inf)
+        return hit_positions(gaps, N, -math.expm1(-rate), source)
+
+    def _miss_rate(self, lo: int, hi: int | None) -> float:
+        """About −ln P(Z ≤ lo | Z ≤ hi): it sizes tables and batches, and may be off."""
+        if hi is not None and hi < 0:
+            return (hi - lo) * (1 / self.law.size)
+        if lo < 0:
+            return -lo * (1 / self.law.size)
+        hit = float(self.law.survival(lo)) - (0.0 if hi is None else float(self.law.survival(hi)))
+        return -math.log1p(-hit)
+
+
+def check_sampler(sampler: Any) -> None:
+    """Whether a sampler of certified tables has a scale and a size of words that it can have."""
+    object.__setattr__(sampler, "scale", checked_scale(sampler.scale))
+    if sampler.word_bits not in WORD_SIZES:
+        raise InputError(f"word_bits must be 8, 16, 32 or 64, not {sampler.word_bits!r}")
+
+
+def checked_scale(scale: Any) -> Fraction:
+    """A scale that noise can be drawn with exactly."""
+    if isinstance(scale, bool) or not isinstance(scale, numbers.Rational):
+        raise InputError(
+            f"the noise scale must be an int or a Fraction, not {scale!r}: convert with cbdp.privacy.numbers.exact_fraction"
+        )
+    exact = exact_fraction(Fraction(scale))
+    if not 0 < exact <= MAX_SCALE:
+        raise InputError(f"the noise scale must be above 0 and at most 10^15, not {scale}")
+    return exact
+
+
+@lru_cache(maxsize=256)
+def _two_sided_sampler(scale: Fraction, word_bits: int) -> RadixSampler:
+    return RadixSampler.build(powers_of_exp(1 / scale), float(scale), word_bits, signed=True)
+
+
+@lru_cache(maxsize=256)
+def _one_sided_sampler(scale: Fraction, word_bits: int, width: int | None) -> RadixSampler:
+    return RadixSampler.build(powers_of_exp(1 / scale), float(scale), word_bits, width=width)
+
+
+@lru_cache(maxsize=256)
+def _sign_table(scale: Fraction, word_bits: int, lo: int, hi: int | None) -> InverseCdfTable:
+    """A table that says 1 with probability P(Z < 0 | lo < Z ≤ hi), for lo < −1 and hi ≥ 0."""
+    power = powers_of_exp(1 / scale)
+
+    def negative(bits: int) -> Enclosure:
+        below, middle, above = (_cdf_weight(power, t, bits) for t in (lo, -1, hi))
+        return (middle - below).share_of(above - below)
+
+    return InverseCdfTable(Thresholds(powers_of_real(negative), 1, 1), word_bits)
+
+
+@lru_cache(maxsize=256)
+def _laplace_gaps(scale: Fraction, word_bits: int, lo: int, hi: int | None, gap_scale: float) -> RadixSampler:
+    """The number of positions without a hit before the next: geometric with r = P(Z ≤ lo | Z ≤ hi)."""
+    power = powers_of_exp(1 / scale)
+    if hi is not None and hi < 0:
+        return RadixSampler.build(powers_of_exp((hi - lo) / scale), gap_scale, word_bits, radix=GAP_RADIX)
+
+    def miss(bits: int) -> Enclosure:
+        return _cdf_weight(power, lo, bits).share_of(_cdf_weight(power, hi, bits))
+
+    return RadixSampler.build(powers_of_real(miss), gap_scale, word_bits, radix=GAP_RADIX)
+
+
+def _cdf_weight(power: EnclosedPowers, t: int | None, bits: int) -> Enclosure:
+    """(1 + r) · P(Z ≤ t) for r = exp(−1/b), where None stands for infinity."""
+    if t is not None and t < 0:
+        return power(-t, bits)
+    whole = Enclosure.one(bits) + power(1, bits)
+    return whole if t is None else whole - power(t + 1, bits)
+
+
+# Laplace noise rounded to whole numbers, sampled exactly.
+#
+# With h geometric of parameter exp(−1/2b), the value is 0 when h = 0, and else a fair sign times one plus a geometric of
+# parameter exp(−1/b): P(0) = 1 − exp(−1/2b) and P(±k) = ½ exp(−(k − ½)/b) (1 − exp(−1/b)).
+
+
+@dataclass(frozen=True)
+class RoundedSampler(Sampler):
+    """Draws of the papers' noise on counts.
+
+    Proof: docs/proofs/rounded.md.
+
+    >>> RoundedSampler(Fraction(1)).sample(3).dtype
+    dtype('int64')
+    """
+
+    about: ClassVar[str] = (
+        "exact draws of the papers' noise, by the geometric sampler; floors cannot be lowered"
+    )
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", checked_scale(self.scale))
+
+    @property
+    def law(self) -> RoundedLaplace:
+        return RoundedLaplace(self.scale)
+
+    def sample_skips(self, N: int, tau: int, entropy: Entropy | None = None) -> Ints:
+        """Draw which of N positions have Z > tau ≥ 0: sorted, at a cost of the hits and not of N."""
+        if checked_bound(tau) < 0:
+            raise InputError(f"the floor of rounded noise must be at least 0, not {tau!r}")
+        share = float(self.law.survival(tau))
+        gaps = _rounded_gaps(self.scale, tau, 1 / share if share > 0 else math.inf)
+        return hit_positions(gaps, checked_size(N), share, entropy or SystemEntropy())
+
+    def sample_excess(self, n: int, tau: int, entropy: Entropy | None = None) -> Ints:
+        """Draw n independent values given that each exceeds tau ≥ 0: from there on the law is geometric."""
+        if checked_bound(tau) < 0:
+            raise InputError(f"the floor of rounded noise must be at least 0, not {tau!r}")
+        return GeometricSampler(self.scale).sample_excess(n, tau, entropy)
+
+    def sample(self, n: int, entropy: Entropy | None = None) -> Ints:
+        """Draw n independent values, from the operating system's entropy unless told otherwise."""
+        source = entropy or SystemEntropy()
+        inside = GeometricSampler(2 * self.scale).sample_excess(n, -1, source) == 0
+        size = GeometricSampler(self.scale).sample_excess(n, 0, source)
+        negative = source.words(n, 8) % 2 == 1
+        return np.where(inside, 0, np.where(negative, -size, size))
+
+
+@lru_cache(maxsize=256)
+def _rounded_gaps(scale: Fraction, tau: int, gap_scale: float) -> RadixSampler:
+    """The number of positions before the next with rounded Laplace noise above tau: r = 1 − ½ exp(−(tau + ½)/b)."""
+    power = powers_of_exp((tau + Fraction(1, 2)) / scale)
+
+    def miss(bits: int) -> Enclosure:
+        tail = power(1, bits + 1)  # 2^bits · x/2 is a quarter of 2^(bits + 1) · x
+        return Enclosure.one(bits) - Enclosure(tail.lo >> 2, (tail.hi >> 2) + 1, bits)
+
+    return RadixSampler.build(powers_of_real(miss), gap_scale, 64, radix=GAP_RADIX)

@@ -1,0 +1,405 @@
+"""Allocations of a budget: by position, for trip types, for tables or both, and the one that is best for a stated target (lexicographic minimax)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import combinations, permutations
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cbdp.arrays import Floats, Ints
+from cbdp.errors import InputError
+from cbdp.features import SINGLETON, FeatureDag
+from cbdp.features.presets import EXTRA_FEATURES
+from cbdp.privacy.budget import AllocationProblem, Budget, DemandFacts, SpecialistRatios
+from cbdp.privacy.budget.expected_error import ErrorModel, error_model
+from cbdp.privacy.noise import NoiseDistribution
+from cbdp.privacy.numbers import positive
+from cbdp.privacy.unit import Sensitivity
+
+# Budgets by position alone: the same for every feature, or growing from level to level.
+
+
+LEVEL_RATIO = Fraction(1259921, 1000000)  # 2^(1/3) per level, after Cormode and others
+
+
+@dataclass(frozen=True)
+class UniformBudget(Budget):
+    """The CBDP paper's: every feature gets the same."""
+
+    name: ClassVar[str] = "uniform"
+    about: ClassVar[str] = "the same for every feature, as in the CBDP paper"
+
+    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
+        return dict.fromkeys(asked.levels, asked.epsilon / len(asked.levels))
+
+
+@dataclass(frozen=True)
+class GeometricBudget(Budget):
+    """More for finer levels, by a constant ratio."""
+
+    name: ClassVar[str] = "geometric"
+    about: ClassVar[str] = "a constant ratio more from each level to the next finer one"
+
+    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
+        parts = [LEVEL_RATIO**depth for depth in range(len(asked.levels))]
+        return {
+            name: asked.epsilon * part / sum(parts) for name, part in zip(asked.levels, parts, strict=True)
+        }
+
+
+# Whole parts of ε, dealt out so that the worst of some ratios is least, then the second worst, and so on.
+#
+# A part is moved from one feature to another as long as that helps, first in large steps and in the end one by one. There are several valleys
+# (a table may be bought by itself, or with the finer ones that add up to it), so the search begins in each. It is all whole numbers and
+# comparisons to nine digits: the same facts give the same parts on every machine.
+
+
+Objective = Callable[
+    [Ints], Floats
+]  # splits (rows of whole parts) → the logarithms of what is to be small, one column each
+
+MAX_FEATURES_ALL_SUBSETS = 5  # features of which every selection is tried
+LOG_RATIO_DIGITS = 9  # of a logarithm: less is no difference
+
+
+def lexicographic_minimax(judged: Objective, units: int, least: Ints) -> Ints:
+    """The split of so many parts, none below its least, whose worst value is smallest."""
+    found = [_local_search(judged, start, least) for start in _starting_splits(units, least)]
+    best = found[_lexicographically_least(judged, np.array(found))]
+    while True:
+        further = [_local_search(judged, start, least) for start in _one_at_minimum(best, least)]
+        place = _lexicographically_least(judged, np.array([best, *further]))
+        if not place:
+            return best
+        best = further[place - 1]
+
+
+def _starting_splits(units: int, least: Ints) -> Iterator[Ints]:
+    """What can be dealt out, evenly on any of the features; where these are many, on one of them, all, or all but one."""
+    many, spare = len(least), units - int(least.sum())
+    sizes = range(1, many + 1) if many <= MAX_FEATURES_ALL_SUBSETS else (1, many - 1, many)
+    for chosen in (of for size in sizes for of in combinations(range(many), size)):
+        start = least.copy()
+        start[list(chosen)] += _even_split(spare, len(chosen))
+        yield start
+
+
+def _one_at_minimum(at: Ints, least: Ints) -> Iterator[Ints]:
+    """What each feature has beyond its least in turn dealt to the others, by what they have."""
+    for own in np.flatnonzero(at > least):
+        others = np.where(np.arange(len(at)) == own, 0, at - least)
+        spare = int(at[own] - least[own])
+        dealt = spare * np.cumsum(others) // max(1, int(others.sum()))
+        if others.any():
+            yield least + others + np.diff(dealt, prepend=0)
+
+
+def _even_split(parts: int, many: int) -> Ints:
+    made: Ints = parts // many + (np.arange(many) < parts % many)
+    return made
+
+
+def _local_search(judged: Objective, start: Ints, least: Ints) -> Ints:
+    at, step = start, 1 << max(0, int(start.sum()) // 4).bit_length()
+    while step:
+        tried = np.vstack([at, _transfers(at, step, least)])
+        best = _lexicographically_least(judged, tried)
+        at, step = tried[best], step if best else step // 2
+    return at
+
+
+def _transfers(at: Ints, step: int, least: Ints) -> Ints:
+    """Every split where one feature gives a step to another, two to one, or one to two."""
+    tried: Ints = at + step * _transfer_directions(len(at))
+    allowed: Ints = tried[(tried >= least).all(axis=1)]
+    return allowed
+
+
+@lru_cache(maxsize=32)
+def _transfer_directions(many: int) -> Ints:
+    own = np.eye(many, dtype=np.int64)
+    simple = [own[b] - own[a] for a, b in permutations(range(many), 2)]
+    double = [
+        2 * own[c] - own[a] - own[b]
+        for a, b in combinations(range(many), 2)
+        for c in range(many)
+        if c not in (a, b)
+    ]
+    return np.array([*simple, *double, *(-d for d in double)], dtype=np.int64).reshape(-1, many)
+
+
+def _lexicographically_least(judged: Objective, splits: Ints) -> int:
+    """The row whose values, largest first, come first in order; of equals the first row."""
+    values = -np.sort(-np.round(judged(splits), LOG_RATIO_DIGITS), axis=1)
+    return int(np.lexsort(values.T[::-1])[0])
+
+
+# The split of ε that serves a target best: how much the error of each feature matters.
+#
+# A *specialist* for a feature spends all of ε on it. The errors that a split leaves are so many times the specialists', and what is
+# minimised is the worst of weight × ratio over the features of the target (then the second worst, and so on). Twice the weight asks for half
+# the ratio. Ratios are free of scale: no feature counts for more because its counts are larger. Errors are those of
+# `cbdp.privacy.budget.expected_error`.
+#
+# The split is in thousandths of ε. Every measured feature gets at least a hundredth, or less so that those outside the target cost at most
+# 4 % together: they are published all the same, and help to tell what to expect of each trip type.
+
+
+Target = Mapping[str, Any]
+
+BUDGET_PARTS = 1000  # parts that ε is dealt out in
+MIN_PARTS_PER_FEATURE, MAX_RESERVED_PARTS = (
+    10,
+    40,
+)  # parts that every measured feature gets, but no more than so many in all
+COMPARISON_PARTS = 10 * BUDGET_PARTS  # parts for what is compared with and not spent
+MAX_CACHED_SPLITS = 1000  # splits that are remembered
+
+
+@dataclass(frozen=True)
+class OptimalBudget(Budget):
+    """The split that serves a stated target best."""
+
+    name: ClassVar[str] = "optimal"
+    about: ClassVar[str] = "for a target: how much the error of each table matters"
+    needs_target: ClassVar[bool] = True
+
+    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
+        return optimal_shares(asked.features, asked.levels, asked.epsilon, self.target(asked), asked.facts)
+
+    def standing(self, asked: AllocationProblem) -> SpecialistRatios:
+        return specialist_ratios(asked.features, self.split(asked), self.target(asked), asked.facts)
+
+    def target(self, asked: AllocationProblem) -> dict[str, Fraction]:
+        """What is asked for, checked."""
+        if asked.target is None:
+            raise InputError("budget 'optimal' without a target: say what matters, like {'singleton': 1}")
+        return check_target(asked.target, asked.features)
+
+
+def check_target(target: Any, features: FeatureDag) -> dict[str, Fraction]:
+    """How much the error of each feature matters: numbers above 0."""
+    if not isinstance(target, Mapping) or not target:
+        raise InputError(f"target is {target!r}: say how much features matter, like {{'singleton': 1}}")
+    for name in target:
+        if name not in features:
+            cure = f": add it with extra=({name!r},)" if name in EXTRA_FEATURES else ""
+            raise InputError(
+                f"a target for {name!r}, which is not a feature: there are {', '.join(features.features)}{cure}"
+            )
+    return {name: positive(weight, f"the target of {name!r}") for name, weight in target.items()}
+
+
+def optimal_shares(
+    features: FeatureDag,
+    levels: Sequence[str],
+    epsilon: Fraction,
+    target: Target,
+    facts: DemandFacts | None = None,
+    leaves: Fraction | None = None,
+) -> dict[str, Fraction]:
+    """Shares of ε that serve a target best, in the order of the levels; they add up to ε exactly.
+
+    `leaves` is the part of ε that single trip types get at least.
+
+    >>> from cbdp.features import Universe
+    >>> dag = FeatureDag(Universe(origin=["A", "B", "C"], time=range(8)), [])
+    >>> shares = optimal_shares(dag, ["total", "singleton"], Fraction(1), {"singleton": 3, "total": 1})
+    >>> {name: str(e) for name, e in shares.items()}
+    {'total': '27/125', 'singleton': '98/125'}
+    """
+    wanted = check_target(target, features)
+    parts = _optimal_split(error_model(features, levels, epsilon, facts or DemandFacts()), wanted, leaves)
+    return {name: epsilon * part for name, part in zip(levels, parts, strict=True)}
+
+
+def _optimal_split(of: ErrorModel, target: Mapping[str, Fraction], leaves: Fraction | None) -> list[Fraction]:
+    levels, many = of.measured, len(of.measured)
+    units = max(BUDGET_PARTS, 2 * many)
+    own = int((leaves or 0) * units)
+    spare = (
+        MAX_RESERVED_PARTS - own
+        if own <= MAX_RESERVED_PARTS and SINGLETON not in target
+        else MAX_RESERVED_PARTS
+    )
+    least = np.full(many, max(1, min(MIN_PARTS_PER_FEATURE, spare // max(1, many - 1))))
+    if SINGLETON in levels:
+        least[levels.index(SINGLETON)] = max(own, least[0])
+    return [
+        Fraction(int(n), units) for n in _allocated_parts(_SpecialistRatioObjective(of, target, units), least)
+    ]
+
+
+def _allocated_parts(judge: _SpecialistRatioObjective, least: Ints) -> Ints:
+    """The split that the judge likes best; the same features are asked about again and again, also when they are made anew."""
+    asked = (judge.content, least.tobytes())
+    found = _SPLITS.get(asked)
+    if found is None:
+        if len(_SPLITS) >= MAX_CACHED_SPLITS:
+            _SPLITS.clear()
+        found = _SPLITS[asked] = lexicographic_minimax(judge, judge.units, least)
+    return found
+
+
+_SPLITS: dict[Hashable, Ints] = {}
+
+
+def specialist_ratios(
+    features: FeatureDag,
+    given: Mapping[str, Fraction],
+    target: Target,
+    facts: DemandFacts | None = None,
+    leaves: Fraction = Fraction(0),
+) -> SpecialistRatios:
+    """How shares serve a target, by the model of errors, beside any that give single trip types such a part of ε."""
+    epsilon, wanted = sum(given.values(), Fraction(0)), check_target(target, features)
+    of = error_model(features, list(given), epsilon, facts or DemandFacts())
+    judge = _SpecialistRatioObjective(of, wanted, COMPARISON_PARTS)
+    least = np.array([int(leaves * COMPARISON_PARTS) if name == SINGLETON else 0 for name in given])
+    best = _allocated_parts(judge, least)
+    own = of.precision(np.array([float(share / epsilon) for share in given.values()]))
+    worst, bound = (
+        float(np.exp(judge.of_precision(p).max())) for p in (own, judge.bought[best, np.arange(len(best))])
+    )
+    return SpecialistRatios(
+        wanted, worst, min(worst, bound), leaves, "ρ" if of.law.currency == "rho" else "ε"
+    )
+
+
+class _SpecialistRatioObjective:
+    """Splits in whole parts → logarithms of weight × ratio to the specialist, for each feature of the target."""
+
+    def __init__(self, of: ErrorModel, target: Mapping[str, Fraction], units: int) -> None:
+        self.of, self.units = of, units
+        self.content = (of.content, tuple(target.items()), units)
+        self.wanted = [of.names.index(name) for name in target]
+        weight = np.array([float(weight) for weight in target.values()])
+        self.base: Floats = np.log(weight / weight.max()) - 0.5 * np.log(of.alone()[self.wanted])
+
+    @cached_property
+    def bought(self) -> Floats:
+        """The precision of each measured feature (last axis) for any number of parts."""
+        parts = np.arange(self.units + 1)[:, None] / self.units
+        return self.of.precision(np.repeat(parts, len(self.of.measured), axis=1))
+
+    def __call__(self, parts: Ints) -> Floats:
+        return self.of_precision(self.bought[parts, np.arange(parts.shape[-1])])
+
+    def of_precision(self, precision: Floats) -> Floats:
+        made: Floats = self.base + 0.5 * np.log(self.of.errors(precision)[..., self.wanted])
+        return made
+
+
+# Budgets named after what they serve: single trip types (leaves), tables, or both. Each is a target of one optimiser.
+#
+# They take nothing for granted about the trips: their parts follow from the features and the law of the noise, and are the same for every ε.
+
+
+MAX_TABLE_EPSILON = Fraction(1, 50)
+"""Of ε for one trip, for all tables: tells the number of trips to within a few hundred, and the leaves tell the rest."""
+WIDE_NOISE_EPSILON = Fraction(
+    1, 10
+)  # an ε at which noise is far wider than a trip, so that only ratios of ε count
+
+
+@dataclass(frozen=True)
+class TableBudget(Budget):
+    """Leaves get their part of ε, and the rest makes the tables as good as they can be together: none is left behind."""
+
+    leaves: ClassVar[Fraction]
+
+    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
+        target, facts = dict.fromkeys(measured_tables(asked), 1), _without_demand(asked.facts)
+        found = optimal_shares(asked.features, asked.levels, WIDE_NOISE_EPSILON, target, facts, self.leaves)
+        return {name: share / WIDE_NOISE_EPSILON * asked.epsilon for name, share in found.items()}
+
+    def standing(self, asked: AllocationProblem) -> SpecialistRatios:
+        return _wide_noise_ratios(asked, self.split(asked), measured_tables(asked), self.compared)
+
+    @property
+    def compared(self) -> Fraction:
+        """What those shares give to leaves that these are compared with."""
+        return self.leaves
+
+
+@dataclass(frozen=True)
+class BalancedBudget(TableBudget):
+    """The default: two fifths, so that an error of a trip type is at most two and a half times that of a specialist."""
+
+    name: ClassVar[str] = "balanced"
+    about: ClassVar[str] = "for both: two fifths on single trip types, the rest as tables need it"
+    leaves: ClassVar[Fraction] = Fraction(2, 5)
+
+
+@dataclass(frozen=True)
+class TablesBudget(TableBudget):
+    """Leaves get what the tables hardly miss: their worst ratio stays within 5 % of the least there could be."""
+
+    name: ClassVar[str] = "tables"
+    about: ClassVar[str] = "for tables: nearly all on them, as they need it"
+    leaves: ClassVar[Fraction] = Fraction(1, 25)
+
+    @property
+    def compared(self) -> Fraction:
+        return Fraction(0)
+
+
+@dataclass(frozen=True)
+class LeavesBudget(Budget):
+    """Only single trip types matter: they get all but what tables need to tell the number of trips, which these share evenly.
+
+    That is a tenth of ε, or `enough` where the estimator can make do with that: by trials, for the model has no use for tables here.
+    """
+
+    name: ClassVar[str] = "leaves"
+    about: ClassVar[str] = "for single trip types: nearly all on them"
+    proportional: ClassVar[bool] = False
+    spared: ClassVar[Fraction] = Fraction(1, 10)
+
+    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
+        tables = [name for name in asked.levels if name != SINGLETON]
+        if not tables or SINGLETON not in asked.levels:
+            return dict.fromkeys(asked.levels, asked.epsilon / len(asked.levels))
+        spared = asked.epsilon * self.spared
+        spared = spared if asked.enough is None else min(spared, asked.enough)
+        return {n: asked.epsilon - spared if n == SINGLETON else spared / len(tables) for n in asked.levels}
+
+    def standing(self, asked: AllocationProblem) -> SpecialistRatios:
+        served = [name for name in asked.levels if name == SINGLETON] or list(asked.levels)
+        return _wide_noise_ratios(asked, self.split(asked), served)
+
+
+def measured_tables(asked: AllocationProblem) -> list[str]:
+    """The measured features that are tables; where there is none, the trip types."""
+    return [name for name in asked.levels if name != SINGLETON] or list(asked.levels)
+
+
+def _wide_noise_ratios(
+    asked: AllocationProblem,
+    given: Mapping[str, Fraction],
+    served: Sequence[str],
+    leaves: Fraction = Fraction(0),
+) -> SpecialistRatios:
+    """As the shares were worked out: where noise is wide, and nothing is known about the trips."""
+    part = {name: share / asked.epsilon * WIDE_NOISE_EPSILON for name, share in given.items()}
+    return specialist_ratios(
+        asked.features, part, dict.fromkeys(served, 1), _without_demand(asked.facts), leaves
+    )
+
+
+def _without_demand(facts: DemandFacts) -> DemandFacts:
+    """What does not depend on the trips. A change that is the same for all features only scales all noise, and does not matter."""
+    alike = len({change for _, change in facts.changes}) <= 1
+    return DemandFacts(law=facts.law, public=facts.public, changes=() if alike else facts.changes)
+
+
+def max_table_share(law: type[NoiseDistribution], change: Sensitivity) -> Fraction:
+    """`MAX_TABLE_EPSILON` for a unit that changes counts so; where noise is paid for in ρ, what makes it as wide: 2(Δ/ε)² = l2²/2ρ."""
+    if law.currency == "epsilon":
+        return MAX_TABLE_EPSILON * change.l1
+    return MAX_TABLE_EPSILON**2 / 4 * change.l2_squared

@@ -1,0 +1,483 @@
+"""The files of a release, written all or nothing.
+
+The same release gives the same bytes with the same version of pyarrow (Parquet files name the version that wrote them; the
+manifest states it).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from cbdp.arrays import Ints
+from cbdp.errors import InputError
+from cbdp.estimation.engine import MAX_LISTED_TYPES, Estimate
+from cbdp.estimation.intervals import Interval
+from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag
+from cbdp.features.places import Stops
+from cbdp.privacy.measurement import Measurement
+from cbdp.privacy.noise import NOISE_DISTRIBUTIONS
+from cbdp.release.about import about_from
+from cbdp.release.documents import DOCUMENT_NAMES, documents
+from cbdp.release.labels import labels_of
+from cbdp.release.layout import NUMBER_COLUMNS, TRIPS_FILE, Layout, check_writable, manifest_of
+from cbdp.release.layout import layout as laid_out
+from cbdp.release.manifest import (
+    FORMAT,
+    VERSION,
+    ZEROS_SKIPPED,
+    check_manifest,
+    describe,
+    manifest_bytes,
+    registry_fields_of_version_1,
+    upgraded_manifest,
+    with_noise_names,
+)
+from cbdp.release.release import Release, Stored
+from cbdp.release.serialization import (
+    Recipe,
+    TableNoise,
+    certificate_from,
+    check_installed_parts,
+    exact_from,
+    guarantee_from,
+)
+from cbdp.release.series import read_running_totals, series_from
+from cbdp.release.universe_files import ROWS_PER_GROUP, read_table, read_types, read_universe
+from cbdp.scratch import abandoned, locked_folder, partial_name, sweep
+from cbdp.solvers.solution import Solution
+from cbdp.text import shown_data
+from cbdp.untrusted import read_json
+
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Where a release was written, and the SHA-256 of its manifest, which holds those of all other files."""
+
+    path: Path
+    sha256: str
+    manifest: Mapping[str, Any] = field(repr=False)
+
+
+def save(
+    release: Release,
+    folder: str | Path,
+    *,
+    ledger: Mapping[str, Any] | None,
+    extra: Mapping[str, str | bytes],
+    simulation: bool,
+) -> Saved:
+    """Write a release to a new folder: into a temporary one beside it, made durable, then renamed."""
+    if not release.secure and not simulation:
+        raise InputError(
+            "its noise came from a seeded source, so this is a simulation, not a release: pass simulation=True to save it as one"
+        )
+    target = Path(folder).absolute()
+    _check_new(target)
+    check_writable(release.features)
+    layout = laid_out(release)
+    _check_extra(extra, layout)
+    sweep(target.parent)
+    with locked_folder(target.with_name(partial_name(target.name))) as work:
+        written = _write_all(release, layout, extra, work)
+        manifest = {**describe(release), **layout.sections, "files": written}
+        if ledger is not None:
+            manifest["ledger"] = dict(ledger)
+        text = manifest_bytes(manifest)
+        _write(work / MANIFEST, text)
+        for place, _, _ in os.walk(work, topdown=False):
+            _sync(Path(place))
+        _rename(work, target)
+    _sync(target.parent)
+    return Saved(target, hashlib.sha256(text).hexdigest(), manifest)
+
+
+def leftovers(folder: str | Path) -> list[Path]:
+    """Temporary folders of saves to this folder that were killed. Nobody reads them; the next save beside them removes them."""
+    target = Path(folder).absolute()
+    return abandoned(target.parent, re.escape(f".{target.name}."))
+
+
+def _check_new(target: Path) -> None:
+    if os.path.lexists(target):
+        raise InputError(f"{str(target)!r} exists already: choose another folder for the release")
+    if not target.parent.is_dir():
+        raise InputError(f"there is no folder {str(target.parent)!r} to put the release in: create it")
+
+
+def _check_extra(extra: Mapping[str, str | bytes], layout: Layout) -> None:
+    own = {sheet.path.partition("/")[0] for sheet in layout.sheets} | {MANIFEST, *DOCUMENT_NAMES}
+    taken = {name.lower() for name in own}  # some file systems do not tell letters apart
+    for name in extra:
+        if (
+            not name
+            or name.lower() in taken
+            or name != Path(name).name
+            or name.startswith(".")
+            or "\\" in name
+        ):
+            raise InputError(
+                f"{name!r} cannot be the name of a further file: choose a plain name that is not taken"
+            )
+
+
+def _write_all(
+    release: Release, layout: Layout, extra: Mapping[str, str | bytes], work: Path
+) -> dict[str, Any]:
+    """The data first, then what describes them."""
+    written = {}
+    for sheet in layout.sheets:
+        path = work / sheet.path
+        path.parent.mkdir(exist_ok=True)
+        with path.open("xb") as out:
+            write_parquet(out, iter(sheet.tables()))
+            out.flush()
+            os.fsync(out.fileno())
+        written[sheet.path] = fingerprint(path)
+    spoken = documents(release, layout.sections, work, list(extra))
+    for name, content in (*spoken.items(), *extra.items()):
+        _write(work / name, content.encode() if isinstance(content, str) else content)
+        written[name] = fingerprint(work / name)
+    return written
+
+
+def write_parquet(out: BinaryIO, pieces: Iterator[pa.Table]) -> None:
+    """Tables of one schema, one after the other, in plain types: every reader sees text as text, whatever held it here."""
+    first = next(pieces)
+    with pq.ParquetWriter(out, first.schema, compression="zstd", store_schema=False) as writer:
+        writer.write_table(first, row_group_size=ROWS_PER_GROUP)
+        for piece in pieces:
+            writer.write_table(piece, row_group_size=ROWS_PER_GROUP)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("xb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def fingerprint(path: Path) -> dict[str, Any]:
+    """The hash and the size of a file."""
+    with path.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    return {"sha256": digest, "bytes": path.stat().st_size}
+
+
+def _sync(folder: Path) -> None:
+    if os.name != "posix":  # elsewhere folders cannot be synchronised
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _rename(work: Path, target: Path) -> None:
+    _check_new(target)
+    try:
+        work.rename(target)
+    except OSError:
+        raise InputError(f"{str(target)!r} exists already: choose another folder for the release") from None
+
+
+# A release read back from its folder as it was saved.
+
+
+def load(folder: str | Path, verify: bool = True) -> Release:
+    """A release as it was saved. The manifest is checked against its schema, and, to `verify`, all files against the manifest.
+
+    Whoever wrote the folder, its files are data: nothing that they name is imported, no link in it is followed, and what does not
+    fit is one `InputError`.
+
+    >>> import tempfile
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> release = cbdp.Laplace(features, epsilon=1).release(trips)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = release.save(f"{folder}/out")
+    ...     again = cbdp.release.load(f"{folder}/out")
+    >>> again.mechanism
+    'laplace'
+    """
+    place = Path(folder)
+    manifest = read_manifest(place)
+    check_links(place, manifest)
+    if verify:
+        verify_files(place, manifest["files"])
+    try:
+        release = read_release(place, manifest)
+        if verify:
+            _check_agrees(manifest, manifest_of(release))
+        return release  # noqa: TRY300 - what is read inside is what may fail
+    except InputError as wrong:
+        raise InputError(f"{str(place)!r} is damaged: {wrong}") from None
+    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, pa.ArrowException) as wrong:
+        raise InputError(
+            f"{str(place)!r} is damaged: its files do not fit its manifest ({type(wrong).__name__}: {wrong})"
+        ) from None
+
+
+def _check_agrees(stated: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Refuse a manifest that disagrees with its files."""
+    for key in stated:
+        if key in ("files", "ledger") or stated[key] == found.get(key):
+            continue
+        if key == "about" and shown_data(stated[key]) == shown_data(found[key]):
+            continue  # an earlier version did not mask passwords
+        if key != "deployment" or stated[key] != registry_fields_of_version_1(found[key]):
+            raise InputError(f"its manifest and its files disagree about {key!r}")
+
+
+def read_manifest(place: Path) -> dict[str, Any]:
+    """The manifest of a folder as this version states it and as its schema has it; one of an earlier version is upgraded.
+
+    Every field has its type and range, and every part that it names is installed; whether the files fit is not looked at.
+    """
+    manifest, what = stated_manifest(place), repr(str(place / MANIFEST))
+    check_manifest(manifest, what)
+    named = with_noise_names(manifest, what)
+    check_installed_parts(named, what)
+    return named
+
+
+def stated_manifest(place: Path) -> dict[str, Any]:
+    """As `read_manifest`, but only that it is JSON of a known version is checked: any field may be anything."""
+    path = place / MANIFEST
+    if not place.is_dir():
+        raise InputError(f"there is no folder {str(place)!r} with a release")
+    if path.is_symlink():
+        raise InputError(f"{str(path)!r} is a link to another place: put the file itself there")
+    try:
+        manifest = read_json(path)
+    except FileNotFoundError:
+        raise InputError(f"{str(place)!r} is not a release: it has no {MANIFEST}") from None
+    except OSError:
+        raise InputError(f"{str(path)!r} cannot be read") from None
+    except InputError as wrong:
+        raise InputError(f"{str(path)!r} cannot be read as JSON: {wrong}") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"{str(path)!r} is not the manifest of a release")
+    version = manifest.get("version")
+    if version == 1 and type(version) is int:
+        try:
+            return upgraded_manifest(manifest)
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+            raise InputError(f"{str(path)!r} is not a manifest of version 1") from None
+    if version != VERSION:
+        raise InputError(
+            f"{str(place)!r} has format version {version!r}, and this program reads up to {VERSION}: update cbdp"
+        )
+    return manifest
+
+
+def check_links(place: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse links inside a release: what they lead to is not part of it, and may be anything on the reader's computer."""
+    for name in (MANIFEST, *manifest["files"]):
+        for part in (place / name, *(place / name).parents):
+            if part == place:
+                break
+            if part.is_symlink():
+                shown = part.relative_to(place).as_posix()
+                raise InputError(
+                    f"{shown!r} in the release {str(place)!r} is a link to another place: put the file itself there"
+                )
+        if (place / name).exists() and not (place / name).is_file():
+            raise InputError(f"{name!r} in the release {str(place)!r} is not a file")
+
+
+def verify_files(place: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a folder whose files are not those that its manifest names, byte for byte."""
+    for name, expected in sorted(files.items()):
+        path = place / name
+        if not path.is_file():
+            raise InputError(f"the file {name!r} of the release {str(place)!r} is missing")
+        if path.stat().st_size != expected["bytes"] or fingerprint(path) != dict(expected):
+            raise InputError(f"the file {name!r} of the release {str(place)!r} does not match its manifest")
+    here = {p.relative_to(place).as_posix() for p in place.rglob("*") if p.is_symlink() or not p.is_dir()}
+    for name in sorted(here - {*files, MANIFEST}):
+        raise InputError(f"the file {name!r} does not belong to the release {str(place)!r}: remove it")
+
+
+def read_release(place: Path, manifest: Mapping[str, Any]) -> Release:
+    """The release that the files of a folder hold, where they are as its manifest says; hashes are not looked at."""
+    universe = read_universe(place, manifest["universe"])
+    between = [f for f in manifest["features"] if f["name"] not in (SINGLETON, TOTAL)]
+    dag = FeatureDag(universe, [Feature(f["name"], by=f["by"]) for f in between])
+    levels = None
+    if manifest["levels"] is not None:
+        chain = [f for f in manifest["levels"] if f["name"] not in (SINGLETON, TOTAL)]
+        levels = FeatureDag(universe, [Feature(f["name"], by=f["by"]) for f in chain])
+    trips = read_table(place / manifest["trips"]["file"])
+    reader = _Reader(place, dag, levels or dag)
+    index, value = read_types(universe, trips, TRIPS_FILE), _numbers(trips["count"])
+    if (len(index), int(value.sum())) != (manifest["trips"]["types"], manifest["trips"]["total"]):
+        stated = f"{manifest['trips']['total']} trips of {manifest['trips']['types']} types"
+        raise InputError(
+            f"{TRIPS_FILE!r} has {value.sum()} trips of {len(index)} types, {MANIFEST} states {stated}"
+        )
+    intervals = manifest["intervals"]
+    return Release(
+        dag,
+        _read_recipe(manifest),
+        guarantee_from(manifest["privacy"]),
+        index,
+        value,
+        [_read_measurement(place, m, reader) for m in manifest["measurements"]],
+        _read_estimate(manifest, reader),
+        {f["name"]: reader.dense(f, "count") for f in manifest["features"] if f["published"] == "table"},
+        secure=manifest["secure"],
+        intervals={}
+        if intervals is None
+        else {n: reader.interval(n, manifest) for n in intervals["features"]},
+        confidence=None if intervals is None else intervals["confidence"],
+        violations=None if manifest["rounding"] is None else manifest["rounding"]["violations"],
+        rounding_tolerance=None if manifest["rounding"] is None else manifest["rounding"].get("tolerance"),
+        levels=levels,
+        places=_read_places(place, manifest["places"]),
+        about=about_from(manifest["about"]),
+        series=series_from(manifest.get("series")),
+        prior=_read_prior(place, manifest, universe.size),
+        running=read_running_totals(place, manifest.get("running")),
+        stored=Stored(manifest["software"], manifest["ledger"], manifest["files"]),
+    )
+
+
+def _read_recipe(manifest: Mapping[str, Any]) -> Recipe:
+    """The recipe; of tables published as they were measured, the manifest states the noise beside them."""
+    stated, own = manifest["recipe"], {}
+    measured = {m["feature"] for m in manifest["measurements"]}
+    for f in manifest["features"]:
+        noise = f["noise"]
+        if f["published"] == "table" and f["name"] not in measured and noise is not None:
+            if noise["name"] is None or noise["scale"] is None:
+                raise InputError(f"{MANIFEST} does not say what noise the table {f['name']!r} has")
+            law = NOISE_DISTRIBUTIONS.installed(noise["name"])(exact_from(noise["scale"]))
+            own[f["name"]] = TableNoise(law, noise["threshold"], noise["zeros"] == ZEROS_SKIPPED)
+    return Recipe(stated["mechanism"], stated["settings"], own)
+
+
+def _stated_feature(manifest: Mapping[str, Any], name: str, what: str) -> Mapping[str, Any]:
+    """What a manifest says of the feature that it has intervals or an estimate of."""
+    for feature in manifest["features"]:
+        if feature["name"] == name:
+            return dict(feature)
+    known = ", ".join(repr(f["name"]) for f in manifest["features"])
+    raise InputError(f"{MANIFEST} has {what} of {name!r}, which is not one of its features: {known}")
+
+
+def _numbers(held: pa.ChunkedArray) -> NDArray[Any]:
+    return np.asarray(held.combine_chunks().to_numpy(zero_copy_only=False))
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Tables of a release, each read once."""
+
+    place: Path
+    dag: FeatureDag
+    levels: FeatureDag  # what the measurements are of
+    _held: dict[str, tuple[pa.Table, Ints | None]] = field(default_factory=dict)
+
+    def table(self, of: FeatureDag, given: Mapping[str, Any], name: str) -> tuple[pa.Table, Ints | None]:
+        """The table of a feature or a measurement, and the elements of its rows (None: all, in their order)."""
+        file = given["file"]
+        if file not in self._held:
+            listed = (
+                given["rows"] == "listed"
+            )  # else rows are in their order, and what they are called need not be read
+            held = read_table(self.place / file, None if listed else NUMBER_COLUMNS)
+            index = read_types(of.universe, held, file) if listed else None
+            if index is None and len(held) != of.size(name):
+                raise InputError(f"{file!r} has {len(held)} rows instead of {of.size(name)}")
+            self._held[file] = (held, index)
+        return self._held[file]
+
+    def dense(self, feature: Mapping[str, Any], what: str) -> Ints:
+        """A number for every element of a feature."""
+        held, index = self.table(self.dag, feature, feature["name"])
+        numbers = _numbers(held[what]).astype(np.int64)
+        if index is not None:
+            if self.dag.universe.size > MAX_LISTED_TYPES:
+                raise InputError(f"the table {feature['name']!r} does not fit in memory")
+            every = np.zeros(self.dag.universe.size, dtype=np.int64)
+            every[index] = numbers
+            return every
+        return numbers
+
+    def interval(self, name: str, manifest: Mapping[str, Any]) -> Interval:
+        feature = _stated_feature(manifest, name, "intervals")
+        return Interval(self.dense(feature, "low"), self.dense(feature, "high"))
+
+    def known(self, held: pa.Table, what: str, index: Ints | None) -> tuple[NDArray[Any], Ints]:
+        """The numbers of a column that has gaps, and the elements they belong to."""
+        mask = held[what].combine_chunks().is_valid().to_numpy(zero_copy_only=False)
+        here = np.flatnonzero(mask).astype(np.int64)
+        return _numbers(held[what].drop_null()), here if index is None else index[here]
+
+
+def _read_measurement(place: Path, given: Mapping[str, Any], reader: _Reader) -> Measurement:
+    name = given["feature"]
+    held, index = reader.table(reader.levels, given, name)
+    values, elements = reader.known(held, "noisy", index)
+    variance = given["variance"]
+    if variance == "by element":
+        variance = reader.known(held, "variance", index)[0]
+    return Measurement(
+        name,
+        values,
+        exact_from(given["scale"]),
+        variance,
+        elements if given["elements"] == "listed" else None,
+        exact_from(given["epsilon"]),
+        None if given["floors"] is None else _numbers(read_table(place / given["floors"])["floor"]),
+        given["law"] or "geometric",
+        rho=exact_from(given.get("rho")),
+    )
+
+
+def _read_estimate(manifest: Mapping[str, Any], reader: _Reader) -> Estimate | None:
+    """The estimate with its certificate; prices, which only a solver that starts from it would use, are not published."""
+    given = manifest["estimate"]
+    if given is None:
+        return None
+    single = _stated_feature(manifest, SINGLETON, "an estimate")
+    held, index = reader.table(reader.dag, single, SINGLETON)
+    leaves, listed = reader.known(held, "estimate", index)
+    certificate = certificate_from(given["certificate"])
+    solution = Solution(leaves, {}, certificate, given["objective"], given["solver"], given["iterations"])
+    return Estimate(reader.dag, solution, None if given["leaves"] == "all" else listed)
+
+
+def _read_prior(place: Path, manifest: Mapping[str, Any], size: int) -> NDArray[np.float64] | None:
+    """The public weights that entered the estimate; the manifest holds their hash among the settings."""
+    given = manifest.get("prior")
+    if given is None:
+        return None
+    weights = _numbers(read_table(place / given["file"])["weight"]).astype(np.float64)
+    if len(weights) != size:
+        raise InputError(f"{given['file']!r} has {len(weights)} rows instead of {size}")
+    return weights
+
+
+def _read_places(place: Path, given: Mapping[str, Any] | None) -> Stops | None:
+    if given is None:
+        return None
+    held = read_table(place / given["file"])
+    zone = tuple(held["zone"].to_pylist()) if given["zones"] else None
+    ids = tuple(labels_of(held["id"], given["ids"]))
+    return Stops(ids, tuple(held["name"].to_pylist()), _numbers(held["lat"]), _numbers(held["lon"]), zone)

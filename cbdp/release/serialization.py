@@ -1,0 +1,292 @@
+"""Numbers, units and claims as manifests state them, and back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cbdp.errors import CbdpError, InputError
+from cbdp.estimation import ESTIMATORS
+from cbdp.parts import Parts, handed
+from cbdp.privacy.accounting import (
+    Composable,
+    Cost,
+    DPCost,
+    EpsilonDeltaStatement,
+    Parallel,
+    PrivacyGuarantee,
+    Sequential,
+    ZCDPCost,
+)
+from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
+from cbdp.privacy.unit import RELEASE, Person, PrivateQuantile, Trip, Unit
+from cbdp.rounding import ROUNDINGS
+from cbdp.solvers.solution import Certificate
+
+MAX_FRACTION = Fraction(
+    10**30
+)  # no ε, ρ, δ or scale of noise is larger, and none above 0 is smaller than its reciprocal
+SEEDED_SIMULATION = "a simulation from a seeded source: it protects nobody"
+NEIGHBOURING_RELATIONS = {
+    "add-remove": "Two data sets are neighbours if one is the other with one trip added or removed.",
+    "replace": "Two data sets are neighbours if one is the other with one trip replaced by another.",
+    "person": "Two data sets are neighbours if one is the other with all trips of one person{within} added or removed; "
+    "at most {max_trips} trips of each person{each}, chosen at random, are counted{apart}.",
+}
+
+
+def exact_json(value: Fraction | float | None) -> dict[str, Any] | None:
+    """A number as the fraction it is, and as a decimal near it. A float has no fraction that it was meant to be.
+
+    >>> exact_json(Fraction(1, 5))
+    {'exact': '1/5', 'decimal': 0.2}
+    """
+    if value is None:
+        return None
+    fraction = None if isinstance(value, float) else str(Fraction(value))
+    return {"exact": fraction, "decimal": float(value)}
+
+
+def exact_from(given: Mapping[str, Any] | None) -> Any:
+    """The number that `exact_json` wrote.
+
+    >>> exact_from({"exact": "1/5", "decimal": 0.2})
+    Fraction(1, 5)
+    """
+    if given is None:
+        return None
+    if given["exact"] is None:
+        return given["decimal"]
+    try:
+        value = Fraction(given["exact"])
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"{given['exact']!r} is not an exact number: write one like '1/3'") from None
+    if abs(value) > MAX_FRACTION or 0 < abs(value) < 1 / MAX_FRACTION:
+        raise InputError(f"the exact number {str(given['exact'])[:40]!r} is out of all range")
+    return value
+
+
+def unit_json(unit: Unit) -> dict[str, Any]:
+    """The unit of privacy, with the neighbouring relation in words."""
+    shared = {"sensitivity": unit.sensitivity, "words": str(unit)}
+    if isinstance(unit, Person):
+        place = "on" if unit.per == "day" else "in"
+        within, each = (
+            ("", "") if unit.per == RELEASE else (f" {place} one {unit.per}", f" {place} each {unit.per}")
+        )
+        apart = (
+            ""
+            if unit.apart is None
+            else f", and of those with the same {unit.apart} (and day, where days are counted) one"
+        )
+        words = {"max_trips": unit.max_trips, "within": within, "each": each, "apart": apart}
+        return {
+            "kind": "person",
+            "column": unit.column,
+            "max_trips": unit.max_trips,
+            **({} if unit.per == RELEASE else {"per": unit.per}),
+            **({} if unit.apart is None else {"apart": unit.apart}),
+            **({} if unit.bought is None else {"bought": _quantile_json(unit.bought)}),
+            "neighbouring": NEIGHBOURING_RELATIONS["person"].format(**words),
+        } | shared
+    return {
+        "kind": "trip",
+        "neighbours": unit.neighbours,
+        "neighbouring": NEIGHBOURING_RELATIONS[unit.neighbours],
+    } | shared
+
+
+def _quantile_json(bought: PrivateQuantile) -> dict[str, Any]:
+    """How max_trips was chosen; its ε is a charge of its own, beside that of the release."""
+    return {"quantile": exact_json(bought.quantile), "epsilon": exact_json(bought.epsilon)}
+
+
+def unit_from(given: Mapping[str, Any]) -> Unit:
+    """The unit that a manifest states; what is not stated is the default."""
+    if given["kind"] == "trip":
+        return Trip(given["neighbours"])
+    paid = given.get("bought")
+    bought = (
+        None if paid is None else PrivateQuantile(exact_from(paid["quantile"]), exact_from(paid["epsilon"]))
+    )
+    return Person(given["column"], given["max_trips"], given.get("per", RELEASE), given.get("apart"), bought)
+
+
+def cost_json(cost: Cost) -> dict[str, Any]:
+    """What was spent, as the tree of compositions that proves it."""
+    if isinstance(cost, EpsilonDeltaStatement):
+        price = {
+            "rho": exact_json(cost.rho),
+            "epsilon": exact_json(cost.epsilon),
+            "delta": exact_json(cost.delta),
+        }
+        return {"composition": "stated", "parts": [cost_json(cost.part)]} | price
+    rho = cost.currency == "rho"
+    price = (
+        {"rho": exact_json(cost.rho)}
+        if rho
+        else {"epsilon": exact_json(cost.epsilon), "delta": exact_json(cost.delta)}
+    )
+    if isinstance(cost, DPCost | ZCDPCost):
+        return {"what": cost.what} | price
+    kind = "sequential" if isinstance(cost, Sequential) else "parallel"
+    return {"composition": kind, "of": cost.of, "parts": [cost_json(part) for part in cost.parts]} | price
+
+
+def cost_from(given: Mapping[str, Any]) -> Cost:
+    """The tree of compositions that a manifest states."""
+    if "what" in given:
+        if "rho" in given:
+            return ZCDPCost(given["what"], exact_from(given["rho"]))
+        return DPCost(given["what"], exact_from(given["epsilon"]), exact_from(given["delta"]))
+    if given["composition"] == "stated":
+        (part,) = given["parts"]
+        return EpsilonDeltaStatement(_part_from(part), exact_from(given["delta"]))
+    parts = tuple(map(_part_from, given["parts"]))
+    return (Sequential if given["composition"] == "sequential" else Parallel)(parts, given["of"])
+
+
+def _part_from(given: Mapping[str, Any]) -> Composable:
+    part = cost_from(given)
+    if isinstance(part, EpsilonDeltaStatement):
+        raise InputError("an (ε, δ) is stated inside a composition: only the whole can be stated so")
+    return part
+
+
+def guarantee_from(privacy: Mapping[str, Any]) -> PrivacyGuarantee:
+    """The claim that a manifest states."""
+    return PrivacyGuarantee(
+        unit_from(privacy["unit"]), cost_from(privacy["spent"]), privacy["holds"], privacy["caveat"]
+    )
+
+
+def simulated_guarantee(claim: PrivacyGuarantee) -> PrivacyGuarantee:
+    """What a simulation promises: nothing. What a release would have cost stays in the tree."""
+    if claim.caveat.startswith(SEEDED_SIMULATION):
+        return claim
+    return replace(
+        claim,
+        holds=False,
+        caveat=SEEDED_SIMULATION if claim.holds else f"{SEEDED_SIMULATION}; {claim.caveat}",
+    )
+
+
+def certificate_from(given: Mapping[str, Any]) -> Certificate:
+    """The certificate that a manifest states."""
+    return Certificate(**given)
+
+
+# How a release was made: everything that `finish` needs beside the measurements, as plain JSON.
+
+
+@dataclass(frozen=True)
+class TableNoise:
+    """The noise of a table that is published as it was measured: its law, and below which count nothing is shown."""
+
+    law: NoiseDistribution
+    threshold: float | None = None
+    skips_zeros: bool = False  # counts of zero got no noise, and never show
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """The mechanism by name and all its settings. Manifest, request, intervals and audit go by it."""
+
+    mechanism: str
+    settings: Mapping[str, Any] = field(default_factory=dict)  # JSON
+    tables: Mapping[str, TableNoise] = field(
+        default_factory=dict
+    )  # of tables published as they were measured
+
+    def json(self) -> dict[str, Any]:
+        return {"mechanism": self.mechanism, "settings": dict(self.settings)}
+
+    @property
+    def estimator(self) -> str | None:
+        """How counts were estimated, where they were."""
+        return self._text("estimator")
+
+    @property
+    def rounding(self) -> str | None:
+        """How whole trips were chosen, where the mechanism says."""
+        return self._text("rounding")
+
+    @property
+    def public(self) -> Mapping[str, Sequence[int]]:
+        """Counts that were public already and are met exactly: by feature, in the order of its elements."""
+        found = self.settings.get("public")
+        return found if isinstance(found, Mapping) else {}
+
+    def _text(self, name: str) -> str | None:
+        found = self.settings.get(name)
+        return found if isinstance(found, str) else None
+
+
+def check_installed_parts(manifest: Mapping[str, Any], what: str) -> None:
+    """Refuse a manifest that names parts which are not installed: a stranger's folder never says which Python code is loaded.
+
+    Noise, estimator and rounding are needed to read a release. Of mechanism, solver and budget, which only whoever makes it again needs,
+    a plain name may be unknown here.
+    """
+    recipe = manifest["recipe"]
+    settings = recipe["settings"]
+    noises = [
+        *(m["law"] for m in manifest["measurements"]),
+        *(t["law"] for t in manifest.get("running", {"tables": ()})["tables"]),
+        *(f["noise"]["name"] for f in manifest["features"] if f["noise"] is not None),
+        settings.get("law"),
+    ]
+    needed: list[tuple[Parts[Any], Any]] = [(NOISE_DISTRIBUTIONS, name) for name in noises]
+    needed += [(ESTIMATORS, settings.get("estimator")), (ROUNDINGS, settings.get("rounding"))]
+    for parts, name in needed:
+        if name is not None:
+            _refuse_code(name, what)
+            try:
+                parts.installed(name)
+            except CbdpError as unknown:
+                raise InputError(f"{what}: {unknown}") from None
+    for name in (recipe["mechanism"], settings.get("solver"), settings.get("budget")):
+        if isinstance(name, str):
+            _refuse_code(name, what)
+
+
+def _refuse_code(name: str, what: str) -> None:
+    if ":" in name and not handed(name):
+        raise InputError(
+            f"{what} names code to load, {name!r}, which is not done because a file says so: install a package that registers it, "
+            "or, in Python, hand it to this program before"
+        )
+
+
+def setting_to_json(value: Any) -> Any:
+    """A setting as JSON: fractions as text, arrays by their size and hash, objects by their name."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else str(value)
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): setting_to_json(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value, dtype="<f8").tobytes()).hexdigest()
+        return {"numbers": value.size, "sha256": digest}
+    if isinstance(value, Sequence):
+        return [setting_to_json(inner) for inner in value]
+    return str(getattr(value, "name", type(value).__name__))
+
+
+def setting_from_json(stated: Any) -> Any:
+    """The setting that `setting_to_json` wrote, as far as it can be had back: arrays are stated by their hash only."""
+    if isinstance(stated, Mapping):
+        if set(stated) == {"numbers", "sha256"}:
+            raise InputError("a setting is stated by its hash only: it cannot be used again")
+        return {name: setting_from_json(inner) for name, inner in stated.items()}
+    if isinstance(stated, list):
+        return [setting_from_json(inner) for inner in stated]
+    return float(stated) if stated in ("inf", "-inf", "nan") else stated

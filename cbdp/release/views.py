@@ -1,0 +1,297 @@
+"""What the report is made of: published values, looked at by the attributes one asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.arrays import Floats, Ints
+from cbdp.estimation.intervals import measured_interval
+from cbdp.features import SINGLETON, Feature, FeatureDag
+from cbdp.features.places import Stops
+from cbdp.features.queries import Grouping
+from cbdp.privacy.accounting import Cost, DPCost, EpsilonDeltaStatement, Parallel, ZCDPCost, cost_amount
+from cbdp.privacy.noise import NoiseDistribution
+from cbdp.release.release import Release
+from cbdp.release.roles import roles
+
+if TYPE_CHECKING:
+    from cbdp.estimation.intervals import Interval
+
+
+DEFAULT_CONFIDENCE = 0.9
+MAX_REGROUPED_ELEMENTS = 4_000_000  # elements up to which a table is grouped again
+MAX_INTERVALS = 250_000  # counts of no table up to which intervals are worked out
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedCounts:
+    """Counts by some attributes: an axis for each, in the order of its labels.
+
+    `low` and `high` are the intervals' ends. They are `exact` when these very counts have intervals, published with a table or told by
+    the measurements; otherwise they are the added ends of a finer table's.
+    """
+
+    by: tuple[str, ...]
+    counts: Ints = field(repr=False)
+    low: Ints | None = field(default=None, repr=False)
+    high: Ints | None = field(default=None, repr=False)
+    exact: bool = False
+    possible: NDArray[np.bool_] | None = field(
+        default=None, repr=False
+    )  # False: cannot occur. None: not known
+    tabled: bool = False  # a published table has these very counts and their intervals
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """A release with its intervals, the places of its stops and its manifest, where it has them."""
+
+    release: Release = field(repr=False)
+    intervals: Mapping[str, Interval] = field(default_factory=dict, repr=False)
+    confidence: float = DEFAULT_CONFIDENCE
+    places: Stops | None = None
+    manifest: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    @property
+    def dag(self) -> FeatureDag:
+        return self.release.features
+
+    def labels(self, attribute: str) -> list[str]:
+        return [str(label) for label in self.dag.universe.attribute(attribute).labels]
+
+    def many(self, attribute: str) -> int:
+        return len(self.dag.universe.attribute(attribute).labels)
+
+    def grouped(self, *by: str) -> GroupedCounts:
+        """Counts by these attributes, from the table that says most about them."""
+        shape = tuple(self.many(name) for name in by)
+        feature = self._source(by)
+        if feature is None:
+            counts = _summed(shape, self._places(by), self.release.value)
+            ends = self._told(by) if counts.size <= MAX_INTERVALS else None
+            low, high = ends or (None, None)
+            return GroupedCounts(by, counts, low, high, exact=ends is not None)
+        partition = self.dag.partition(feature.name)
+        codes = dict(zip(feature.by, partition.label_codes(), strict=True))
+        places = tuple(codes[name] for name in by)
+        counts = _summed(shape, places, self.release.counts(feature.name))
+        possible = _summed(shape, places, np.ones(partition.size, dtype=np.int64)) > 0
+        interval = self.intervals.get(feature.name)
+        if interval is None:
+            return GroupedCounts(by, counts, possible=possible)
+        tabled = set(feature.by) == set(by)
+        told = None if tabled else self._told(by)
+        low, high = told or (_summed(shape, places, ends) for ends in (interval.low, interval.high))
+        return GroupedCounts(by, counts, low, high, tabled or told is not None, possible, tabled)
+
+    def _told(self, by: tuple[str, ...]) -> tuple[Ints, Ints] | None:
+        """The ends of intervals that the measurements alone tell, as `Release.ask` gives them."""
+        grouping = Grouping(self.dag.universe, by)
+        told = None if self.release.tables else measured_interval(self.release, grouping, self.confidence)
+        if told is None:
+            return None
+        shape, places = tuple(self.many(name) for name in by), tuple(grouping.atoms.label_codes())
+        low, high = (_summed(shape, places, ends) for ends in (told.low, told.high))
+        return low, high
+
+    def _source(self, by: tuple[str, ...]) -> Feature | None:
+        """The feature that groups by just these attributes, or the smallest one with intervals that can be added up.
+
+        A release of tables that do not agree is read from its tables: its trips, if any, are one of them.
+        """
+        tables = self.release.tables
+        fit = [
+            f for n, f in self.dag.features.items() if set(by) <= set(f.by) and (n in tables or not tables)
+        ]
+        fit = [
+            f
+            for f in fit
+            if (f.name != SINGLETON or tables) and self.dag.size(f.name) <= MAX_REGROUPED_ELEMENTS
+        ]
+        fit.sort(key=lambda f: self.dag.size(f.name))
+        same = [f for f in fit if set(f.by) == set(by)]
+        certain = [f for f in fit if f.name in self.intervals]
+        return next(iter([*same, *certain, *(fit if tables else [])]), None)
+
+    def _places(self, by: tuple[str, ...]) -> tuple[Ints, ...]:
+        """Each attribute's code at every published trip type."""
+        universe = self.dag.universe
+        codes = dict(zip(universe.dimensions, universe.unrank_codes(self.release.index), strict=True))
+        attributes = [universe.attribute(name) for name in by]
+        return tuple(a.codes[tuple(codes[dim] for dim in a.of)] for a in attributes)
+
+    def spends(self) -> dict[str, DPCost | ZCDPCost]:
+        """What each answer cost, by its name."""
+        return {spend.what: spend for spend in _spends(self.release.claim.cost)}
+
+    def law(self, feature: str) -> NoiseDistribution | None:
+        """The law of the noise that was added to a feature's counts; None if they were not measured themselves."""
+        levels = self.release.levels or self.dag
+        for m in self.release.measurements:
+            if m.feature == feature and m.noise is not None:
+                same = set(levels.features[feature].by) == set(self.dag.features[feature].by)
+                return m.noise if same else None
+        own = self.release.recipe.tables.get(feature) if feature in self.release.tables else None
+        return None if own is None else own.law
+
+
+def published_view(
+    release: Release, places: Stops | None = None, manifest: Mapping[str, Any] | None = None
+) -> Published:
+    """The release with what it carries itself, where nothing else is given."""
+    return Published(
+        release,
+        release.intervals,
+        release.confidence or DEFAULT_CONFIDENCE,
+        release.places if places is None else places,
+        release.manifest if manifest is None else manifest,
+    )
+
+
+def _spends(cost: Cost) -> list[DPCost | ZCDPCost]:
+    """The single answers of a cost; of parts that are disjoint, those of the dearest."""
+    if isinstance(cost, EpsilonDeltaStatement):
+        return _spends(cost.part)
+    if isinstance(cost, DPCost | ZCDPCost):
+        return [cost]
+    if isinstance(cost, Parallel):
+        return _spends(max(cost.parts, key=cost_amount))
+    return [spend for part in cost.parts for spend in _spends(part)]
+
+
+def _summed(shape: tuple[int, ...], places: tuple[Ints, ...], numbers: Ints) -> Ints:
+    total = np.zeros(shape, dtype=np.int64)
+    np.add.at(total, places, numbers) if shape else total.__iadd__(numbers.sum())
+    return total
+
+
+# The stops of a release where they are, with the trips that start or end there.
+
+
+@dataclass(frozen=True, eq=False)
+class StopTotals:
+    """Stops of either end of a trip: their labels, places (nan: unknown), and how many published trips start or end there."""
+
+    labels: tuple[Hashable, ...]
+    lat: Floats = field(repr=False)
+    lon: Floats = field(repr=False)
+    trips: Floats = field(repr=False)
+
+    def of(self, labels: Sequence[Hashable]) -> tuple[Floats, Floats]:
+        """The places of some stops."""
+        where = {label: place for place, label in enumerate(self.labels)}
+        here = np.array([where[label] for label in labels], dtype=np.int64)
+        return self.lat[here], self.lon[here]
+
+
+def stop_totals(published: Published) -> StopTotals:
+    """The stops between which trips are counted, each once."""
+    ends, universe = roles(published.dag).ends, published.dag.universe
+    release, places = published.release, published.places
+    assert ends is not None
+    codes = dict(zip(universe.dimensions, universe.unrank_codes(release.index), strict=True))
+    trips: dict[Hashable, float] = {}
+    for end in ends:
+        values = universe.dimension(end).values
+        many = (
+            np.bincount(codes[end], release.value, len(values))
+            if len(release.value)
+            else np.zeros(len(values))
+        )
+        for value, n in zip(values, many.tolist(), strict=True):
+            trips[value] = trips.get(value, 0.0) + n
+    known = {} if places is None else {stop: i for i, stop in enumerate(places.ids)}
+    texts = {str(stop): i for stop, i in known.items()}
+    at = [known.get(label, texts.get(str(label))) for label in trips]
+    lat, lon = (
+        np.array([np.nan if i is None or held is None else float(held[i]) for i in at], dtype=np.float64)
+        for held in (None if places is None else places.lat, None if places is None else places.lon)
+    )
+    return StopTotals(tuple(trips), lat, lon, np.array(list(trips.values()), dtype=np.float64))
+
+
+# What part of a map to show: where the trips are. A few stops far away would shrink all others to a dot.
+
+
+FRAME_WEIGHT_SHARE = 0.8  # of the ends of trips: these are in the frame, however far apart
+MIN_GAP_RATIO = (
+    3.0  # where the next stop is so many times as far from the middle, all from there on may be left out
+)
+MAX_WEIGHT_BEYOND_GAP = 0.02  # of the ends of trips: so few are left out beyond a gap
+MAX_PLAUSIBLE_DEGREES = 9.0  # degrees, about 1,000 km: beyond a gap and so far away, a place is a mistake, however many trips it has
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The corners of the part that is shown, and what lies outside of it."""
+
+    south: float
+    west: float
+    north: float
+    east: float  # from west to the east, so it may exceed 180
+    outside: int = 0  # stops that are not shown
+    share: float = 0.0  # of the ends of trips, at these
+
+    def holds(self, lat: Floats, lon: Floats) -> NDArray[np.bool_]:
+        """Which of these places lie inside."""
+        east = (np.asarray(lon) - self.west + 1e-9) % 360.0
+        return (self.south <= lat) & (lat <= self.north) & (east <= self.east - self.west + 2e-9)
+
+
+def planar(lat: Floats, lon: Floats, start: tuple[float, float]) -> tuple[Floats, Floats]:
+    """Degrees east and north of a point, in the same units; the date line is no border."""
+    east = (np.asarray(lon) - start[1] + 540.0) % 360.0 - 180.0
+    return east * np.cos(np.radians(start[0])), np.asarray(lat) - start[0]
+
+
+def map_frame(lat: Floats, lon: Floats, trips: Floats) -> Frame | None:
+    """The frame of the stops with trips, less those far away; None if no stop has a place.
+
+    >>> lat, lon = np.array([42.0, 42.1, 42.2, 0.0]), np.array([-83.0, -83.1, -83.2, 0.0])
+    >>> shown = map_frame(lat, lon, np.array([50.0, 60.0, 70.0, 1.0]))
+    >>> shown.south, shown.north, shown.outside
+    (42.0, 42.2, 1)
+    """
+    known = np.isfinite(lat) & np.isfinite(lon)
+    if not known.any():
+        return None
+    lat, lon, weight = lat[known], lon[known], np.asarray(trips, dtype=np.float64)[known]
+    if not weight.sum() > 0:
+        weight = np.ones(len(lat))
+    start = float(lat[0]), float(lon[0])
+    east, north = planar(lat, lon, start)
+    middle = _weighted_quantile(east, weight, 0.5), _weighted_quantile(north, weight, 0.5)
+    away = np.hypot(east - middle[0], north - middle[1])
+    near = away <= _frame_radius(away, weight)
+    shown = near & (weight > 0)
+    turned = start[1] + (lon[shown] - start[1] + 540.0) % 360.0 - 180.0
+    return Frame(
+        south=float(lat[shown].min()),
+        west=float(turned.min()),
+        north=float(lat[shown].max()),
+        east=float(turned.max()),
+        outside=int((~near).sum()),
+        share=float(weight[~near].sum() / weight.sum()),
+    )
+
+
+def _frame_radius(away: Floats, weight: Floats) -> float:
+    """How far from the middle the frame goes: up to the first gap with few trips beyond, or with places that cannot be meant."""
+    order = np.argsort(away, kind="stable")
+    order = order[weight[order] > 0]
+    far, share = away[order], np.cumsum(weight[order]) / weight.sum()
+    gap = (share[:-1] >= FRAME_WEIGHT_SHARE) & (far[1:] > MIN_GAP_RATIO * np.maximum(far[:-1], 1e-3))
+    gap &= (1 - share[:-1] <= MAX_WEIGHT_BEYOND_GAP) | (far[1:] > MAX_PLAUSIBLE_DEGREES)
+    return float(far[np.flatnonzero(gap)[0]] if gap.any() else far[-1])
+
+
+def _weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
+    """The value below which this share of the weight lies."""
+    order = np.argsort(values, kind="stable")
+    place = int(np.searchsorted(np.cumsum(weight[order]), share * weight.sum()))
+    return float(values[order][min(place, len(order) - 1)])

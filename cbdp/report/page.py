@@ -1,0 +1,396 @@
+"""The head of the report: what this is, who publishes it, and the first numbers one asks for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cbdp.features import SINGLETON, TOTAL
+from cbdp.features.places import Stops
+from cbdp.privacy.accounting import cost_amount
+from cbdp.release.release import Release
+from cbdp.release.roles import TRIP_NOUN, Noun, Roles, counted_noun, enumerated, roles
+from cbdp.release.summary import (
+    amount_text,
+    bounding_text,
+    contents_text,
+    delta_rho_text,
+    epsilon_text,
+    protected_text,
+    title_of,
+    where_and_when,
+)
+from cbdp.release.views import MAX_REGROUPED_ELEMENTS, Published, published_view
+from cbdp.report.charts import Chart, chart_data
+from cbdp.report.diagrams import budget_diagram, dag_diagram
+from cbdp.report.explore import Section, demand_section, explore_sections
+from cbdp.report.markup import Html, join, page, tag
+from cbdp.report.protection import protection_section
+from cbdp.report.reliability import concentrates_trips, has_expected_counts, supported, verdict_table
+from cbdp.report.text import attribute_words, confidence_text, display_labels, percent, published_features
+
+Tile = tuple[str, str, str]  # a heading, a number, and what it is
+
+IMPRINT_FIELDS = {
+    "publisher": "Publisher",
+    "licence": "Licence",
+    "contact": "Contact",
+    "timezone": "Time zone",
+}
+
+
+def header_section(published: Published, parts: Roles, data: Chart) -> Html:
+    tiles = [
+        tag("div", tag("span", head, class_="head"), tag("span", value, class_="value"), tag("span", about, class_="about"), class_="tile")
+        for head, value, about in headline_tiles(published, data)
+    ]  # fmt: skip
+    sentence = f"{contents_text(published.release, parts)}. Published as {_how_many(published)}."
+    return tag(
+        "header",
+        _simulation(published.release),
+        tag("h1", title_of(published.release, parts)),
+        _where_and_when(published.release),
+        tag("p", sentence, class_="lead"),
+        tag("div", tiles, _strength(published.release), class_="tiles"),
+        _imprint(published.release),
+    )
+
+
+def _simulation(release: Release) -> Html | None:
+    if release.secure:
+        return None
+    return tag(
+        "p", tag("strong", "Simulation, not a release. "),
+        "Its noise came from a seed, so anybody can compute it and remove it: it protects nobody.",
+        class_="warning", role="alert",
+    )  # fmt: skip
+
+
+def _where_and_when(release: Release) -> Html | None:
+    known = where_and_when(release)
+    return None if known is None else tag("p", known, class_="where")
+
+
+def _imprint(release: Release) -> Html | None:
+    said = {} if release.about is None else release.about.texts()
+    lines = [
+        tag("div", tag("dt", name), tag("dd", said[key]))
+        for key, name in IMPRINT_FIELDS.items()
+        if key in said
+    ]
+    return tag("dl", lines, class_="imprint") if lines else None
+
+
+def _how_many(published: Published) -> str:
+    many, release = len(published_features(published)), published.release
+    agree = "" if release.tables else " that add up to each other"
+    noise = "protected by random noise" if release.promise.holds else "with random noise"
+    return f"{many} table{'s' if many > 1 else ''}{agree}, {noise}"
+
+
+def _strength(release: Release) -> Html:
+    claim = release.promise
+    about = "see below" if release.secure else "this is a simulation"
+    if claim.holds:
+        sure = delta_rho_text(claim) if claim.cost.delta else f", without exception{delta_rho_text(claim)}"
+        about = f"for each {protected_text(claim.unit, counted_noun(release.features.universe))}{sure}"
+    return tag(
+        "div", tag("span", "Protection", class_="head"), tag("span", epsilon_text(claim), class_="value", id="epsilon"),
+        tag("span", about, class_="about"), class_="tile",
+    )  # fmt: skip
+
+
+def headline_tiles(published: Published, data: Chart) -> list[Tile]:
+    """Tiles for a first look. What no measurement supports is left out; the number of trips is marked."""
+    made = [_trips(published, data), _busiest(published, data), _largest_pair(published, data)]
+    shares = [tile for share in data["shares"] if (tile := _most_common(published, share)) is not None]
+    return [tile for tile in (*made, *shares[:1]) if tile is not None]
+
+
+def _trips(published: Published, data: Chart) -> Tile:
+    whole = published.grouped()
+    said = "published"
+    if published.release.recipe.public:
+        said = "public, and met exactly"
+    elif published.release.tables:
+        said = "in the table with the fewest counts"
+    elif data["total"] and not supported(published, (), 0, data["total"]):
+        said = "a guess: no measurement tells how many"
+    elif whole.low is not None and whole.high is not None and whole.exact:
+        said = f"{confidence_text(published)} interval {int(whole.low):,}–{int(whole.high):,}"
+    noun = counted_noun(published.dag.universe)
+    only = bounding_text(published.release.claim.unit, noun)
+    return (
+        noun.say("Trips"),
+        f"{data['total']:,}",
+        f"{said}; {only}, so the true number may be higher" if only else said,
+    )
+
+
+def _busiest(published: Published, data: Chart) -> Tile | None:
+    demand = data["demand"]
+    if not demand or len(demand["labels"]) < 2 or len(demand["series"]) > 1 or not data["total"]:
+        return None
+    best = int(np.argmax(demand["series"][0]["count"]))
+    if not supported(published, (demand["time"],), best, demand["series"][0]["count"][best]):
+        return None
+    said = _ranged(demand["series"][0], best, demand["exact"], published)
+    return "Busiest period", demand["names"][best], said
+
+
+def _largest_pair(published: Published, data: Chart) -> Tile | None:
+    matrix = data["matrix"]
+    if not matrix or matrix["kind"] == "other" or not data["total"]:
+        return None
+    best = int(np.argmax(matrix["cells"][0]["count"]))
+    row, column = divmod(best, len(matrix["columns"]))
+    kind = "zone" if matrix["kind"] == "zones" else "stop"
+    pair = [
+        display_labels(published, matrix[k]).index(matrix[f"{k}s"][at])
+        for k, at in (("row", row), ("column", column))
+    ]
+    place = pair[0] * published.many(matrix["column"]) + pair[1]
+    if not supported(published, (matrix["row"], matrix["column"]), place, matrix["cells"][0]["count"][best]):
+        return None
+    said = _ranged(matrix["cells"][0], best, matrix["exact"], published)
+    return f"Largest {kind} pair", f"{matrix['rows'][row]} → {matrix['columns'][column]}", said
+
+
+def _most_common(published: Published, share: Chart) -> Tile | None:
+    bars, counts = share["bars"][0], share["bars"][0]["count"]
+    if not sum(counts):
+        return None
+    best = int(np.argmax(counts))
+    if not supported(published, (share["name"],), best, counts[best]):
+        return None
+    said = f"{percent(counts[best] / sum(counts))} of {counted_noun(published.dag.universe).many}: {_ranged(bars, best, share['exact'], published)}"
+    return (
+        f"Most {counted_noun(published.dag.universe).many}, by {attribute_words(share['name'])}",
+        share["labels"][best],
+        said,
+    )
+
+
+def _ranged(bars: Chart, place: int, exact: bool, published: Published) -> str:
+    count = counted_noun(published.dag.universe).number(bars["count"][place])
+    if "low" not in bars:
+        return count
+    sure = f"{confidence_text(published)} interval" if exact else "range"
+    return f"{count} ({sure} {bars['low'][place]:,}–{bars['high'][place]:,})"
+
+
+# How the tables fit together: what holds among the numbers, checked for this release while its page is written.
+
+
+def consistency_section(published: Published) -> Html:
+    dag = published.dag
+    noun = counted_noun(dag.universe)
+    ends = f"“{TOTAL}” is all {noun.many} together; “{SINGLETON}” has a count for {_singleton_words(published)} ({dag.universe.size:,} of them)."
+    picture = tag(
+        "div", dag_diagram(dag), class_="scroll", tabindex=0, role="region", aria_label="Picture of the tables",
+    )  # fmt: skip
+    said = tag("p", f"Each table adds up to the tables that its arrows point to. {ends}")
+    return tag("div", picture, tag("div", said, consistency_checks(published)), class_="beside")
+
+
+def consistency_checks(published: Published) -> Html:
+    whole, noun = (
+        "Every published count is a whole number, zero or more. ",
+        counted_noun(published.dag.universe),
+    )
+    if published.release.tables:
+        hidden = noun.say("Small counts were left out: a zero may stand for a few trips. ")
+        return tag("p", whole, hidden, _disagreement(published))
+    adds = "All tables are sums of the same published trips, so they add up to each other exactly, on this page and in the files. "
+    said = noun.say(adds + _rounding(published) + _concentration_note(published))
+    return join(tag("p", whole, said), _certificate(published))
+
+
+def _singleton_words(published: Published) -> str:
+    """What “singleton” counts, in words."""
+    names = [attribute_words(name) for name in published.dag.universe.dimensions]
+    return f"every combination of {enumerated(names)}" if len(names) > 1 else f"every {names[0]}"
+
+
+def _disagreement(published: Published) -> str:
+    dag = published.dag
+    known = [n for n in published.release.tables if n != SINGLETON and dag.size(n) <= MAX_REGROUPED_ELEMENTS]
+    pairs = [(f, c) for f in known for c in known if f != c and (f, c) in dag.graph.edges]
+    apart = "Noise was added to each table separately"
+    if not pairs:
+        return f"{apart}, so they need not agree."
+    off = sum(not _adds_up(published, fine, coarse) for fine, coarse in pairs)
+    some = f"{off} {'does' if off == 1 else 'do'} not"
+    return f"{apart}. Of {len(pairs)} pairs of tables that should add up, {some}: do not combine numbers of different tables."
+
+
+def _adds_up(published: Published, fine: str, coarse: str) -> bool:
+    total = np.zeros(published.dag.size(coarse), dtype=np.int64)
+    np.add.at(total, published.dag.map_elements(fine, coarse), published.release.counts(fine))
+    return bool((total == published.release.counts(coarse)).all())
+
+
+def _rounding(published: Published) -> str:
+    release = published.release
+    violated = {name: off for name, off in (release.violations or {}).items() if off}
+    if violated:
+        counts = [f"{n:,} {'count' if n == 1 else 'counts'} of {name}" for name, n in violated.items()]
+        return (
+            "The tables overlap in too many ways for rounding to keep all of them exact: "
+            f"it moved {enumerated(counts)} by one trip or more, and no other count."
+        )
+    if release.estimate is None:
+        return ""
+    names = [
+        n
+        for n in published.dag.features
+        if n != SINGLETON and published.dag.size(n) <= MAX_REGROUPED_ELEMENTS
+    ]
+    moved = max(float(np.abs(release.counts(n) - release.estimate.counts(n)).max(initial=0)) for n in names)
+    return (
+        "Rounding to whole trips changed every count in these tables by less than one trip."
+        if moved < 1
+        else ""
+    )
+
+
+def _concentration_note(published: Published) -> str:
+    if not concentrates_trips(published.release):
+        return ""
+    return (
+        f" Where no table tells combinations apart, trips were put on those that are most likely to be used. Every count in a table is still its estimate, "
+        f"rounded down or up. To read a single number of “{SINGLETON}”, use the estimate in the files, not the count."
+    )
+
+
+def _certificate(published: Published) -> Html | None:
+    solution = getattr(published.release.estimate, "solution", None)
+    residual = getattr(solution, "kkt_residual", None)
+    if residual is None:
+        return None
+    to = (
+        "what is to be expected after all measurements"
+        if has_expected_counts(published.release)
+        else "the measurements"
+    )
+    said = (
+        f"The estimates are the consistent numbers, none below zero, that are closest to {to}. This was checked afterwards, independently "
+        f"of the solver: the conditions for an optimum hold up to {residual:.1e} (KKT residual)."
+    )
+    return tag("details", tag("summary", "For reviewers: how this was checked"), tag("p", said))
+
+
+# What the report's terms mean.
+
+
+GLOSSARY_TERMS = {
+    "Differential privacy": "A property of the way numbers are made, not of the numbers themselves: whether one unit (a trip, a "
+    "person) is in the data changes the chance of any result by a limited factor only. It holds whatever else anybody knows, now or later.",
+    "Unit of protection": "What is protected: one trip, one person, or what one person does in one period (day, week, month).",
+    "ε (epsilon), the budget": "How strong the protection is. The odds of any conclusion change by at most a factor of e^ε. Smaller "
+    "is safer. When several answers are given about the same data, their ε add up.",
+    "Odds": "How much more likely something is than not: odds of 3 to 1 are a chance of 75 %.",
+    "δ (delta)": "A small probability by which the bound set by ε may be exceeded. It is 0 unless this report says otherwise.",
+    "ρ (rho)": "Another measure of what answers cost, for Gaussian noise. It adds up like ε, and gives an ε for every δ.",
+    "Noise": "Random numbers that are added to counts on purpose, so that no single trip or person can be found in them.",
+    "Noise scale": "How large the noise added to each count is, in trips. Typical noise is about as large as its scale; noise "
+    "of more than three times the scale occurs in about one count of twenty (geometric noise) or of 370 (Gaussian noise).",
+    "Measurement": "A true count with noise added. It may be below zero.",
+    "Estimate": "What the measurements together say about a count, made consistent and not negative, before it is rounded to whole trips.",
+    "Published count": "The number in a table: the estimate as a whole number of trips.",
+    "Interval": "From a lower to an upper end (low and high): it contains the true count with the stated confidence. It accounts for the noise and for "
+    "everything done afterwards. A count may stand at one end of its interval, because the two are worked out in different ways. Intervals are computed "
+    "from the release alone, so they cost no privacy.",
+    "Confidence": "How often such intervals are right: of many intervals, this share contains the true count, and the others miss it.",
+    "Range": "Some sums have no interval. Then the lower ends of their parts are added up, and so are the upper ends. A range is usually much "
+    "wider than an interval would be, and no confidence is stated for it.",
+    "Table (feature)": "A way to group trips, for example by origin zone, destination zone and time, and the count of each group.",
+    "Singleton": "The table with the most detail: a count for every combination of everything that describes a trip, for example one origin, one "
+    "destination and one period. Such a combination is also called a trip type.",
+    "Consistent": "The tables agree: adding up a more detailed one gives the coarser one exactly.",
+    "Structural zero": "A combination that cannot occur, declared publicly beforehand: no noise is added there.",
+    "Post-processing": "What is computed from the noisy counts alone, such as making them consistent, not negative and whole. It "
+    "cannot weaken the protection.",
+}
+
+
+def glossary_section(noun: Noun = TRIP_NOUN) -> Html:
+    return tag(
+        "dl", [[tag("dt", term), tag("dd", noun.say(meaning))] for term, meaning in GLOSSARY_TERMS.items()]
+    )
+
+
+# The public report of a release: one self-contained page, made of published values only.
+
+
+def build(release: Release, *, places: Stops | None = None, manifest: Mapping[str, Any] | None = None) -> str:
+    """The report of a release as HTML, which opens offline and asks nothing of any server.
+
+    `places` gives the stops' coordinates for the map, `manifest` what is folded at its end; a release that carries
+    its own needs neither. The same release gives the same page to the byte.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> release = cbdp.ConstraintBased(features, epsilon=1).simulate(trips, seed=0)
+    >>> page = build(release)
+    >>> page.startswith("<!doctype html>")
+    True
+    """
+    published = published_view(release, places, manifest)
+    parts, data = roles(published.dag), chart_data(published)
+    sections = [s for s in _sections(published, parts, data) if s is not None]
+    body = join(
+        header_section(published, parts, data),
+        tag("nav", [tag("a", name, href=f"#{key}") for key, name, _ in sections], aria_label="Contents"),
+        tag("main", [tag("section", tag("h2", name), inside, id=key) for key, name, inside in sections]),
+        tag(
+            "footer", tag("p", "Made by cbdp from published values only. Opening this page sends no request.")
+        ),
+    )
+    mark = "" if release.secure else "Simulation: "
+    return page(f"{mark}{title_of(release, parts)}: report", body, data)
+
+
+def _sections(published: Published, parts: Roles, data: Chart) -> list[Section | None]:
+    return [
+        ("protection", "What is protected, and how strongly", protection_section(published)),
+        demand_section(published, data),
+        explore_sections(parts, data),
+        ("trust", "How far each table can be trusted", verdict_table(published)),
+        ("budget", "Where the privacy budget went", _budget(published)),
+        ("tables", "How the tables fit together", consistency_section(published)),
+        _manifest(published),
+        ("glossary", "Glossary", glossary_section(counted_noun(published.dag.universe))),
+    ]
+
+
+def _budget(published: Published) -> Html:
+    claim, spends = published.release.promise, published.spends()
+    sign, total = ("ρ" if claim.cost.currency == "rho" else "ε"), cost_amount(claim.cost)
+    whole = f"{sign} = {amount_text(total)}"
+    said = f"The whole budget is {whole}."
+    if not claim.holds:
+        said = f"The noise is as large as a budget of {whole} would make it, but nothing is promised."
+    delta = f" δ in total: {float(claim.cost.delta):.2g}." if claim.cost.delta and sign == "ε" else ""
+    shared = "The privacy budget was shared among the tables. A larger share means less noise. "
+    return join(
+        tag("p", shared, said, delta),
+        budget_diagram({name: cost_amount(spend) for name, spend in spends.items()}, total, sign),
+    )
+
+
+def _manifest(published: Published) -> Section | None:
+    if not published.manifest:
+        return None
+    shown = json.dumps(published.manifest, indent=2, sort_keys=True, ensure_ascii=False, default=str)
+    inside = tag("details", tag("summary", "Show the manifest (JSON)"), tag("pre", shown, tabindex=0))
+    said = tag(
+        "p",
+        "Everything a reviewer needs to check this release: settings, versions and hashes. The file manifest.json in the "
+        "release’s folder also has the SHA-256 of every file.",
+    )
+    return "manifest", "Manifest", join(said, inside)

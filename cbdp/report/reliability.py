@@ -1,0 +1,439 @@
+"""What a table may be used for: by how far its average count may be off, in words of people who plan services.
+
+One rule for a release that is planned (`cbdp check`, the page of `cbdp plan`) and for one that is published (its report): a table is judged by its
+average count, trips ÷ number of counts. Noise is about as large on every count, so beside it stands the least count that is good on its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbdp.arrays import Floats
+from cbdp.estimation import ESTIMATORS
+from cbdp.estimation.invariants import exact_answers
+from cbdp.features import SINGLETON, FeatureDag
+from cbdp.features.dag import determines
+from cbdp.privacy.measurement import EXACT_STANDARD_ERROR, Measurement
+from cbdp.release.release import Release
+from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun, enumerated
+from cbdp.release.summary import number_text
+from cbdp.release.views import MAX_REGROUPED_ELEMENTS, Published
+from cbdp.report.markup import Html, join, table, tag
+from cbdp.report.text import attribute_words, confidence_text, percent, published_features
+from cbdp.rounding import ROUNDINGS
+from cbdp.solvers.problem import bincount
+
+GOOD_RELATIVE_ERROR = 0.2  # a count is called good if it is within such a part of itself
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a table may be used for, if its average count is within such a part of itself."""
+
+    within: float
+    name: str
+    can: str
+    why: str
+
+
+USES = (
+    Use(0.10, "size a line", "size lines and vehicles", "a count a fifth larger stands out: ranges do not meet"),
+    Use(0.25, "see the peak", "see the peak", "a count half as large again stands out: ranges do not meet"),
+    Use(0.50, "busy or quiet", "tell busy from quiet", "a count twice as large stands out: ranges do not meet"),
+    Use(math.inf, "sums only", "use sums of many counts", "single counts say little: use a coarser table, or merge zones or periods"),
+)  # fmt: skip
+
+
+def use_of(relative: float) -> Use:
+    """The most demanding use that such a margin allows.
+
+    >>> use_of(0.07).name, use_of(0.5).name, use_of(3).name
+    ('size a line', 'busy or quiet', 'sums only')
+    """
+    return next(use for use in USES if relative <= use.within)
+
+
+def average_count(trips: float, counts: int) -> float:
+    """The count that a table is judged by: trips ÷ number of counts, to two digits, and at least 1. Of a single count, that count.
+
+    >>> average_count(300_000, 600), average_count(326_315, 600), average_count(70_000, 117_600), average_count(326_315, 1)
+    (500.0, 540.0, 1.0, 326315.0)
+    """
+    mean = max(trips / counts, 1.0)
+    step = 1.0 if counts == 1 else 10.0 ** max(0, math.floor(math.log10(mean)) - 1)
+    return math.floor(mean / step + 0.5) * step
+
+
+# How far each table can be trusted: how wide its intervals are compared with its average count, in numbers and in words.
+
+
+MAJORITY_OF_COUNTS = 0.5  # of the counts: where fewer are good, the verdict is one on large counts
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """A verdict on a table. `measured` says that the figures are the noise's alone, before post-processing."""
+
+    feature: str
+    size: int
+    scale: float | None = None  # of the noise, in trips
+    noise: int | None = None  # the margin of the noise alone, in trips
+    count: float | None = None  # the average count, by which the table is judged
+    margin: float | None = None  # half of a typical interval, in trips
+    sure: float | None = None  # share of the elements whose interval excludes zero
+    sure_trips: float | None = None  # share of the trips in such elements
+    measured: bool = False
+    public: bool = False  # its counts were public before, and are met exactly
+    quotable: int | None = None  # counts of so many trips or more are within 20 %; 0: all are; None: none is
+    good: float = 0.0  # share of the counts that are so large
+    good_trips: float = 0.0  # share of the trips in them
+
+    @property
+    def relative(self) -> float | None:
+        """How far the average count may be off, as a part of it."""
+        return None if self.margin is None or self.count is None else self.margin / self.count
+
+    @property
+    def use(self) -> Use | None:
+        """What the table may be used for; None: nothing can be said."""
+        return None if self.relative is None else use_of(self.relative)
+
+    @property
+    def sums_only(self) -> bool:
+        return self.use is USES[-1]
+
+    @property
+    def large_only(self) -> bool:
+        """Whether the average says more than most counts do: trips are spread unevenly."""
+        return (
+            self.use is not None and not self.sums_only and not self.public and self.good < MAJORITY_OF_COUNTS
+        )
+
+
+def reliability_of(published: Published, feature: str) -> Reliability:
+    """The verdict rests on the intervals where there are any, otherwise on the noise alone. Public counts are known."""
+    size, release = published.dag.size(feature), published.release
+    law, interval = published.law(feature), published.intervals.get(feature)
+    counts, told = _counts(published, feature)
+    some = counts > 0
+    if feature in release.recipe.public:
+        mean = average_count(float(counts.sum()), size)
+        return Reliability(
+            feature, size, count=mean, margin=0.0, sure=float(some.mean()), sure_trips=1.0 if some.any() else None,
+            public=True, quotable=0, good=1.0, good_trips=1.0,
+        )  # fmt: skip
+    scale = None if law is None else float(law.scale)
+    noise = None if law is None else law.half_width(published.confidence)
+    if interval is not None:
+        half, low = (interval.high - interval.low) / 2, interval.low
+    elif noise is not None:
+        half, low = np.full(len(counts), float(noise)), told - noise
+    else:
+        return Reliability(feature, size)
+    if not some.any():
+        return Reliability(feature, size, scale, noise, sure=0.0, measured=interval is None)
+    quotable = _quotable_count(half[some], told[some])
+    large = np.zeros(len(counts), dtype=bool) if quotable is None else some & (told >= quotable)
+    return Reliability(
+        feature, size, scale, noise,
+        count=average_count(float(counts.sum()), size),
+        margin=_margin(half, low, some),
+        sure=float(np.count_nonzero(low > 0)) / size,
+        sure_trips=float(counts[low > 0].sum() / counts.sum()),
+        measured=interval is None,
+        quotable=quotable,
+        good=float(np.count_nonzero(large)) / size,
+        good_trips=float(counts[large].sum() / counts.sum()),
+    )  # fmt: skip
+
+
+def _margin(half: NDArray[Any], low: NDArray[Any], some: NDArray[np.bool_]) -> float:
+    """Half of a typical interval: in the middle of those that zero does not cut, if there are any."""
+    whole = some & (low > 0)
+    return float(np.median(half[whole if whole.any() else some]))
+
+
+def _counts(published: Published, feature: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The published counts, and what is known of them; of trip types those that are named, where there may be too many to list."""
+    release = published.release
+    if feature == SINGLETON and feature not in published.intervals and feature not in release.tables:
+        return release.value, _expected_counts(release)
+    counts = np.asarray(release.counts(feature))
+    return counts, counts
+
+
+def _quotable_count(half: NDArray[Any], counts: NDArray[Any]) -> int | None:
+    """The number of trips from which on every count is good; between two published counts, where such an interval would be good."""
+    good = half <= GOOD_RELATIVE_ERROR * counts
+    if good.all():
+        return 0
+    worst = counts[~good].max()
+    above = np.flatnonzero(counts > worst)
+    if not len(above):
+        return None
+    least = above[np.argmin(counts[above])]
+    enough = max(np.floor(worst) + 1, np.ceil(half[least] / GOOD_RELATIVE_ERROR))
+    return int(min(np.ceil(counts[least]), enough))
+
+
+def _expected_counts(release: Release) -> NDArray[Any]:
+    """What is known of the trip types that are named: their counts, or, where trips were gathered on few types, the estimates."""
+    if release.estimate is None or not concentrates_trips(release):
+        return release.value
+    index, value = release.estimate.trips()
+    if not len(index):
+        return np.zeros(len(release.index))
+    made: NDArray[Any] = value[np.minimum(np.searchsorted(index, release.index), len(index) - 1)]
+    return made
+
+
+def concentrates_trips(release: Release) -> bool:
+    """Whether whole trips were gathered on the most likely trip types, so that estimates of single types say more than counts."""
+    rounding = release.recipe.rounding
+    return rounding is not None and ROUNDINGS.installed(rounding).needs_expected
+
+
+def reliability_text(trust: Reliability, confidence: float, noun: Noun = TRIP_NOUN) -> str:
+    """What the verdict means for somebody who reads a number off the table."""
+    if trust.public:
+        return "These counts were public already. They are met exactly."
+    if trust.relative is None or trust.count is None:
+        return "All its counts are zero." if trust.scale else "No noise level is stated."
+    off = percent(trust.relative) if trust.relative < 1 else f"{trust.relative:,.1f} times its own size"
+    basis = f"with {100 * confidence:g} % confidence{', from the noise alone' if trust.measured else ''}"
+    what = "The count" if trust.size == 1 else f"The average count, {noun.number(trust.count)},"
+    if trust.sums_only:
+        return f"{what} may be off by {off} ({basis})."
+    return f"{what} is within {off} of the truth ({basis})."
+
+
+def advice(trust: Reliability, noun: Noun = TRIP_NOUN) -> str:
+    """What may be done with a table."""
+    if trust.public:
+        return "Use its counts like any public number."
+    if trust.use is None:
+        return "Nothing can be said."
+    use = f"{trust.use.can[0].upper()}{trust.use.can[1:]}."
+    if trust.quotable is None or (trust.measured and trust.sums_only):
+        return f"{use} Do not quote single counts."
+    margin = "their margin" if trust.measured else "their intervals"
+    if not trust.quotable:
+        return (
+            f"{use} Quote counts with {margin}." if trust.size > 1 else f"{use} Quote it with its interval."
+        )
+    share = f"{percent(trust.good)} of the counts, {percent(trust.good_trips)} of the {noun.many}"
+    return f"{use} Quote counts of {trust.quotable:,} or more ({share}), with {margin}: they are within 20 %. Smaller ones say little on their own."
+
+
+# Which numbers a measurement supports: only these are put at the head of the page.
+#
+# A count is supported where some noisy answers add up to it, their noise is small beside it, and it is where they say it is.
+# Expected counts of single trip types lean on what others of their kind have: the noisy counts of trip types support no sum of those.
+
+
+MAX_DEVIATIONS = (
+    4.0  # standard deviations of the noise within which a supported count lies; rounding may add a trip
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """What the measurements say of counts by some attributes: sums of noisy answers, and the deviation of their noise."""
+
+    value: Floats = field(repr=False)
+    deviation: Floats = field(repr=False)
+
+    def of(self, place: int, count: int, confidence: float) -> bool:
+        """Whether a published count is supported."""
+        off, deviation = abs(count - self.value[place]), float(self.deviation[place])
+        margin = NormalDist().inv_cdf(0.5 + confidence / 2) * deviation
+        return margin <= GOOD_RELATIVE_ERROR * count and off <= MAX_DEVIATIONS * deviation + 1.0
+
+
+def supported(published: Published, by: Sequence[str], place: int, count: int) -> bool:
+    """Whether any measurement supports the published count at this place among the labels of these attributes."""
+    return any(s.of(place, count, published.confidence) for s in supporting_measurements(published, by))
+
+
+def supporting_measurements(published: Published, by: Sequence[str]) -> Iterator[Support]:
+    """The sums by these attributes (an axis each, as in `Published.grouped`) of every measurement that has them; small tables first."""
+    release = published.release
+    levels = release.levels or published.dag
+    own = [
+        Measurement(
+            name,
+            counts,
+            variance=np.where(counts > 0, release.recipe.tables[name].law.variance(), EXACT_STANDARD_ERROR),
+        )
+        for name, counts in release.tables.items()
+        if name in release.recipe.tables
+    ]  # what a table suppressed has no noise
+    answers = [*exact_answers(release.recipe.public), *release.measurements, *own]
+    for m in sorted(answers, key=lambda m: len(m.values)):
+        whole = m.elements is None and m.variance is not None and len(m.values) <= MAX_REGROUPED_ELEMENTS
+        leaning = m.feature == SINGLETON and has_expected_counts(release)
+        if whole and not leaning and determines(levels, m.feature, by):
+            yield _aggregated(levels, m, by)
+
+
+def has_expected_counts(release: Release) -> bool:
+    """Whether the estimate is made of expected counts."""
+    estimator = release.recipe.estimator
+    return estimator is not None and ESTIMATORS.installed(estimator).expects
+
+
+def _aggregated(levels: FeatureDag, m: Measurement, by: Sequence[str]) -> Support:
+    """The measurement added up by attributes."""
+    universe = levels.universe
+    codes = (
+        universe.unrank_codes(np.arange(universe.size, dtype=np.int64))
+        if m.feature == SINGLETON
+        else levels.partition(m.feature).representatives()
+    )
+    at = dict(zip(universe.dimensions, codes, strict=True))
+    place, size = np.zeros(len(m.values), dtype=np.int64), 1
+    for attribute in (universe.attribute(name) for name in by):
+        place = place * len(attribute.labels) + attribute.codes[tuple(at[dim] for dim in attribute.of)]
+        size *= len(attribute.labels)
+    assert m.variance is not None
+    return Support(bincount(place, m.values.astype(float), size), np.sqrt(bincount(place, m.variance, size)))
+
+
+# How far each table can be trusted, as a table of verdicts.
+
+
+USE_MARKS = (("✓", "good"), ("✓", "good"), ("!", "fair"), ("✕", "poor"))  # of the uses
+VERDICT_HEADINGS = (
+    "Table",
+    "Verdict",
+    "What may I do with it?",
+    "Counts",
+    "Average count",
+    "Clearly above zero",
+)
+NOISE_ONLY_NOTE = "* The file of this table has no intervals: these figures account for the noise alone."
+
+
+def verdict_table(published: Published) -> Html:
+    noun = counted_noun(published.dag.universe)
+    found = [reliability_of(published, name) for name in published_features(published)]
+    alone = any(t.measured and t.relative is not None for t in found)
+    rows = [_row(published, t, noun) for t in found]
+    rule = (
+        f"A table is judged by its average count: all {noun.many} divided by the number of its counts. The noise is about the same on every count of a "
+        "table, so large counts are better than the average, and small ones are worse."
+    )
+    return join(
+        tag("p", rule),
+        tag("div", table(list(VERDICT_HEADINGS), rows, class_="cards uses"), class_="scroll"),
+        tag("p", NOISE_ONLY_NOTE, class_="note") if alone else None,
+        tag("p", _sums(published, found), id="sums"),
+        tag("details", tag("summary", "What the verdicts and columns mean"), tag("dl", _terms(published, noun), class_="facts")),
+        tag("details", tag("summary", "For reviewers: the noise of each table"), _noise_table(published, found, noun)),
+    )  # fmt: skip
+
+
+def _sums(published: Published, found: list[Reliability]) -> list[Any]:
+    """Which sums were measured, and what carries the others."""
+    if published.release.tables:
+        return ["The tables were published one by one: do not add up or combine counts of different tables."]
+    known = [t.feature for t in found if (t.scale is not None or t.public) and t.feature != SINGLETON]
+    said = (
+        f"Sums that have a table of their own were measured as such ({enumerated(known)}), and the verdicts above say how good they are. "
+        if known
+        else "No sum was measured. "
+    )
+    return [
+        tag("strong", "About sums. "), said,
+        "Any other sum adds up the errors of its parts, and with many small parts it can be far off: ",
+        tag("code", "cbdp ask"), " tells its interval, mostly a narrower one than on this page.",
+    ]  # fmt: skip
+
+
+def _terms(published: Published, noun: Noun) -> list[Html]:
+    sure = confidence_text(published)
+    terms = {
+        f"{sign} {use.name}": f"The average count is within {percent(use.within)} of the truth: {use.why}."
+        if use is not USES[-1]
+        else f"Otherwise: {use.why}."
+        for use, (sign, _) in zip(USES, USE_MARKS, strict=True)
+    }
+    terms |= {
+        "large counts only": "Less than half of the counts are large enough to be within 20 %: few of them hold most of the trips.",
+        "Average count": f"How many {noun.many} a count has on average, and how far such a count may be from the truth with {sure} confidence, in {noun.many} "
+        "and in per cent: half of a usual interval.",
+        "Clearly above zero": "The share of counts whose interval does not reach zero, and the share of all trips in these counts. Of the other counts "
+        "nobody can tell whether there was any trip at all.",
+    }  # fmt: skip
+    return [join(tag("dt", term), tag("dd", noun.say(meaning))) for term, meaning in terms.items()]
+
+
+def _row(published: Published, t: Reliability, noun: Noun) -> list[Any]:
+    return [
+        join(t.feature, tag("span", _counted_words(published, t.feature), class_="about")),
+        join(_pills(t), tag("span", reliability_text(t, published.confidence, noun), class_="about")),
+        advice(t, noun),
+        f"{t.size:,}",
+        _average(t),
+        _above_zero(t, noun),
+    ]
+
+
+def _counted_words(published: Published, feature: str) -> str:
+    """What a table counts, in words."""
+    by = published.dag.features[feature].by
+    if not by:
+        return f"all {counted_noun(published.dag.universe).many} together"
+    every = "every combination of " if feature == SINGLETON and len(by) > 1 else "by "
+    return every + enumerated([attribute_words(name) for name in by])
+
+
+def _pills(t: Reliability) -> list[Html]:
+    if t.use is None:
+        return [tag("span", tag("span", "–", aria_hidden="true"), " no verdict", class_="pill none")]
+    sign, kind = USE_MARKS[USES.index(t.use)]
+    name = "public" if t.public else t.use.name
+    made = [tag("span", tag("span", sign, aria_hidden="true"), f" {name}", class_=f"pill {kind}")]
+    return [*made, tag("span", "large counts only", class_="pill fair")] if t.large_only else made
+
+
+def _star(t: Reliability) -> str:
+    return "*" if t.measured and t.relative is not None else ""
+
+
+def _average(t: Reliability) -> str:
+    if t.relative is None or t.count is None or t.margin is None:
+        return "–"
+    off = f"± {percent(t.relative)}" if t.relative < 10 else "over ± 1,000 %"
+    return f"{number_text(t.count)}\n± {number_text(t.margin)}{_star(t)}\n{off}{_star(t)}"
+
+
+def _above_zero(t: Reliability, noun: Noun) -> str:
+    if t.sure is None:
+        return "–"
+    if t.sure_trips is None or t.size == 1:
+        return percent(t.sure) + _star(t)
+    return f"{percent(t.sure)} of counts\n{percent(t.sure_trips)} of {noun.many}{_star(t)}"
+
+
+def _noise_table(published: Published, found: list[Reliability], noun: Noun) -> Html:
+    """The noise alone, before tables were made to agree."""
+    said = (
+        f"In {noun.many}. The scale is that of the law of the noise; the margin is how far the noise alone moves a count at most, with {confidence_text(published)} "
+        "confidence."
+    )
+    rows = [[t.feature, *_noise_row(t)] for t in found]
+    return join(tag("p", said, class_="note"), table(["Table", "Scale", "Margin"], rows))
+
+
+def _noise_row(t: Reliability) -> tuple[str, str]:
+    if t.public or t.scale is None:
+        return ("public" if t.public else "not measured"), "–"
+    return number_text(t.scale), "–" if t.noise is None else f"± {t.noise:,}"

@@ -1,0 +1,346 @@
+"""Calling code that is not ours: in a thread of its own, with a time limit, and every failure as a `PluginError`."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shlex
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from cbdp.arrays import Ints
+from cbdp.errors import CbdpError, InputError
+from cbdp.transit.city import City, columns
+from cbdp.transit.demand import Legs
+from cbdp.transit.design import Demand
+from cbdp.untrusted import read_json
+
+if TYPE_CHECKING:
+    from cbdp.transit.design import Design
+    from cbdp.transit.dispatching import Decision, State
+    from cbdp.transit.fleet_sizing import Sizing
+    from cbdp.transit.modes import Itineraries
+    from cbdp.transit.simulator import Fleet, Operations
+
+
+T = TypeVar("T")
+
+
+class PluginError(CbdpError):
+    """A plug-in crashed, hung or broke a rule: which rule and, where known, which shuttle and which second.
+
+    >>> try:
+    ...     raise PluginError("capacity", "9 riders in a shuttle for 8", shuttle=2, second=3600)
+    ... except PluginError as error:
+    ...     print(error.rule, error.shuttle)
+    capacity 2
+    """
+
+    def __init__(
+        self, rule: str, message: str, *, shuttle: int | None = None, second: int | None = None
+    ) -> None:
+        where = "".join(
+            f", {name} {value}"
+            for name, value in (("shuttle", shuttle), ("second", second))
+            if value is not None
+        )
+        super().__init__(f"{rule}{where}: {message}")
+        self.rule, self.shuttle, self.second = rule, shuttle, second
+
+
+class Caller:
+    """Calls a plug-in in one thread and gives up after `seconds`; a thread that hangs is left behind."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.work: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def __enter__(self) -> Caller:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.work.put(None)
+
+    def __call__(self, what: str, function: Callable[..., T], *args: Any) -> T:
+        self.work.put((function, args))
+        try:
+            value, failure = self.done.get(timeout=self.seconds)
+        except queue.Empty:
+            raise PluginError("time", f"{what} hangs: no answer within {self.seconds:g} s") from None
+        if isinstance(failure, PluginError):
+            raise failure
+        if failure is not None:
+            raise PluginError("crash", f"{what} failed: {type(failure).__name__}: {failure}") from failure
+        answer: T = value
+        return answer
+
+    def _serve(self) -> None:
+        while (item := self.work.get()) is not None:
+            function, args = item
+            try:
+                self.done.put((function(*args), None))
+            except BaseException as failure:  # noqa: BLE001 - whatever foreign code raises is its failure, not ours
+                self.done.put((None, failure))
+
+
+def call(what: str, seconds: float, function: Callable[..., Any], *args: Any) -> Any:
+    """One call of a plug-in."""
+    with Caller(seconds) as caller:
+        return caller(what, function, *args)
+
+
+def attempt(tasks: Mapping[str, Callable[[], T]]) -> dict[str, T | CbdpError]:
+    """Every task's result or its error: one bad plug-in does not stop the evaluation of the others.
+
+    >>> attempt({"one": lambda: 1})
+    {'one': 1}
+    """
+    found: dict[str, T | CbdpError] = {}
+    for name, task in tasks.items():
+        try:
+            found[name] = task()
+        except CbdpError as failure:
+            found[name] = failure
+    return found
+
+
+# External programs as plug-ins: what they are given as files, how they are run, and what they answer.
+
+
+COMMAND_PREFIX = "command:"
+PLAN_FILE = "plan.json"
+
+
+@dataclass(frozen=True)
+class Command:
+    """An external program: it is run with a folder as its last argument, reads the files there and writes `plan.json`.
+
+    The folder has `problem.json` (kind, zones, hubs, rules, hours), `stops.parquet`, `times.parquet` (from, to, seconds, metres),
+    and `legs.parquet` or `demand.parquet`. Answers: {"fleet": {zone: shuttles}} of a fleet sizer, {"arcs": [[hub, hub], …]} of a
+    network designer, {"visits": […]} of a dispatcher, which is given all legs at once (see `cbdp.transit.plugins`).
+
+    >>> Command(("python3", "sizer.py"), seconds=60).arguments
+    ('python3', 'sizer.py')
+    """
+
+    arguments: tuple[str, ...]
+    seconds: float = 600.0
+
+    name: ClassVar[str] = "command"
+    about: ClassVar[str] = "an external program"
+
+    def __post_init__(self) -> None:
+        if not self.arguments:
+            raise InputError(f"the command of a plug-in is empty: write the program after {COMMAND_PREFIX!r}")
+
+    @classmethod
+    def parse(cls, text: str) -> Command:
+        """The command that a text like "command: java -jar sizer.jar" names."""
+        return cls(tuple(shlex.split(text.removeprefix(COMMAND_PREFIX))))
+
+    @property
+    def program(self) -> str:
+        return self.arguments[0]
+
+    def run(self, fill: Callable[[Path], None]) -> Any:
+        """The program's answer to the files that `fill` writes into a folder."""
+        with tempfile.TemporaryDirectory(prefix="cbdp-") as name:
+            folder = Path(name)
+            fill(folder)
+            self._run(folder)
+            answer = folder / PLAN_FILE
+            if not answer.exists():
+                raise PluginError("answer", f"{self.program!r} wrote no {PLAN_FILE}")
+            try:
+                return read_json(answer)
+            except (OSError, ValueError) as failure:
+                raise PluginError(
+                    "answer", f"{PLAN_FILE} of {self.program!r} is not valid JSON: {failure}"
+                ) from None
+
+    def _run(self, folder: Path) -> None:
+        with (folder / "output.txt").open("wb") as output:
+            process = self._started(folder, output)
+            try:
+                code = process.wait(self.seconds)
+            except subprocess.TimeoutExpired:
+                raise PluginError(
+                    "time", f"{self.program!r} hangs: no answer within {self.seconds:g} s"
+                ) from None
+            finally:
+                _terminate(process)
+        if code:
+            said = (folder / "output.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            raise PluginError(
+                "crash",
+                f"{self.program!r} ended with code {code}: {said[-1] if said else 'it printed nothing'}",
+            )
+
+    def _started(self, folder: Path, output: Any) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                [*self.arguments, str(folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        except OSError as failure:
+            raise PluginError("crash", f"{self.program!r} cannot be run: {failure}") from None
+
+
+def _terminate(process: subprocess.Popen[bytes]) -> None:
+    """End a program and whatever it started: it has a session of its own."""
+    if process.poll() is None:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, AttributeError):
+            process.kill()
+        process.wait()
+
+
+def answer_entry(answer: Any, name: str, kind: type) -> Any:
+    """One entry of a program's answer."""
+    if not isinstance(answer, dict) or not isinstance(answer.get(name), kind):
+        raise PluginError("answer", f"{PLAN_FILE} has no {name!r} ({kind.__name__})")
+    return answer[name]
+
+
+def write_problem(
+    folder: Path,
+    kind: str,
+    city: City,
+    *,
+    legs: Legs | None = None,
+    demand: Demand | None = None,
+    rules: Mapping[str, Any],
+) -> None:
+    """Write the files that an external program reads."""
+    problem: dict[str, Any] = {
+        "kind": kind,
+        "zones": list(city.zones),
+        "hubs": [city.names[h] for h in city.hubs],
+        "rules": dict(rules),
+    }
+    n, names = len(city), np.array(city.names)
+    pairs = {"from": np.repeat(names, n), "to": np.tile(names, n)}
+    times = {**pairs, "seconds": city.seconds.ravel(), "metres": city.metres.ravel()}
+    _parquet(folder / "stops.parquet", columns(city))
+    _parquet(folder / "times.parquet", times)
+    if legs is not None:
+        problem |= {"hours": list(legs.hours), "timetable": legs.timetable.tolist()}
+        _parquet(folder / "legs.parquet", _leg_columns(city, legs))
+    if demand is not None:
+        ends = {"origin": names[demand.origin], "destination": names[demand.destination]}
+        _parquet(folder / "demand.parquet", {**ends, "trips": demand.trips})
+    (folder / "problem.json").write_text(json.dumps(problem), encoding="utf-8")
+
+
+def _leg_columns(city: City, legs: Legs) -> Mapping[str, Any]:
+    names = np.array(city.names)
+    plain: dict[str, Ints] = {k: getattr(legs, k) for k in ("trip", "release", "follows", "path")}
+    return {
+        "leg": np.arange(len(legs)),
+        **plain,
+        "origin": names[legs.origin],
+        "destination": names[legs.destination],
+        "zone": np.array(city.zones)[legs.zone],
+    }
+
+
+def _parquet(path: Path, table: Mapping[str, Any]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table(dict(table)), path)
+
+
+# The four kinds of plug-ins that a designer may bring: network designer, fleet sizer, dispatcher, mode choice.
+#
+# A plug-in is any object with the method of its kind; no base class is needed. As a part it also has a `name` and a line
+# `about` it, both texts. Network designers, fleet sizers and dispatchers may be external programs instead (`Command`).
+
+
+@runtime_checkable
+class NetworkDesigner(Protocol):
+    """Chooses which arcs between hubs get buses: a `Design`, or pairs of hubs (as stops).
+
+    >>> from cbdp.transit import DESIGNERS
+    >>> list(DESIGNERS.known())
+    ['path']
+    """
+
+    def design(self, city: City, demand: Demand) -> Design | Sequence[tuple[int, int]]: ...
+
+
+@runtime_checkable
+class FleetSizer(Protocol):
+    """Chooses the number of shuttles of every zone: a `Sizing`, a `Fleet`, or numbers in the order of the zones.
+
+    >>> from cbdp.transit import SIZERS
+    >>> list(SIZERS.known())
+    ['search']
+    """
+
+    def size(self, city: City, legs: Legs, operations: Operations) -> Sizing | Fleet | Sequence[int]: ...
+
+
+@runtime_checkable
+class Dispatcher(Protocol):
+    """Decides which shuttle serves a leg that is released now, and how; None refuses the leg.
+
+    >>> from cbdp.transit import DISPATCHERS
+    >>> list(DISPATCHERS.known())
+    ['cheapest-insertion']
+    """
+
+    def dispatch(self, state: State, leg: int) -> Decision | None: ...
+
+
+@runtime_checkable
+class ModeChoice(Protocol):
+    """Chooses mode and itinerary of every ⟨origin, destination, time⟩. It is given the city and never any demand.
+
+    >>> from cbdp.transit import MODE_CHOICES
+    >>> list(MODE_CHOICES.known())
+    ['rule']
+    """
+
+    def choose(self, city: City) -> Itineraries: ...
+
+
+def with_method(method: str, *, external: bool = True) -> Callable[[Any], Any]:
+    """What `Parts.fits` is for plug-ins: an object with the method, a class that needs no settings, or a `Command`."""
+
+    def fits(given: Any) -> Any:
+        plugin = _instantiated(given) if isinstance(given, type) else given
+        if isinstance(plugin, Command):
+            if not external:
+                raise InputError(
+                    "a mode choice cannot be an external command, for it is a function of the city: give a Python object"
+                )
+        elif not callable(getattr(plugin, method, None)):
+            raise InputError(f"{plugin!r} has no method {method!r}: write one, or choose another plug-in")
+        return plugin
+
+    return fits
+
+
+def _instantiated(kind: type) -> Any:
+    try:
+        return kind()
+    except TypeError as failure:
+        raise InputError(
+            f"{kind.__name__} needs settings ({failure}): name an object instead of the class"
+        ) from None
