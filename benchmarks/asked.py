@@ -22,10 +22,10 @@ from benchmarks.elsewhere import NOWHERE, elsewhere
 from benchmarks.harness.data import RUSH, city, dense_city
 from benchmarks.tables import markdown
 from cbdp.features import FeatureDag
-from cbdp.features.queries import Grouping
 from cbdp.mechanisms import ConstraintBased
 from cbdp.release.filters import conditions
 from cbdp.release.release import Release
+from cbdp_features.queries import Grouping
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

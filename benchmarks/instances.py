@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cbdp.estimation import compiler
 from cbdp.features import SINGLETON, Dimension, FeatureDag, Universe, odmts, periods
-from cbdp.solvers.problem import Problem
+from cbdp_solvers.problem import Problem
 
 Floats = NDArray[np.float64]
 

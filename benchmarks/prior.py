@@ -89,7 +89,7 @@ def bikes(folder: str, days: int) -> Days:
     import pyarrow.parquet as pq
 
     from cbdp.features import odmts
-    from cbdp.features.places import distance_bands, stops
+    from cbdp_features.places import distance_bands, stops
 
     places = stops(f"{folder}/stations.csv", columns={"id": "station_id"}, ids=int)
     universe = Universe(

@@ -24,10 +24,10 @@ from benchmarks.harness.page import machine
 from benchmarks.harness.registry import Case
 from benchmarks.tables import figure, markdown
 from cbdp.features import SINGLETON, TOTAL, Dimension, Feature, FeatureDag, Universe, periods
-from cbdp.features.places import stops
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.rounding import get
+from cbdp_features.places import stops
 
 SLOWER, COSTS = (
     3.0,

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import cbdp
-from cbdp.features.places import Stops
 from cbdp.privacy.accounting import DPCost, PrivacyGuarantee
 from cbdp.release.release import Release
 from cbdp.release.serialization import Recipe
+from cbdp_features.places import Stops
 
 STOPS: tuple[Any, ...] = (30, 7, 1001, 12)  # numbers that are no places in a list, and not in order
 

@@ -458,7 +458,7 @@ def _damaged(rng: random.Random, content: bytes) -> bytes:
 
 def fuzz_places(count: int, seed: int) -> Faults:
     """Stops, polygons, stations and feeds with changed bytes or values are read."""
-    from cbdp.features import places
+    from cbdp_features import places
 
     polygons = {
         "type": "FeatureCollection",

@@ -12,10 +12,10 @@ import pytest
 
 import cbdp
 from cbdp.estimation.posterior import Posterior
-from cbdp.features.places import Stops
 from cbdp.mechanisms import Mechanism
 from cbdp.release.release import Release
 from cbdp.release.universe_files import universe_hash
+from cbdp_features.places import Stops
 
 HIDING = Posterior(revealed=12)  # as if the types were too many to reveal all
 jsonschema = pytest.importorskip("jsonschema")  # nothing is loaded without it

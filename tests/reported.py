@@ -11,8 +11,8 @@ from html.parser import HTMLParser
 from typing import Any
 
 import cbdp
-from cbdp.features.places import Stops
 from cbdp.release.release import Release
+from cbdp_features.places import Stops
 
 HOSTILE = "</script><script>alert(1)</script>\"'&<img src=x onerror=alert(2)>\u2028"
 

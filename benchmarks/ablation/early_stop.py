@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.ablation.errors import Floats
 from cbdp.solvers import LiftedSolver
-from cbdp.solvers.problem import LiftedQP
+from cbdp_solvers.problem import LiftedQP
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.budget import allocate
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.numbers import exact_number
-from cbdp.solvers.problem import bincount
+from cbdp_solvers.problem import bincount
 
 
 def noisy_tree(case: Case, reading: Reading, epsilon: str, seed: int) -> tuple[Tree, Levels, list[float]]:

@@ -20,8 +20,8 @@ from benchmarks.riders import population
 from cbdp.datasets import Dataset, ann_arbor, opal_taps
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Feature, FeatureDag, Universe, odmts, periods
-from cbdp.features.places import EARTH_RADIUS_KM, Stops, distance_bands, stops
 from cbdp.privacy.entropy import InsecureSeededEntropy
+from cbdp_features.places import EARTH_RADIUS_KM, Stops, distance_bands, stops
 
 RUSH, DAY = ("08:00", "10:00"), ("06:00", "20:00")
 ENDS = ("origin.zone", "destination.zone")

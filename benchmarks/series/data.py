@@ -13,8 +13,8 @@ from cbdp.counting import Counts
 from cbdp.counting.plan import ServiceDays
 from cbdp.datasets import ann_arbor
 from cbdp.features import FeatureDag, Universe, odmts, periods
-from cbdp.features.places import distance_bands, stops
 from cbdp.privacy.unit import Person, Unit
+from cbdp_features.places import distance_bands, stops
 
 MARCH, SEPTEMBER = dt.date(2026, 3, 2), dt.date(2014, 9, 1)  # Mondays
 

@@ -17,10 +17,10 @@ from cbdp.errors import InputError
 from cbdp.text import cell_of, spreadsheet_cell
 
 if TYPE_CHECKING:
-    from cbdp.features.places import Stops
     from cbdp.release import Release
     from cbdp.release.ask import AnswerTable
     from cbdp.release.comparison import ReleaseComparison
+    from cbdp_features.places import Stops
 
 
 MAX_ANSWER_ROWS = 200  # on a terminal
@@ -424,7 +424,7 @@ def _export_parser() -> argparse.ArgumentParser:
 
 
 def _places(release: Release, path: str, origin: str) -> Stops:
-    from cbdp.features.places import stops
+    from cbdp_features.places import stops
 
     dimensions = release.features.universe.dimensions
     whole = origin in dimensions and all(isinstance(v, int) for v in dimensions[origin].values)

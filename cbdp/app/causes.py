@@ -43,10 +43,10 @@ from cbdp.counting.inspection import (
 from cbdp.counting.linking import LinkedTaps, Prepared
 from cbdp.errors import InputError
 from cbdp.features import Dimension
-from cbdp.features.calendar import SECONDS_PER_DAY
 from cbdp.forecast.inputs import PLACES, stop_dimensions
 from cbdp.privacy.unit import RELEASE, Person, Trip, Unit
 from cbdp.text import aligned
+from cbdp_features.calendar import SECONDS_PER_DAY
 
 CURVE_WIDTH, MAX_CURVE_ROWS = 40, 48
 SECONDS_PER_HOUR = 3600

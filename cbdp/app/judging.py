@@ -31,9 +31,9 @@ from cbdp.counting.inspection import DatedRows, DuplicateRows, duplicate_rows, r
 from cbdp.counting.linking import LinkedTaps, Prepared
 from cbdp.counting.plan import ServiceDays
 from cbdp.errors import InputError
-from cbdp.features.calendar import dates_or_none, day_dimension
 from cbdp.privacy.unit import RELEASE, Person
 from cbdp.release.roles import counted_noun as noun
+from cbdp_features.calendar import dates_or_none, day_dimension
 
 if TYPE_CHECKING:
     from cbdp.app.publish import Judge

@@ -31,8 +31,6 @@ from cbdp.counting.plan import ServiceDays
 from cbdp.errors import CbdpError
 from cbdp.estimation.invariants import public_total
 from cbdp.features import SINGLETON, TOTAL, FeatureDag, Universe
-from cbdp.features.calendar import seconds_of_day
-from cbdp.features.places import Stops
 from cbdp.forecast.account import Account, account_of, output_of
 from cbdp.forecast.calendar import (
     Slot,
@@ -68,6 +66,8 @@ from cbdp.release import About, Release
 from cbdp.release.series import InSeries
 from cbdp.release.universe_files import universe_hash
 from cbdp.rounding.roundings import cost_per_wrong_type
+from cbdp_features.calendar import seconds_of_day
+from cbdp_features.places import Stops
 
 OPTIMAL_BUDGET = "optimal"  # the budget that goes by a target
 

@@ -19,7 +19,6 @@ from cbdp.arrays import Ints
 from cbdp.counting.counts import Counts, count
 from cbdp.errors import CbdpError, InputError, SolverError
 from cbdp.features import FeatureDag, Universe
-from cbdp.features.calendar import dates_or_none
 from cbdp.forecast.account import charge_missing_from_ledger, missing_ledger
 from cbdp.ledger import Charge, Ledger
 from cbdp.ledger.charges import SYMBOLS, reserve_arguments
@@ -29,6 +28,7 @@ from cbdp.release.files import MANIFEST, Saved, load, read_manifest
 from cbdp.release.layout import check_writable
 from cbdp.scratch import partial_name, sweep
 from cbdp.untrusted import read_json
+from cbdp_features.calendar import dates_or_none
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan

@@ -21,11 +21,11 @@ from cbdp.counting.inspection import REASONS, DroppedRows
 from cbdp.counting.linking import DatedTimes, LinkedTaps, Prepared
 from cbdp.errors import InputError
 from cbdp.features import Universe
-from cbdp.features.calendar import WEEKDAYS
-from cbdp.features.places import Stops
 from cbdp.forecast.calendar import config_of_slot, first_slot
 from cbdp.forecast.inputs import stops_of, universe_of
 from cbdp.privacy.unit import Unit
+from cbdp_features.calendar import WEEKDAYS
+from cbdp_features.places import Stops
 
 MAX_EXAMPLES = 50  # values of each kind that are looked at
 NO_NUMBER = -(2**62) - 7  # a number that nobody writes

@@ -26,7 +26,6 @@ from cbdp.counting.linking import LinkedTaps, Preparation, Prepared
 from cbdp.counting.planner import moves_days
 from cbdp.errors import CbdpError, InputError
 from cbdp.features import Universe
-from cbdp.features.calendar import day_dimension
 from cbdp.forecast.inputs import PLACES, holidays
 from cbdp.ledger import Charge, ChargeScope, Ledger
 from cbdp.parts import did_you_mean
@@ -34,6 +33,7 @@ from cbdp.privacy.unit import MAX_TRIPS_CANDIDATES, RELEASE, Person, PrivateQuan
 from cbdp.release.files import read_manifest
 from cbdp.release.series import RUNNING_TOTALS
 from cbdp.release.universe_files import universe_hash
+from cbdp_features.calendar import day_dimension
 
 MAX_TRIPS_UNTIL_BOUGHT = 10  # trips of a person that `cbdp check` goes by until max_trips is bought
 

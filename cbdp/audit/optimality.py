@@ -19,13 +19,13 @@ from cbdp.audit.findings import Finding, tampering_finding, worst
 from cbdp.errors import CbdpError, InputError
 from cbdp.estimation import ESTIMATORS, Estimate, compiler
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.features.universe import sorted_union
 from cbdp.release.files import MANIFEST
 from cbdp.release.manifest import software
 from cbdp.release.release import Release
 from cbdp.release.serialization import setting_from_json
 from cbdp.rounding import ROUNDINGS
-from cbdp.solvers.problem import Problem, Term, bincount
+from cbdp_features.universe import sorted_union
+from cbdp_solvers.problem import Problem, Term, bincount
 
 SAME_CHANGE_TOLERANCE = 0.2  # trips: by how much the changes that leaves of one element point at may differ
 WHOLE_CHANGE_TOLERANCE = 0.02  # trips: noisy counts are whole, so a change of one is

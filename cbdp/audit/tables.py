@@ -15,10 +15,10 @@ from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimation.engine import MAX_LISTED_TYPES
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.features.universe import connected_components
 from cbdp.privacy.measurement import Measurement
 from cbdp.privacy.noise import NoiseDistribution
 from cbdp.release.release import Release
+from cbdp_features.universe import connected_components
 
 
 @dataclass(frozen=True, eq=False)

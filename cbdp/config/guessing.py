@@ -23,8 +23,8 @@ from cbdp.config.vocabulary import (
     words_of,
 )
 from cbdp.errors import InputError
-from cbdp.features import places
 from cbdp.untrusted import zip_member
+from cbdp_features import places
 
 
 class Columns(Protocol):

@@ -13,7 +13,7 @@ import numpy as np
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.features.calendar import SECONDS_PER_DAY, day_type, seconds_of_day
+from cbdp_features.calendar import SECONDS_PER_DAY, day_type, seconds_of_day
 
 # Times written as text: one pattern for each form, so that every engine reads the same texts, and reads them alike.
 #

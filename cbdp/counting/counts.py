@@ -19,9 +19,9 @@ from cbdp.counting.plan import CountingPlan, ServiceDays, StructuralZeros
 from cbdp.counting.planner import make_plan, wanted_columns
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag, Universe
-from cbdp.features.universe import Block
 from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.unit import Person, Trip, Unit, unit_of
+from cbdp_features.universe import Block
 
 # What must be true of every count before anything is spent on it, found by other code than the count.
 #

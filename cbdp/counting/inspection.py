@@ -21,8 +21,8 @@ from cbdp.counting.plan import CountingPlan, Field, ServiceDays
 from cbdp.counting.planner import dated_column, day_column, make_plan, person_column, wanted_columns
 from cbdp.counting.recount import Recount, can_recount, recount
 from cbdp.features import Universe
-from cbdp.features.calendar import WEEKDAYS
 from cbdp.privacy.unit import RELEASE, Person, Trip, Unit, unit_of
+from cbdp_features.calendar import WEEKDAYS
 
 # What the curator should see before a release: what of the trips counts, what does not, and why. Private, all of it.
 #

@@ -34,8 +34,8 @@ from cbdp.counting.plan import ClockField, ClockForm, CountingPlan, Field, Servi
 from cbdp.counting.planner import dated_column, days_by_period, moment_forms
 from cbdp.errors import InputError
 from cbdp.features import Universe
-from cbdp.features.calendar import dates_or_none, day_dimension
 from cbdp.privacy.unit import RELEASE, Unit
+from cbdp_features.calendar import dates_or_none, day_dimension
 
 if TYPE_CHECKING:
     from cbdp.counting.engines.duckdb_dialect import DuckDialect

@@ -63,7 +63,9 @@ from cbdp.counting.plan import (
 )
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe
-from cbdp.features.calendar import (
+from cbdp.parts import did_you_mean
+from cbdp.privacy.unit import RELEASE, Person, Unit
+from cbdp_features.calendar import (
     SECONDS_PER_DAY,
     WEEKDAYS,
     date_or_none,
@@ -71,8 +73,6 @@ from cbdp.features.calendar import (
     day_dimension,
     period_of,
 )
-from cbdp.parts import did_you_mean
-from cbdp.privacy.unit import RELEASE, Person, Unit
 
 # From a column's values to a dimension's codes: by kind of column and of labels, and every key means one label.
 

@@ -37,8 +37,8 @@ from cbdp.counting.columns import TEXT, kind_of
 from cbdp.counting.plan import ServiceDays
 from cbdp.counting.planner import is_timed
 from cbdp.features import Dimension, Universe
-from cbdp.features.calendar import WEEKDAYS, date_or_none, dates_or_none, day_dimension, period_of
 from cbdp.privacy.unit import RELEASE
+from cbdp_features.calendar import WEEKDAYS, date_or_none, dates_or_none, day_dimension, period_of
 
 # Values read by plain Python, one at a time, for the second count: the rules of docs/explanation/counting.md without an engine.
 

@@ -35,9 +35,9 @@ from cbdp.estimation.engine import Estimate
 from cbdp.estimation.gls import UnbiasedAnswer, best_linear_unbiased
 from cbdp.estimation.intervals import ReleaseLike
 from cbdp.features import SINGLETON
-from cbdp.features.queries import Grouping
 from cbdp.progress import tell
-from cbdp.solvers.problem import bincount
+from cbdp_features.queries import Grouping
+from cbdp_solvers.problem import bincount
 
 MAX_REPLICATES = 12  # of small universes
 REPLICATES_OF_LARGE_UNIVERSES = 6  # and of large ones

@@ -12,7 +12,7 @@ from cbdp.errors import InfeasibleError, InputError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.privacy.noise import noise_distribution
-from cbdp.solvers.problem import Problem, Term
+from cbdp_solvers.problem import Problem, Term
 
 Weights = str | Mapping[str, Any]
 Measurements = Mapping[str, Any] | Iterable[Measurement]

@@ -17,8 +17,8 @@ from cbdp.features import SINGLETON, FeatureDag
 from cbdp.parts import Parts, instance_of
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, ThresholdedAnswer, tables_and_leaves
 from cbdp.solvers import SOLVERS, Solver
-from cbdp.solvers.problem import Problem, bincount
-from cbdp.solvers.solution import Solution
+from cbdp_solvers.problem import Problem, bincount
+from cbdp_solvers.solution import Solution
 
 MAX_LISTED_TYPES = 2**28  # trip types up to which counts of all of them may be asked for at once
 

@@ -23,10 +23,10 @@ from scipy.special import gammaincinv, ndtr
 from cbdp.arrays import Floats, Ints
 from cbdp.estimation.invariants import PublicCounts, exact_answers
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.features.queries import MAX_LABEL_COMBINATIONS, Grouping
-from cbdp.features.universe import MAX_LISTED_COMBINATIONS, Partition
 from cbdp.privacy.measurement import Measurement
-from cbdp.solvers.problem import bincount
+from cbdp_features.queries import MAX_LABEL_COMBINATIONS, Grouping
+from cbdp_features.universe import MAX_LISTED_COMBINATIONS, Partition
+from cbdp_solvers.problem import bincount
 
 LAPLACE_EXCESS_KURTOSIS = 3.0  # excess kurtosis of Laplace noise
 NOISE_COUNT_NODES = np.geomspace(0.1, 1e4, 120)  # so many equal noises, for which quantiles are worked out

@@ -32,9 +32,9 @@ from cbdp.errors import InputError
 from cbdp.estimation.gls import HasRecipe, Measured, UnbiasedAnswer, best_linear_unbiased
 from cbdp.estimation.invariants import PublicCounts
 from cbdp.features import SINGLETON
-from cbdp.features.queries import Elements, Grouping, displayed_rows, html_table, text_table
 from cbdp.privacy.measurement import Measurement
 from cbdp.privacy.noise import NoiseDistribution
+from cbdp_features.queries import Elements, Grouping, displayed_rows, html_table, text_table
 
 MIN_UPPER_END_SHARE = 0.25  # of the reach of noise: the least upper end. Noise far below zero does not make it sure that there was no trip
 COUNT_TOLERANCE = 1e-6  # of a trip: what sums of measurements may be off

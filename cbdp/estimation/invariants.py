@@ -18,7 +18,7 @@ from cbdp.estimation.compiler import check_exact
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
 from cbdp.parts import did_you_mean
 from cbdp.privacy.measurement import Measurement
-from cbdp.solvers.problem import Problem, Term, bincount
+from cbdp_solvers.problem import Problem, Term, bincount
 
 PublicCounts = Mapping[str, Sequence[int]]  # by feature a count for each element, in their order
 

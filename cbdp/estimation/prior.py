@@ -31,7 +31,7 @@ from cbdp.errors import InputError
 from cbdp.estimation.posterior import expected_leaves
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
-from cbdp.solvers.problem import bincount
+from cbdp_solvers.problem import bincount
 
 Answers = Sequence[Measurement]
 

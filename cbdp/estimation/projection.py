@@ -17,8 +17,8 @@ from cbdp.estimation.engine import Estimate, Estimator, Program, certify_estimat
 from cbdp.features import FeatureDag
 from cbdp.privacy.measurement import Measurement, ThresholdedAnswer
 from cbdp.progress import tell
-from cbdp.solvers.problem import Problem, bincount
-from cbdp.solvers.solution import Solution
+from cbdp_solvers.problem import Problem, bincount
+from cbdp_solvers.solution import Solution
 
 THRESHOLD_MARGIN = 1.0  # how far below the expected shifts the first floors are set, in lengths over which noise above them grows e-fold
 DRAWS_PER_THRESHOLD_LEVEL = (

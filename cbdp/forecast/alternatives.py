@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from cbdp.errors import CbdpError, InputError
-from cbdp.features.contribution import contribution_structure
 from cbdp.forecast.errors import (
     CAREFUL_EPSILON,
     MAX_MEANINGFUL_EPSILON,
@@ -27,6 +26,7 @@ from cbdp.privacy.noise.laplace import DiscreteLaplace
 from cbdp.privacy.numbers import positive
 from cbdp.privacy.unit import RELEASE, Person, group_sensitivity
 from cbdp.text import aligned
+from cbdp_features.contribution import contribution_structure
 
 
 def answer(

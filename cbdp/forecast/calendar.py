@@ -15,8 +15,6 @@ from typing import Any
 from cbdp.config import Config, DayRange, DaySpan, SeriesSection
 from cbdp.errors import InputError
 from cbdp.features import FeatureDag, Universe
-from cbdp.features.calendar import dates_or_none, day_dimension
-from cbdp.features.contribution import contribution_structure
 from cbdp.forecast.plan import PlannedMechanism
 from cbdp.ledger import Charge, ChargeScope, Ledger, SeriesPart
 from cbdp.privacy.accounting import rho_for
@@ -25,6 +23,8 @@ from cbdp.release.earlier import with_renamed_values
 from cbdp.release.release import Release
 from cbdp.release.series import FINAL, PRELIMINARY, RUNNING_TOTALS, InSeries
 from cbdp.release.universe_files import universe_hash
+from cbdp_features.calendar import dates_or_none, day_dimension
+from cbdp_features.contribution import contribution_structure
 
 DAY = dt.timedelta(days=1)
 

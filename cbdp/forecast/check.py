@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any
 
 from cbdp.errors import InputError
-from cbdp.features.calendar import day_dimension
 from cbdp.forecast import errors as told
 from cbdp.forecast.alternatives import NoiseComparison, compare_noise, meaningful
 from cbdp.forecast.errors import (
@@ -43,6 +42,7 @@ from cbdp.release.roles import counted_noun
 from cbdp.report.reliability import USES
 from cbdp.report.text import at_most
 from cbdp.text import aligned
+from cbdp_features.calendar import day_dimension
 
 SCREEN_WIDTH = 100
 NO_BREAK_PERCENT = "\u00a0%"  # what no line ends before

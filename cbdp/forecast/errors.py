@@ -13,7 +13,6 @@ import numpy as np
 from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
-from cbdp.features.dag import distinguished_attributes, undistinguished
 from cbdp.forecast.plan import ModelledMechanism, PlannedRelease, is_modelled
 from cbdp.parts import did_you_mean
 from cbdp.privacy.budget import DemandFacts
@@ -21,6 +20,7 @@ from cbdp.privacy.budget.expected_error import ErrorModel, error_model
 from cbdp.privacy.numbers import Number, positive
 from cbdp.report.reliability import GOOD_RELATIVE_ERROR, Use, average_count, use_of
 from cbdp.report.text import at_most
+from cbdp_features.dag import distinguished_attributes, undistinguished
 
 SIGNIFICANT_DIGITS = 3  # of an ε that is worked out: it is rounded up to so many
 MAX_EPSILON_TRIED = 2**40  # an ε beyond which none is looked for

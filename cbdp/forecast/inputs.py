@@ -18,28 +18,18 @@ from cbdp.arrays import Floats
 from cbdp.config import Config, DaySpan, FeatureSection, ListingFile, ModesSection, NamedPeriod, TimeGrid
 from cbdp.errors import InputError
 from cbdp.estimation.invariants import COUNT_COLUMN, read_public_counts, whole_table
-from cbdp.features import (
-    SINGLETON,
-    TOTAL,
-    Attribute,
-    Dimension,
-    Feature,
-    FeatureDag,
-    Universe,
-    calendar,
-    periods,
-    places,
-)
-from cbdp.features.calendar import seconds_of_day
-from cbdp.features.places import Stops
-from cbdp.features.presets import (
+from cbdp.features import SINGLETON, TOTAL, Attribute, Dimension, Feature, FeatureDag, Universe, periods
+from cbdp.parts import Parts, did_you_mean
+from cbdp.release import About, Dates
+from cbdp_features import calendar, places
+from cbdp_features.calendar import seconds_of_day
+from cbdp_features.places import Stops
+from cbdp_features.presets import (
     EXTRA_FEATURES,
     extra_features,
     features_for_uncovered_dimensions,
     opal_features,
 )
-from cbdp.parts import Parts, did_you_mean
-from cbdp.release import About, Dates
 
 PLACES = ("origin", "destination")
 

@@ -17,7 +17,6 @@ from cbdp.config import Config, TimeGrid
 from cbdp.config.positions import key_lines
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
-from cbdp.features.contribution import contribution_structure
 from cbdp.forecast.errors import EXAMPLE_COUNT, LEVELS, number, reach, what_of
 from cbdp.forecast.plan import ModelledMechanism, PlannedRelease, Variant, is_modelled, seconds, zoning
 from cbdp.privacy.budget import allocate
@@ -27,6 +26,7 @@ from cbdp.privacy.budget.expected_error import UNMEASURED_PRECISION, design_stra
 from cbdp.privacy.unit import Person
 from cbdp.release.roles import counted_noun
 from cbdp.report.reliability import GOOD_RELATIVE_ERROR, USES
+from cbdp_features.contribution import contribution_structure
 
 EDITABLE_KEYS = (
     ("data", "expected_trips"),

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from cbdp.features import FeatureDag, Universe
-from cbdp.features.places import Stops
 from cbdp.ledger import ChargeScope
 from cbdp.privacy.accounting import PrivacyGuarantee
 from cbdp.privacy.budget import DemandFacts
@@ -18,6 +17,7 @@ from cbdp.privacy.measurement import PlannedAnswer
 from cbdp.privacy.noise import NoiseDistribution, PrivacyMeasure
 from cbdp.privacy.unit import Sensitivity, Unit
 from cbdp.release import About
+from cbdp_features.places import Stops
 
 if TYPE_CHECKING:
     from cbdp.config import Config

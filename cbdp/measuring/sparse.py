@@ -19,11 +19,11 @@ from cbdp.arrays import Ints
 from cbdp.counting.counts import Counts
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.features.universe import is_member
 from cbdp.measuring.samplers import sampler_of
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.measurement import ALL_REVEALED_THRESHOLD, Measurement
 from cbdp.privacy.noise import NoiseDistribution
+from cbdp_features.universe import is_member
 
 ALL_HIDDEN_THRESHOLD = (
     2**61

@@ -12,7 +12,6 @@ from cbdp.arrays import Ints
 from cbdp.counting import Counts
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
-from cbdp.features.universe import is_member
 from cbdp.measuring import cost_argument, noisy_counts
 from cbdp.measuring.samplers import sampler_of
 from cbdp.measuring.sparse import MAX_DRAWN_AT_ONCE
@@ -24,6 +23,7 @@ from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
 from cbdp.privacy.noise import NoiseDistribution
 from cbdp.release import Release
 from cbdp.release.release import from_leaves, rounded
+from cbdp_features.universe import is_member
 
 MAX_DENSE_TYPES = 2**24  # trip types up to which all are noised at once
 NOISE_NAMES = ("rounded", "geometric", "gaussian")

@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 
 from cbdp.errors import InputError
 from cbdp.features import FeatureDag
-from cbdp.features.contribution import contribution_structure
 from cbdp.privacy.numbers import Number, positive, probability
+from cbdp_features.contribution import contribution_structure
 
 # A public choice of `max_trips` that is paid for: a quantile of how many trips persons have, by the exponential mechanism.
 
@@ -222,7 +222,7 @@ class Sensitivity:
 
 
 class ContributionFacts(Protocol):
-    """What a feature tells apart of one person's trips in one period, as `cbdp.features.contribution` finds it."""
+    """What a feature tells apart of one person's trips in one period, as `cbdp_features.contribution` finds it."""
 
     @property
     def elements(self) -> int: ...  # how many counts there are

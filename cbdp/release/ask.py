@@ -32,11 +32,11 @@ from cbdp.estimation.gls import UnbiasedAnswer, best_linear_unbiased
 from cbdp.estimation.intervals import Ends, checked_risk, interval_ends, table_ends
 from cbdp.estimation.quantiles import share_interval
 from cbdp.features import SINGLETON
-from cbdp.features.queries import Filter, Grouping
 from cbdp.release.filters import Where, attribute_of, conditions
 from cbdp.release.roles import counted_noun, enumerated
 from cbdp.release.summary import left_out
-from cbdp.solvers.problem import bincount
+from cbdp_features.queries import Filter, Grouping
+from cbdp_solvers.problem import bincount
 
 if TYPE_CHECKING:
     from cbdp.release.release import Release

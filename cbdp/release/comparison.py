@@ -22,8 +22,6 @@ from cbdp.estimation.intervals import checked_risk
 from cbdp.estimation.invariants import exact_answers
 from cbdp.estimation.quantiles import ErrorDistribution, error_distribution, sum_of_errors
 from cbdp.features import Dimension, Universe
-from cbdp.features.queries import Filter, Grouping
-from cbdp.features.universe import Attribute
 from cbdp.release.about import Dates
 from cbdp.release.ask import grouping_of, names_of
 from cbdp.release.filters import Where, conditions
@@ -32,6 +30,8 @@ from cbdp.release.release import Release
 from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun
 from cbdp.release.summary import left_out
 from cbdp.release.universe_files import universe_hash
+from cbdp_features.queries import Filter, Grouping
+from cbdp_features.universe import Attribute
 
 ROUNDING_TOLERANCE = 1e-6  # of a trip
 

@@ -24,7 +24,6 @@ from cbdp.errors import InputError
 from cbdp.estimation.engine import MAX_LISTED_TYPES, Estimate
 from cbdp.estimation.intervals import Interval
 from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag
-from cbdp.features.places import Stops
 from cbdp.privacy.measurement import Measurement
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS
 from cbdp.release.about import about_from
@@ -55,9 +54,10 @@ from cbdp.release.serialization import (
 from cbdp.release.series import read_running_totals, series_from
 from cbdp.release.universe_files import ROWS_PER_GROUP, read_table, read_types, read_universe
 from cbdp.scratch import abandoned, locked_folder, partial_name, sweep
-from cbdp.solvers.solution import Solution
 from cbdp.text import shown_data
 from cbdp.untrusted import read_json
+from cbdp_features.places import Stops
+from cbdp_solvers.solution import Solution
 
 MANIFEST = "manifest.json"
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from cbdp.errors import InputError
 from cbdp.features import Attribute, Universe
-from cbdp.features.calendar import seconds_of_day
-from cbdp.features.queries import Filter
 from cbdp.parts import did_you_mean
+from cbdp_features.calendar import seconds_of_day
+from cbdp_features.queries import Filter
 
 Where = str | Sequence[str] | Mapping[Any, Any]
 

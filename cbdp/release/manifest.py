@@ -36,8 +36,8 @@ from cbdp.release.serialization import (
 )
 from cbdp.rounding import ROUNDINGS, Exactness
 from cbdp.rounding.controlled import exactness
-from cbdp.solvers.solution import Certificate
 from cbdp.untrusted import MAX_WHOLE_NUMBER
+from cbdp_solvers.solution import Certificate
 
 UNNAMED_NOISE, UNSTATED_NOISE = (
     "another law, of this variance",

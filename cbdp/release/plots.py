@@ -11,7 +11,6 @@ import numpy as np
 
 from cbdp.arrays import Floats
 from cbdp.errors import InputError
-from cbdp.features.universe import Dimension
 from cbdp.parts import did_you_mean
 from cbdp.release.periods import calendar_order
 from cbdp.release.roles import clock_second, counted_noun, roles
@@ -27,6 +26,7 @@ from cbdp.release.views import (
     planar,
     stop_totals,
 )
+from cbdp_features.universe import Dimension
 
 if TYPE_CHECKING:
     from cbdp.release.release import Release

@@ -16,14 +16,14 @@ from cbdp.estimation.bootstrap import BootstrapSampler
 from cbdp.estimation.engine import MAX_LISTED_TYPES, Estimate
 from cbdp.estimation.intervals import Interval, intervals
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.features.places import Stops
-from cbdp.features.queries import Elements, displayed_rows, html_table, text_table
 from cbdp.privacy.accounting import PrivacyGuarantee
 from cbdp.privacy.measurement import Measurement
 from cbdp.release.about import About
 from cbdp.release.labels import column
 from cbdp.release.serialization import Recipe, simulated_guarantee
 from cbdp.release.series import InSeries, RunningPart
+from cbdp_features.places import Stops
+from cbdp_features.queries import Elements, displayed_rows, html_table, text_table
 
 if TYPE_CHECKING:
     from cbdp.release.ask import AnswerTable

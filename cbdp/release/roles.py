@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from cbdp.features import FeatureDag, Universe
-from cbdp.features.universe import Dimension
+from cbdp_features.universe import Dimension
 
 TIME_NAMES = ("time", "period", "hour", "departure")
 END_NAMES = (("origin", "destination"), ("from", "to"), ("start", "end"))

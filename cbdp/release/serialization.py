@@ -26,7 +26,7 @@ from cbdp.privacy.accounting import (
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
 from cbdp.privacy.unit import RELEASE, Person, PrivateQuantile, Trip, Unit
 from cbdp.rounding import ROUNDINGS
-from cbdp.solvers.solution import Certificate
+from cbdp_solvers.solution import Certificate
 
 MAX_FRACTION = Fraction(
     10**30

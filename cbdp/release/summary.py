@@ -6,7 +6,6 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from cbdp.features.queries import html_table
 from cbdp.privacy.accounting import PrivacyGuarantee, readable_epsilon
 from cbdp.privacy.unit import RELEASE, Person, Unit
 from cbdp.release.periods import period_of
@@ -24,6 +23,7 @@ from cbdp.release.roles import (
 )
 from cbdp.release.views import Published
 from cbdp.text import html_text, message, printable
+from cbdp_features.queries import html_table
 
 MAX_PICTURABLE_EPSILON = 30  # an ε whose factor nobody can picture
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from cbdp.arrays import Floats, Ints
 from cbdp.estimation.intervals import measured_interval
 from cbdp.features import SINGLETON, Feature, FeatureDag
-from cbdp.features.places import Stops
-from cbdp.features.queries import Grouping
 from cbdp.privacy.accounting import Cost, DPCost, EpsilonDeltaStatement, Parallel, ZCDPCost, cost_amount
 from cbdp.privacy.noise import NoiseDistribution
 from cbdp.release.release import Release
 from cbdp.release.roles import roles
+from cbdp_features.places import Stops
+from cbdp_features.queries import Grouping
 
 if TYPE_CHECKING:
     from cbdp.estimation.intervals import Interval

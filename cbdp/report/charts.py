@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Ints
 from cbdp.features import SINGLETON
-from cbdp.features.places import Stops
-from cbdp.features.universe import Dimension
 from cbdp.release.periods import calendar_order, is_single_day
 from cbdp.release.roles import PLACE_NAMES, Roles, counted_noun, period_names, roles
 from cbdp.release.views import MAX_INTERVALS, Frame, GroupedCounts, Published, map_frame, stop_totals
 from cbdp.report.reliability import reliability_of, supported
 from cbdp.report.text import display_labels
+from cbdp_features.places import Stops
+from cbdp_features.universe import Dimension
 
 MAX_STOPS_DRAWN = 1_500  # drawn on the map
 NUMBERED_ZONE = re.compile(r"Z\d+")  # zones that were made from coordinates

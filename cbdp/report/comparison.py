@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from cbdp.features.places import Stops
 from cbdp.release.comparison import CHANCE, CHANGED, NOISE, ReleaseComparison
 from cbdp.report.markup import Html, join, page, tag
+from cbdp_features.places import Stops
 
 MAX_ROWS_LISTED = 3_000  # rows listed on a page
 VERDICT_CLASSES = {CHANGED: "good", CHANCE: "fair", NOISE: "none"}

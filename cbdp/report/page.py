@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from cbdp.features import SINGLETON, TOTAL
-from cbdp.features.places import Stops
 from cbdp.privacy.accounting import cost_amount
 from cbdp.release.release import Release
 from cbdp.release.roles import TRIP_NOUN, Noun, Roles, counted_noun, enumerated, roles
@@ -31,6 +30,7 @@ from cbdp.report.markup import Html, join, page, tag
 from cbdp.report.protection import protection_section
 from cbdp.report.reliability import concentrates_trips, has_expected_counts, supported, verdict_table
 from cbdp.report.text import attribute_words, confidence_text, display_labels, percent, published_features
+from cbdp_features.places import Stops
 
 Tile = tuple[str, str, str]  # a heading, a number, and what it is
 

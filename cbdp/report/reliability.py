@@ -19,7 +19,6 @@ from cbdp.arrays import Floats
 from cbdp.estimation import ESTIMATORS
 from cbdp.estimation.invariants import exact_answers
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.features.dag import determines
 from cbdp.privacy.measurement import EXACT_STANDARD_ERROR, Measurement
 from cbdp.release.release import Release
 from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun, enumerated
@@ -28,7 +27,8 @@ from cbdp.release.views import MAX_REGROUPED_ELEMENTS, Published
 from cbdp.report.markup import Html, join, table, tag
 from cbdp.report.text import attribute_words, confidence_text, percent, published_features
 from cbdp.rounding import ROUNDINGS
-from cbdp.solvers.problem import bincount
+from cbdp_features.dag import determines
+from cbdp_solvers.problem import bincount
 
 GOOD_RELATIVE_ERROR = 0.2  # a count is called good if it is within such a part of itself
 

@@ -16,7 +16,6 @@ from cbdp.errors import InputError
 from cbdp.estimation.continual import gls_total
 from cbdp.estimation.gls import best_linear_unbiased
 from cbdp.features import TOTAL
-from cbdp.features.queries import Grouping
 from cbdp.ledger import Amount
 from cbdp.ledger.charges import SYMBOLS
 from cbdp.ledger.windows import PrivacyStatement, WorstCase
@@ -26,6 +25,7 @@ from cbdp.release.release import Release
 from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun
 from cbdp.release.summary import left_out
 from cbdp.report.markup import Html, join, page, table, tag
+from cbdp_features.queries import Grouping
 
 NO_INTERVAL = "no interval: no measured table tells the total"
 MAX_PROFILE_VALUES = 200  # values along a little chart

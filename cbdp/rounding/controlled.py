@@ -11,7 +11,6 @@ import numpy as np
 from cbdp.arrays import Bools, Floats, Ints
 from cbdp.errors import InputError, SolverError
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.features.universe import sorted_union
 from cbdp.rounding.bounds import (
     TOLERANCES,
     CellProblem,
@@ -21,6 +20,7 @@ from cbdp.rounding.bounds import (
     rounding_sets,
 )
 from cbdp.rounding.program import crossing_pairs, exact_features, round_crossing
+from cbdp_features.universe import sorted_union
 
 
 def cheapest_items(group: Ints, cost: Ints, quota: Ints) -> Bools:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Bools, Floats, Ints
 from cbdp.errors import InputError
-from cbdp.features.calendar import SECONDS_PER_DAY
+from cbdp_features.calendar import SECONDS_PER_DAY
 
 EARTH_KM_PER_DEGREE = 111.2
 

@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
-from cbdp.features.calendar import SECONDS_PER_DAY
-from cbdp.features.places import Stops, zones_by_clustering
 from cbdp.transit.city import (
     DEGREES,
     EARTH_KM_PER_DEGREE,
@@ -40,6 +38,8 @@ from cbdp.transit.city import (
     plane,
 )
 from cbdp.untrusted import zip_member
+from cbdp_features.calendar import SECONDS_PER_DAY
+from cbdp_features.places import Stops, zones_by_clustering
 
 URBAN_DRIVING = Driving(speed=30.0, detour=1.3)
 ZONE_RADIUS_KM = 5.0  # km from the middle of a zone

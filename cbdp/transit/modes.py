@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import Universe
-from cbdp.features.calendar import SECONDS_PER_DAY
 from cbdp.transit.city import City, Line
+from cbdp_features.calendar import SECONDS_PER_DAY
 
 MAX_RIDES = 3
 UNREACHABLE = np.int64(2**40)

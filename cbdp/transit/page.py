@@ -12,10 +12,10 @@ import numpy as np
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.features.calendar import clock_time
 from cbdp.report.markup import INTERNAL_WARNING, Html, internal_banner, join, page, table, tag
 from cbdp.transit.city import City
 from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP, Operations, Service, figures
+from cbdp_features.calendar import clock_time
 
 MAX_HOPS = 120_000  # about 14 bytes each, so that the page stays below 3 MB
 MAX_WAYS = 600

@@ -217,7 +217,12 @@ def test_the_wheel_holds_the_linked_folders(tmp_path: Path) -> None:
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    for name in ("features/universe.py", "solvers/newton.py", "config/config.schema.json", "py.typed"):
+    for name in (
+        "features/cbdp_features/universe.py",
+        "solvers/cbdp_solvers/newton.py",
+        "config/config.schema.json",
+        "py.typed",
+    ):
         assert f"cbdp/{name}" in names
     assert {name.split("/")[0] for name in names} == {"cbdp", f"cbdp-{__version__}.dist-info"}
 

@@ -11,12 +11,12 @@ from small_city import plan_of
 
 from cbdp.counting import count
 from cbdp.datasets import ann_arbor
-from cbdp.features.presets import odmts
 from cbdp.forecast import expected_tables, explain
 from cbdp.forecast.errors import expected_of, facts_of, margins, model_of_mechanism
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.budget import DemandFacts
 from cbdp.report.reliability import USES, Use, use_of
+from cbdp_features.presets import odmts
 
 
 def test_errors_are_those_of_the_configured_budget(city: Path) -> None:

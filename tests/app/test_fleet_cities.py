@@ -18,8 +18,8 @@ from cbdp.app.fleet import size
 from cbdp.app.fleet.riders import FleetRules, city_of, is_built_in, read
 from cbdp.datasets import ann_arbor
 from cbdp.errors import InputError
-from cbdp.features.places import Stops
 from cbdp.release import About, Dates
+from cbdp_features.places import Stops
 
 BIKES = Path(__file__).parents[3] / "shared" / "data" / "bayarea_bike_2014"
 MARCH, WEEK = dt.date(2026, 3, 2), dt.timedelta(days=6)

@@ -62,7 +62,7 @@ def test_a_kind_that_is_not_known_is_told(capsys: Captured) -> None:
 
 def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not installed is a fact in the list, with the cure, and not an error."""
-    monkeypatch.setattr("cbdp.solvers.piqp.Piqp.package", "no_such_package")
+    monkeypatch.setattr("cbdp_solvers.piqp.Piqp.package", "no_such_package")
     row = next(row for row in part_rows("solvers") if row[0] == "piqp")
     assert row[2] == "no"
     assert "pip install" in row[-1]

@@ -19,9 +19,9 @@ from cbdp.counting import Clock, bounding, inspect
 from cbdp.counting.counts import InvariantError
 from cbdp.errors import InputError
 from cbdp.features import days
-from cbdp.features.contribution import contribution_structure
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.unit import sensitivity
+from cbdp_features.contribution import contribution_structure
 
 HOURS = cbdp.periods("00:00", "24:00", "1h")
 MARCH = days("2026-03-02", "2026-03-15")  # from Monday on, two weeks

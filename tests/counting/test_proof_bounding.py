@@ -30,8 +30,8 @@ from cbdp.counting.linking import LinkedTaps, Prepared
 from cbdp.counting.plan import MAX_TRIPS_PER_PERSON, ContributionBound, CountingPlan
 from cbdp.counting.planner import make_plan
 from cbdp.features import Feature, FeatureDag, Universe
-from cbdp.features.contribution import contribution_structure
 from cbdp.privacy.unit import PERIODS, Person, Sensitivity, Trip, Unit, feature_sensitivity, group_sensitivity
+from cbdp_features.contribution import contribution_structure
 
 ROWS = 6
 DATES = [dt.date(2026, 3, 31), dt.date(2026, 4, 1), dt.date(2026, 4, 6)]  # two weeks, two months

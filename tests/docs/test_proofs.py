@@ -35,7 +35,7 @@ RESTS_ON = (
     "cbdp/counting/linking.py",
     "cbdp/counting/bounding.py",
     "cbdp/counting/engines/sql.py",
-    "features/contribution.py",
+    "features/cbdp_features/contribution.py",
 )
 WITHOUT_PROOF = {
     "__init__.py": "names of a folder",

@@ -12,7 +12,7 @@ from cbdp.estimation.compiler import merge_measurements
 from cbdp.estimation.posterior.benchmarking import Benchmarks
 from cbdp.estimation.posterior.rate_model import expected_total
 from cbdp.estimation.posterior.settings import TUNING
-from cbdp.solvers.problem import Problem
+from cbdp_solvers.problem import Problem
 
 DAG = network(12, [s // 3 for s in range(12)], 5)
 ALL = np.arange(DAG.universe.size)

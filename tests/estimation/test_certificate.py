@@ -15,8 +15,8 @@ from strategies import Case, cases
 import cbdp
 from cbdp.estimation import compiler
 from cbdp.features import Feature, FeatureDag, Universe
-from cbdp.solvers import newton
-from cbdp.solvers.solution import certify
+from cbdp_solvers import newton
+from cbdp_solvers.solution import certify
 
 
 @given(cases(), st.data())

@@ -8,7 +8,7 @@ from engine_cases import CERTIFIED, INF, city, noisy_counts
 
 import cbdp
 from cbdp.features import Dimension, Feature, FeatureDag, Universe
-from cbdp.solvers import linear, newton
+from cbdp_solvers import linear, newton
 
 
 @pytest.mark.parametrize("noise", [0.5, 5.0, 500.0])

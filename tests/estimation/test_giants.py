@@ -9,7 +9,7 @@ import pytest
 
 import cbdp
 from cbdp.estimation.posterior import Posterior
-from cbdp.solvers.problem import bincount
+from cbdp_solvers.problem import bincount
 
 PLACES, AREAS = 180, 30
 NAMES = [f"p{i}" for i in range(PLACES)]

@@ -15,9 +15,9 @@ from cbdp.estimation import ESTIMATORS, bootstrap
 from cbdp.estimation.gls import UnbiasedAnswer, best_linear_unbiased
 from cbdp.estimation.posterior import Posterior, kernels, rate_model
 from cbdp.estimation.posterior.likelihood import count_likelihood, leaf_prior
-from cbdp.features.queries import Grouping
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS
 from cbdp.release import ask
+from cbdp_features.queries import Grouping
 
 STOPS = cbdp.Dimension([f"S{i}" for i in range(12)], zone=[f"z{i // 3}" for i in range(12)])
 UNIVERSE = cbdp.Universe(

@@ -361,7 +361,7 @@ def test_bad_input_is_refused(what):
     assert "\n" not in str(caught.value)
 
 
-BAD_SOLVERS = ["gurobi", "no.such.module:Solver", "math:pi", "cbdp.solvers.newton:Oldton", 3, object]
+BAD_SOLVERS = ["gurobi", "no.such.module:Solver", "math:pi", "cbdp_solvers.newton:Oldton", 3, object]
 
 
 @pytest.mark.parametrize("solver", BAD_SOLVERS, ids=str)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cbdp.features import Dimension, Feature, FeatureDag, Universe, odmts
-from cbdp.features.dag import determines, distinguished_attributes, undistinguished
+from cbdp_features.dag import determines, distinguished_attributes, undistinguished
 
 STOPS = Dimension(["A", "B", "C"], zone=["n", "n", "s"])
 UNIVERSE = Universe(

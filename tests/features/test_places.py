@@ -15,7 +15,7 @@ import pytest
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.features import places
+from cbdp_features import places
 
 ROOT = Path(__file__).parents[2]
 
@@ -352,7 +352,7 @@ def test_bad_places_are_one_clear_error(make: Callable[[Path], object], message:
 def test_places_load_no_engine() -> None:
     """Reading stops needs neither DuckDB nor Arrow, and the counts' module none before it counts."""
     script = (
-        "import sys, cbdp.features.places, cbdp.counting; "
+        "import sys, cbdp_features.places, cbdp.counting; "
         "print([m for m in ['duckdb', 'pyarrow', 'scipy', 'ibis', 'numba'] if m in sys.modules])"
     )
     done = subprocess.run(

@@ -46,7 +46,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "app": (*PUBLIC, *PRIVATE, *RIGHT, "mechanisms", "datasets"),
 }
 
-_NAMED = re.compile(r"(cbdp(?:\.\w+)+)(?::\w+)?")
+# Folders at the top of the tree hold packages of their own, which a module of `cbdp` re-exports. Here both go by one name.
+PACKAGES = {"cbdp_features": "cbdp.features", "cbdp_solvers": "cbdp.solvers"}
+
+_NAMED = re.compile(r"(cbdp(?:_\w+)?(?:\.\w+)+)(?::\w+)?")
 
 
 @dataclass(frozen=True)
@@ -166,12 +169,40 @@ def cycle(edges: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def modules(root: Path) -> dict[str, Path]:
-    """Every module of the package below `root`, found through the links."""
-    paths = sorted(path for folder in _folders(root / "cbdp") for path in folder.glob("*.py"))
-    return {
-        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in paths
+    """Every module of ours below `root`, by one name: that of `cbdp.features` and `cbdp.solvers` for what they re-export."""
+    homes = {root / "cbdp": "cbdp"} | {
+        root / name.removeprefix("cbdp.") / package: name for package, name in PACKAGES.items()
     }
+    found = {}
+    for home, name in homes.items():
+        if not home.is_dir():  # of a tree that tests make up
+            continue
+        for path in sorted(path for folder in _folders(home) for path in folder.glob("*.py")):
+            parts = path.relative_to(home).with_suffix("").parts
+            found[".".join([name, *parts]).removesuffix(".__init__")] = path
+    return found
+
+
+def canonical(dotted: str) -> str:
+    """The one name of a module, or of a name in it.
+
+    >>> canonical("cbdp_features.dag"), canonical("cbdp.errors")
+    ('cbdp.features.dag', 'cbdp.errors')
+    """
+    first, dot, rest = dotted.partition(".")
+    return f"{PACKAGES.get(first, first)}{dot}{rest}"
+
+
+def importable(module: str) -> str:
+    """What a module is imported as.
+
+    >>> importable("cbdp.features.dag"), importable("cbdp.errors")
+    ('cbdp_features.dag', 'cbdp.errors')
+    """
+    for package, name in PACKAGES.items():
+        if module == name or module.startswith(f"{name}."):
+            return package + module.removeprefix(name)
+    return module
 
 
 def _folders(folder: Path) -> Iterator[Path]:
@@ -220,7 +251,7 @@ def _homes(tree: ast.Module) -> dict[str, str]:
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cbdp"):
-            found |= {alias.asname or alias.name: str(node.module) for alias in node.names}
+            found |= {alias.asname or alias.name: canonical(str(node.module)) for alias in node.names}
         if isinstance(node, ast.Dict):
             pairs = [(_text(k), _text(v)) for k, v in zip(node.keys, node.values, strict=True)]
             found |= {k: v.partition(":")[0] for k, v in pairs if k and _NAMED.fullmatch(v)}
@@ -299,6 +330,7 @@ class _Reader(ast.NodeVisitor):
         return ".".join([*parts[: len(parts) - level + 1], *([module] if module else [])])
 
     def _add(self, dotted: str, line: int) -> None:
+        dotted = canonical(dotted)
         if dotted.split(".", maxsplit=1)[0] == "cbdp":
             self.named.append((dotted, line))
 

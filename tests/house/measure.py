@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from house.graph import ON_THE_WALL, ROOT, build, modules, place
+from house.graph import ON_THE_WALL, ROOT, build, canonical, modules, place
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -132,7 +132,8 @@ class House:
                     and not node.level
                     and (node.module or "").startswith("cbdp")
                 ):
-                    here |= {a.asname or a.name: (str(node.module), a.name) for a in node.names}
+                    module_name = canonical(str(node.module))
+                    here |= {a.asname or a.name: (module_name, a.name) for a in node.names}
             imported[module] = here
         return imported
 

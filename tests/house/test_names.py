@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from house.graph import ROOT, modules
+from house.graph import ROOT, importable, modules
 from house.measure import House
 
 import cbdp
@@ -36,9 +36,10 @@ def private_names(path: Path) -> list[str]:
     return found
 
 
-OURS = ("cbdp", "benchmarks")
+OURS = ("cbdp", "cbdp_features", "cbdp_solvers", "benchmarks")
 KNOWN = {
     *modules(ROOT),
+    *map(importable, modules(ROOT)),
     *(".".join(p.relative_to(ROOT).with_suffix("").parts) for p in (ROOT / "benchmarks").rglob("*.py")),
 }
 
@@ -57,10 +58,10 @@ def test_nobody_uses_private_names_of_another_module() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("from cbdp.features.dag import _order", ["cbdp.features.dag._order:1"]),
-        ("def f():\n    from cbdp.features.dag import _order as o", ["cbdp.features.dag._order:2"]),
-        ("from cbdp.features import dag\ndag._order()", ["dag._order:2"]),
-        ("import cbdp.features.dag\ncbdp.features.dag._order()", ["cbdp.features.dag._order:2"]),
+        ("from cbdp_features.dag import _order", ["cbdp_features.dag._order:1"]),
+        ("def f():\n    from cbdp_features.dag import _order as o", ["cbdp_features.dag._order:2"]),
+        ("from cbdp_features import dag\ndag._order()", ["dag._order:2"]),
+        ("import cbdp_features.dag\ncbdp_features.dag._order()", ["cbdp_features.dag._order:2"]),
         ("from cbdp import __version__\nfrom numpy import _core\nself._x = 1", []),
     ],
 )

@@ -37,7 +37,7 @@ def packages() -> Iterator[str]:
     yield "cbdp"
     for name in FOLDERS:
         yield f"cbdp.{name}"
-        found = walk_packages(import_module(f"cbdp.{name}").__path__, f"cbdp.{name}.")
+        found = walk_packages(getattr(import_module(f"cbdp.{name}"), "__path__", []), f"cbdp.{name}.")
         yield from (inner.name for inner in found if inner.ispkg)
 
 

@@ -17,6 +17,7 @@ from house.graph import (
     Graph,
     build,
     cycle,
+    importable,
     leaks,
     misplaced,
     place,
@@ -67,7 +68,7 @@ def test_no_import_hides_behind_a_computed_name(graph: Graph) -> None:
 
 def test_running_the_right_side_loads_nothing_private(graph: Graph) -> None:
     """The interpreter agrees with the graph: importing every module right of the wall loads no other one."""
-    names = sorted(m for m in graph.imports if right_of_the_wall(m))
+    names = sorted(importable(m) for m in graph.imports if right_of_the_wall(m))
     closed = tuple(f"cbdp.{folder}" for folder in (*PRIVATE, *ON_THE_WALL))
     script = (
         f"import importlib, sys\nfor name in {names!r}:\n    importlib.import_module(name)\n"
@@ -94,9 +95,13 @@ def _append(path: Path, text: str) -> None:
 
 def _two_hops(package: Path) -> None:
     """An estimator imports a new module of features, which imports another, which imports trips."""
-    _append(package / "estimation" / "compiler.py", "\nimport cbdp.features.one_hop\n")
-    (package / "features" / "one_hop.py").write_text("from cbdp.solvers import two_hops\n")
-    (package / "solvers" / "two_hops.py").write_text("from cbdp.counting import Counts\n")
+    _append(package / "estimation" / "compiler.py", "\nimport cbdp_features.one_hop\n")
+    (package.parent / "features" / "cbdp_features" / "one_hop.py").write_text(
+        "from cbdp_solvers import two_hops\n"
+    )
+    (package.parent / "solvers" / "cbdp_solvers" / "two_hops.py").write_text(
+        "from cbdp.counting import Counts\n"
+    )
 
 
 def _in_a_package(package: Path) -> None:
@@ -148,7 +153,9 @@ LEAKING: dict[str, Mutant] = {
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
     """The package's sources, to be spoiled."""
-    return shutil.copytree(ROOT / "cbdp", tmp_path / "cbdp", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("features", "solvers", "cbdp"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "cbdp"
 
 
 @pytest.mark.parametrize("name", LEAKING)
@@ -194,8 +201,8 @@ def test_a_module_in_no_known_folder_is_found(where: str, copied: Path) -> None:
 
 def test_a_planted_cycle_is_found(copied: Path) -> None:
     """Two folders that import each other, one of them for types only."""
-    _append(copied / "features" / "universe.py", "\nif TYPE_CHECKING:\n    import cbdp.privacy.unit\n")
-    _append(copied / "privacy" / "unit.py", "\nimport cbdp.features.universe\n")
+    _append(copied.parent / "features" / "cbdp_features" / "universe.py", "\nif TYPE_CHECKING:\n    import cbdp.privacy.unit\n")
+    _append(copied / "privacy" / "unit.py", "\nimport cbdp_features.universe\n")
     places = build(copied.parent).places()
     found = cycle(
         {a: [b for b in places[a] if b in ("features", "privacy")] for a in ("features", "privacy")}

@@ -9,7 +9,7 @@ import ast
 import textwrap
 from pathlib import Path
 
-from house.graph import FOUNDATION, ON_THE_WALL, PRIVATE, PUBLIC, RIGHT, ROOT
+from house.graph import FOUNDATION, ON_THE_WALL, PACKAGES, PRIVATE, PUBLIC, RIGHT, ROOT
 
 PAGE = ROOT / "docs" / "explanation" / "architecture.md"
 BEGIN, END = "<!-- layout: make layout -->", "<!-- /layout -->"
@@ -20,6 +20,9 @@ SIDES = {
     "on the wall: may import both sides; nothing above imports these": ON_THE_WALL,
 }
 WIDTH = 96
+TOP = {
+    name.removeprefix("cbdp."): package for package, name in PACKAGES.items()
+}  # folders at the top of the tree
 INDENT = 18
 
 
@@ -29,11 +32,12 @@ def tree(root: Path = ROOT) -> str:
     for side, folders in SIDES.items():
         lines += [f"── {side} {'─' * (WIDTH - len(side) - 4)}"]
         for name in folders:
-            lines += _folder(root / "cbdp" / name)
+            package = TOP.get(name)
+            lines += _folder(root / name / package if package else root / "cbdp" / name, name)
     return "\n".join(lines)
 
 
-def _folder(folder: Path) -> list[str]:
+def _folder(folder: Path, title: str) -> list[str]:
     about = (ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or "").splitlines()
     held = sorted(
         inner.stem if inner.is_file() else f"{inner.name}/"
@@ -43,7 +47,7 @@ def _folder(folder: Path) -> list[str]:
     )
     head = textwrap.wrap(about[0] if about else "", WIDTH - INDENT)
     body = textwrap.wrap(" ".join(held), WIDTH - INDENT - 2, break_on_hyphens=False)
-    name = f"├── {folder.name}/"
+    name = f"├── {title}/"
     return [
         *(f"{name if not n else '│':{INDENT}}{line}" for n, line in enumerate(head)),
         *(f"{'│':{INDENT}}  {line}" for line in body),

@@ -9,16 +9,17 @@ from pathlib import Path
 
 from house.graph import ROOT
 
+HOMES = {"cbdp": "cbdp", "cbdp_features": "features/cbdp_features", "cbdp_solvers": "solvers/cbdp_solvers"}
 
-def files(root: Path = ROOT) -> set[str]:
-    """Every file of the package, the linked folders included, as it is named in a wheel."""
-    found = set()
-    folders = [root / "cbdp"]
-    while folders:
-        inside = list(folders.pop().iterdir())
-        folders += [p for p in inside if p.is_dir() and p.name != "__pycache__"]
-        found |= {p.relative_to(root).as_posix() for p in inside if p.is_file()}
-    return found
+
+def files(root: Path = ROOT) -> dict[str, str]:
+    """Every file of the package: its name in a wheel → its place in the tree."""
+    return {
+        f"{name}/{path.relative_to(root / home).as_posix()}": path.relative_to(root).as_posix()
+        for name, home in HOMES.items()
+        for path in sorted((root / home).rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
 
 
 def complaints(dist: Path) -> list[str]:
@@ -27,11 +28,11 @@ def complaints(dist: Path) -> list[str]:
     held = set(zipfile.ZipFile(wheel).namelist())
     with tarfile.open(archive) as opened:
         sources = {name.partition("/")[2] for name in opened.getnames()}
-    strange = {name for name in held if not name.startswith("cbdp/") and ".dist-info/" not in name}
+    strange = {name for name in held if name.split("/")[0] not in HOMES and ".dist-info/" not in name}
     return [
-        *(f"{wheel.name} lacks {name}" for name in sorted(files() - held)),
+        *(f"{wheel.name} lacks {name}" for name in sorted(files().keys() - held)),
         *(f"{wheel.name} holds {name}, which is no part of the package" for name in sorted(strange)),
-        *(f"{archive.name} lacks {name}" for name in sorted(files() - sources)),
+        *(f"{archive.name} lacks {name}" for name in sorted(set(files().values()) - sources)),
     ]
 
 

@@ -19,7 +19,7 @@ from cbdp.estimation import compiler
 from cbdp.features import Dimension
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.solvers import SOLVERS
-from cbdp.solvers.problem import Problem
+from cbdp_solvers.problem import Problem
 
 
 def thorough(examples: int) -> Any:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import cbdp
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Feature, FeatureDag, Universe, days
-from cbdp.features.calendar import dates_or_none, day_dimension, period_of
-from cbdp.features.contribution import ContributionStructure, contribution_structure
 from cbdp.privacy.unit import Person, Sensitivity, Trip, group_sensitivity, sensitivity
+from cbdp_features.calendar import dates_or_none, day_dimension, period_of
+from cbdp_features.contribution import ContributionStructure, contribution_structure
 
 Vector = tuple[int, ...]
 
@@ -207,7 +207,7 @@ def test_large_universes_are_not_listed() -> None:
 
 def test_what_cannot_be_listed_is_taken_to_tell_nothing_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """An attribute over too many combinations: its counts may hold all slots, which is never too little."""
-    monkeypatch.setattr("cbdp.features.contribution.MAX_EXAMINED_PAIRS", 3)
+    monkeypatch.setattr("cbdp_features.contribution.MAX_EXAMINED_PAIRS", 3)
     universe = Universe(stop=["A", "B"], time=[1, 2]).with_attribute(
         "mode", ["stop", "time"], [["a", "b"], ["b", "c"]]
     )

@@ -16,10 +16,10 @@ from released import release_of
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.features.queries import Grouping
 from cbdp.release import load as load_plainly
 from cbdp.release.ask import ask
 from cbdp.release.filters import conditions
+from cbdp_features.queries import Grouping
 
 STOPS = cbdp.Dimension(["A", "B", "C", "D", "E", "F"], zone=["n", "n", "s", "s", "w", "w"])
 TIMES = cbdp.periods("08:00", "10:00", "30min")

@@ -17,10 +17,10 @@ from released import MECHANISMS, bytes_of, jsonschema, release_of, same, same_re
 import cbdp
 from cbdp import mechanisms
 from cbdp.errors import InputError
-from cbdp.features.places import Stops
 from cbdp.release.files import load
 from cbdp.release.manifest import manifest_schema
 from cbdp.release.release import Release
+from cbdp_features.places import Stops
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ from released import bytes_of, city_features, made_by, release_of, simulated_cit
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.features.places import Stops
 from cbdp.release.files import leftovers, load
+from cbdp_features.places import Stops
 
 
 def test_a_seeded_release_is_refused_or_marked(tmp_path: Path) -> None:

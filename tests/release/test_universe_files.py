@@ -12,9 +12,9 @@ import pytest
 from released import made_by, same_release
 
 import cbdp
-from cbdp.features.places import Stops
 from cbdp.release.files import load
 from cbdp.release.universe_files import universe_hash
+from cbdp_features.places import Stops
 
 LABELS: dict[str, list[Any]] = {
     "text": ["ä", "", "a\nb\x00"],

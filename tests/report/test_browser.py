@@ -17,9 +17,9 @@ from browsing import DESKTOP, HOSTILE, PHONE, hovers, opened, scrolled
 import cbdp
 from cbdp.app.internal import build_internal
 from cbdp.features import opal
-from cbdp.features.places import Stops
 from cbdp.release import About
 from cbdp.report import build
+from cbdp_features.places import Stops
 
 CHARTS = ("#chart-demand", "#chart-matrix", "#chart-map", "#chart-share-0")
 AXES = """chart => [...document.querySelectorAll(chart + ' > svg text')].map(t => {

@@ -20,10 +20,10 @@ import cbdp
 from cbdp.app.internal import build_internal
 from cbdp.estimation.intervals import Interval
 from cbdp.features import odmts
-from cbdp.features.places import Stops
 from cbdp.release.files import load
 from cbdp.report import build
 from cbdp.text import printable
+from cbdp_features.places import Stops
 
 
 def test_labels_never_become_markup():

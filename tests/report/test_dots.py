@@ -12,9 +12,9 @@ from browsing import opened
 from reported import Page, grouped
 
 import cbdp
-from cbdp.features.places import Stops
 from cbdp.release.release import Release
 from cbdp.report import build
+from cbdp_features.places import Stops
 
 STOPS = ["A", "B", "C", "D"]
 PLACES = Stops(

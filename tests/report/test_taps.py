@@ -12,10 +12,10 @@ from browsing import DESKTOP, PHONE, opened
 from reported import Page, secured
 
 import cbdp
-from cbdp.features.places import Stops
 from cbdp.release.documents import readme
 from cbdp.release.release import Release
 from cbdp.report import build
+from cbdp_features.places import Stops
 
 STOPS = [str(n) for n in range(1, 27)]
 PLACES = Stops(

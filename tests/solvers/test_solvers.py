@@ -15,9 +15,10 @@ import pytest
 import cbdp
 from cbdp import solvers
 from cbdp.errors import CertificateError, InputError, SolverError
-from cbdp.solvers import LiftedSolver, newton
-from cbdp.solvers.newton import Newton
-from cbdp.solvers.problem import LiftedQP, scale
+from cbdp.solvers import LiftedSolver
+from cbdp_solvers import newton
+from cbdp_solvers.newton import Newton
+from cbdp_solvers.problem import LiftedQP, scale
 
 # solver, settings, the certificate it must reach
 ROWS = [
@@ -221,7 +222,7 @@ def test_an_unknown_name_lists_the_known_ones():
         solvers.get("simplex")
 
 
-@pytest.mark.parametrize("where", ["no.such.module:Newton", "cbdp.solvers.newton:NoSuchSolver"])
+@pytest.mark.parametrize("where", ["no.such.module:Newton", "cbdp_solvers.newton:NoSuchSolver"])
 def test_a_path_that_leads_nowhere_is_an_error_of_ours(where):
     """A module or attribute that is not there is reported with the path that was asked for."""
     with pytest.raises(SolverError, match=f"'{where}' cannot be loaded"):
@@ -237,7 +238,7 @@ def test_what_is_no_solver_is_refused(thing):
 
 @pytest.mark.parametrize(
     "given",
-    ["newton", "cbdp.solvers.newton:Newton", Newton, Newton(tolerance=1e-11)],
+    ["newton", "cbdp_solvers.newton:Newton", Newton, Newton(tolerance=1e-11)],
     ids=["name", "path", "class", "object"],
 )
 def test_a_solver_can_be_given_in_four_ways(given):
@@ -262,7 +263,7 @@ def test_a_missing_package_says_how_to_get_it(name, monkeypatch):
 def test_without_hipo_highs_refuses_what_it_cannot_do(monkeypatch):
     """HiGHS's active-set method solves small problems and refuses large ones with the package that helps."""
     pytest.importorskip("highspy")
-    from cbdp.solvers import highs
+    from cbdp_solvers import highs
 
     monkeypatch.setattr(
         highs.importlib.util, "find_spec", lambda name: None if name == "highspy_extras" else True

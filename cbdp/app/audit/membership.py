@@ -21,14 +21,14 @@ from cbdp.counting import Clock, Counts, count, second_count, trips_by_person
 from cbdp.counting.plan import ServiceDays
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag, Universe
-from cbdp.features.calendar import day_dimension
-from cbdp.features.universe import is_member
 from cbdp.privacy.accounting import Cost, PrivacyGuarantee, cost_amount
 from cbdp.privacy.noise import NoiseDistribution
 from cbdp.privacy.unit import Person
 from cbdp.release.manifest import cost_of_feature
 from cbdp.release.release import Release
 from cbdp.release.roles import enumerated
+from cbdp_features.calendar import day_dimension
+from cbdp_features.universe import is_member
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,6 @@ from cbdp.app.fleet.riders import (
     selected,
 )
 from cbdp.app.new_file import check_new, write_new
-from cbdp.features.calendar import clock_time
 from cbdp.report.markup import INTERNAL_WARNING
 from cbdp.text import aligned
 from cbdp.transit import DISPATCHERS, plugins
@@ -41,6 +40,7 @@ from cbdp.transit.fleet_sizing import SearchSizer, Sizing
 from cbdp.transit.modes import Itineraries
 from cbdp.transit.page import ZoneDemand
 from cbdp.transit.simulator import Fleet, Operations, Service, figures, simulate
+from cbdp_features.calendar import clock_time
 
 MAX_TRIPS = 10 * SearchSizer.most_legs  # more are not even listed: they would only fill the memory
 

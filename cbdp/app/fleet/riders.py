@@ -19,8 +19,6 @@ from cbdp.datasets import ann_arbor_city
 from cbdp.datasets.ann_arbor import geography as synthetic
 from cbdp.errors import InputError
 from cbdp.features import Universe
-from cbdp.features.calendar import clock_time, dates_or_none, seconds_of_day
-from cbdp.features.places import Stops
 from cbdp.mechanisms import load
 from cbdp.release import Release
 from cbdp.release.periods import is_single_day, period_of
@@ -36,6 +34,8 @@ from cbdp.transit.city_sources import (
 from cbdp.transit.demand import fleet_counts
 from cbdp.transit.modes import Itineraries, ModeRule, codes_of, period_edges
 from cbdp.transit.page import TOTAL, ZoneDemand
+from cbdp_features.calendar import clock_time, dates_or_none, seconds_of_day
+from cbdp_features.places import Stops
 
 BUILT_IN = "built-in"
 PERIOD_SECONDS = 1800

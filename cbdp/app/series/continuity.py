@@ -24,8 +24,7 @@ from cbdp.counting.files import are_files
 from cbdp.counting.linking import Prepared
 from cbdp.counting.plan import ServiceDays
 from cbdp.errors import CbdpError, InputError
-from cbdp.features import Universe, calendar
-from cbdp.features.calendar import seconds_of_day
+from cbdp.features import Universe
 from cbdp.forecast.calendar import (
     Slot,
     charges_of,
@@ -47,6 +46,8 @@ from cbdp.release.files import load, read_manifest
 from cbdp.release.series import FINAL, RUNNING_TOTALS
 from cbdp.text import aligned
 from cbdp.untrusted import read_json
+from cbdp_features import calendar
+from cbdp_features.calendar import seconds_of_day
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan

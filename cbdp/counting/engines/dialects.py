@@ -12,7 +12,7 @@ from cbdp.counting.clock import FIRST_DATE, FIRST_DAY, LAST_DATE, LAST_DAY, Writ
 from cbdp.counting.columns import BOOLEAN, REAL, STAMP, TEXT, ColumnKind
 from cbdp.counting.engines.sql import EARLIEST_MICROSECOND, LATEST_MICROSECOND, Dialect, NumberedLookup
 from cbdp.counting.plan import ClockForm, CountingPlan, KeyKind
-from cbdp.features.calendar import SECONDS_PER_DAY
+from cbdp_features.calendar import SECONDS_PER_DAY
 
 # How SQL engines say what they do not say alike. To know another one is to state these words and to pass the same tests.
 #

@@ -16,7 +16,7 @@ from cbdp.counting.clock import FIRST_DAY, LAST_DAY, WrittenForm
 from cbdp.counting.columns import REAL, STAMP, TEXT, WHOLE, ColumnKind
 from cbdp.counting.engines.sql import EARLIEST_MICROSECOND, LATEST_MICROSECOND, Dialect, NumberedLookup, Step
 from cbdp.counting.plan import ClockForm, ContributionBound, KeyKind
-from cbdp.features.calendar import SECONDS_PER_DAY
+from cbdp_features.calendar import SECONDS_PER_DAY
 
 UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 INTEGER_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")

@@ -11,7 +11,7 @@ from cbdp.counting.clock import ENDS_IN_OFFSET_PATTERN, FIRST_DAY, LAST_DAY
 from cbdp.counting.columns import TEXT, ColumnKind
 from cbdp.counting.engines import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD
 from cbdp.counting.plan import MAX_TRIPS_PER_PERSON, ClockField, ClockForm, CountingPlan, KeyKind, Lookup
-from cbdp.features.calendar import SECONDS_PER_DAY
+from cbdp_features.calendar import SECONDS_PER_DAY
 
 # The counting plan as SQL: joins, whole numbers, SHA-256 and windows, in the words that SQL engines share.
 #

@@ -28,7 +28,7 @@ from cbdp.estimation.posterior.settings import TUNING
 from cbdp.estimation.posterior.shared_errors import clipped_multiplier
 from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag
 from cbdp.privacy.measurement import Measurement
-from cbdp.solvers.problem import Problem, Term, bincount
+from cbdp_solvers.problem import Problem, Term, bincount
 
 
 @dataclass(frozen=True, eq=False)

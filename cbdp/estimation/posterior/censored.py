@@ -24,7 +24,7 @@ from cbdp.estimation.posterior.likelihood import (
 from cbdp.estimation.posterior.settings import TUNING
 from cbdp.features import FeatureDag, Partition
 from cbdp.privacy.measurement import Measurement
-from cbdp.solvers.problem import bincount
+from cbdp_solvers.problem import bincount
 
 CENSORED_SHAPES = np.array([(1 - active, spread) for active in TUNING.active for spread in TUNING.spread])
 

@@ -19,7 +19,7 @@ from cbdp.estimation.posterior.censored import CensoredCounts, TypeGroups, regro
 from cbdp.estimation.posterior.likelihood import MIN_PROBABILITY
 from cbdp.estimation.posterior.settings import TUNING
 from cbdp.features import Attribute, FeatureDag, Partition, Universe
-from cbdp.solvers.problem import bincount
+from cbdp_solvers.problem import bincount
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from cbdp.estimation.posterior.parallel import map_items
 from cbdp.estimation.posterior.settings import TUNING
 from cbdp.features import SINGLETON, FeatureDag, Partition, Universe
 from cbdp.privacy.measurement import Measurement
-from cbdp.solvers.problem import bincount
+from cbdp_solvers.problem import bincount
 
 LAPLACE_EXCESS_KURTOSIS = 3.0  # the excess kurtosis of Laplace noise
 

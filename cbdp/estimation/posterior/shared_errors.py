@@ -36,7 +36,7 @@ from cbdp.estimation.posterior.parallel import map_parts
 from cbdp.estimation.posterior.settings import TUNING
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
-from cbdp.solvers.problem import bincount
+from cbdp_solvers.problem import bincount
 
 _EXCESS_GRID = np.concatenate([[0.0], np.logspace(*TUNING.shared_range, TUNING.shared_steps)])
 _EXCESS_PRIOR = np.concatenate([[1.0], _EXCESS_GRID[1:] ** -1 / np.sum(_EXCESS_GRID[1:] ** -1)]) / 2

@@ -49,10 +49,10 @@ from cbdp.estimation.projection import (
     merged_thresholds,
 )
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.features.universe import is_member
 from cbdp.privacy.measurement import ALL_REVEALED_THRESHOLD, Measurement, ThresholdedAnswer
 from cbdp.privacy.noise import NoiseDistribution
-from cbdp.solvers.problem import Problem, bincount
+from cbdp_features.universe import is_member
+from cbdp_solvers.problem import Problem, bincount
 
 
 def posterior_thresholds(

@@ -14,12 +14,12 @@ import numpy as np
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.features.presets import EXTRA_FEATURES
 from cbdp.privacy.budget import AllocationProblem, Budget, DemandFacts, SpecialistRatios
 from cbdp.privacy.budget.expected_error import ErrorModel, error_model
 from cbdp.privacy.noise import NoiseDistribution
 from cbdp.privacy.numbers import positive
 from cbdp.privacy.unit import Sensitivity
+from cbdp_features.presets import EXTRA_FEATURES
 
 # Budgets by position alone: the same for every feature, or growing from level to level.
 

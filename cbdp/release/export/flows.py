@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe
-from cbdp.features.calendar import WEEKDAYS, dates_or_none, day_dimension
-from cbdp.features.places import Stops
 from cbdp.release.ask import why_none
 from cbdp.release.labels import column, text_of
 from cbdp.release.periods import days_in
 from cbdp.release.release import Release
+from cbdp_features.calendar import WEEKDAYS, dates_or_none, day_dimension
+from cbdp_features.places import Stops
 
 SECONDS_PER_DAY = 86_400
 DAY_ORDER = (
@@ -190,7 +190,7 @@ def stop_coordinates(release: Release, places: Stops | None) -> dict[Hashable, t
     known = places or release.places
     if known is None:
         raise InputError(
-            "the release has no coordinates: give places=cbdp.features.places.stops(…), or --places FILE"
+            "the release has no coordinates: give places=cbdp_features.places.stops(…), or --places FILE"
         )
     return dict(zip(known.ids, zip(known.lon.tolist(), known.lat.tolist(), strict=True), strict=True))
 

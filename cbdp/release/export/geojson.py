@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from cbdp.features.places import Stops
 from cbdp.release.export.base import Format, open_text, provenance
 from cbdp.release.export.flows import Flows, drawn_flows
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
+from cbdp_features.places import Stops
 
 
 @dataclass(frozen=True)

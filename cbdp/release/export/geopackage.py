@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from cbdp.arrays import Floats
-from cbdp.features.places import Stops
 from cbdp.release.export.base import Format, provenance_lines
 from cbdp.release.export.flows import Flows, decoded_table, drawn_flows, flow_tables, wkb_lines
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
+from cbdp_features.places import Stops
 
 APPLICATION, VERSION = 0x47504B47, 10300  # "GPKG", 1.3.0
 HEAD = b"GP" + struct.pack("<BBi", 0, 1, 4326)  # no envelope, little-endian

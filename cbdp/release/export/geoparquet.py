@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cbdp.features.places import Stops
 from cbdp.release.export.base import Format, provenance
 from cbdp.release.export.flows import Flows, decoded_table, drawn_flows, flow_tables, wkb_lines
 from cbdp.release.release import Release
+from cbdp_features.places import Stops
 
 GEOMETRY = "geometry"
 

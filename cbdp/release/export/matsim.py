@@ -12,7 +12,6 @@ import numpy as np
 
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
-from cbdp.features.places import Stops
 from cbdp.release.export.base import (
     Format,
     open_text,
@@ -25,6 +24,7 @@ from cbdp.release.export.base import (
 from cbdp.release.export.flows import Flows, Period, flows_of, labels_at, place_coordinates
 from cbdp.release.labels import text_of
 from cbdp.release.release import Release
+from cbdp_features.places import Stops
 
 POPULATION_HEAD = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE population SYSTEM "http://www.matsim.org/files/dtd/population_v6.dtd">

@@ -14,7 +14,6 @@ import numpy as np
 
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
-from cbdp.features.places import Stops, stops_text, table_rows
 from cbdp.release.export.base import (
     Format,
     final_path,
@@ -28,6 +27,7 @@ from cbdp.release.export.base import (
 from cbdp.release.export.flows import Flows, flows_of, places_of, stop_coordinates
 from cbdp.release.labels import text_of as label_text
 from cbdp.release.release import Release
+from cbdp_features.places import Stops, stops_text, table_rows
 
 # od2trips makes an interval's id the type of its vehicles, and duarouter refuses types that nobody defined: this one always is
 VEHICLE_TYPE = "DEFAULT_VEHTYPE"

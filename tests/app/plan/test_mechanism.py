@@ -38,7 +38,7 @@ def test_a_target_that_names_a_further_feature_adds_it(city: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "change", "said"),
     [
-        ("cbdp.solvers.piqp.Piqp", ('"constraint-based"', '"constraint-based"\nsolver = "piqp"'), ":22: the solver 'piqp'"),
+        ("cbdp_solvers.piqp.Piqp", ('"constraint-based"', '"constraint-based"\nsolver = "piqp"'), ":22: the solver 'piqp'"),
         ("cbdp.release.export.omx.Omx", ('"release"', '"release"\nexport = ["omx"]'), ":25: the format 'omx'"),
     ],
     ids=["solver", "format"],

@@ -17,9 +17,9 @@ from exported import PLACES, STOPS, ZONES, Key, city_release, released_trips, zo
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.features.places import Stops
 from cbdp.release.export import export
 from cbdp.release.export.sumo import read_streets
+from cbdp_features.places import Stops
 
 PROGRAMS = ("netconvert", "netgenerate", "od2trips", "duarouter", "sumo")
 pytestmark = pytest.mark.skipif(

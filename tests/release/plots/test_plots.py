@@ -16,9 +16,9 @@ from released import city_features, release_of
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.features.places import Stops
 from cbdp.release import About, Dates
 from cbdp.release.release import Release
+from cbdp_features.places import Stops
 
 MONDAY = Dates(dt.date(2026, 3, 2), dt.date(2026, 3, 2))
 ABOUT = About("A small city", "Nowhere", MONDAY, timezone="Europe/Paris")

@@ -11,9 +11,9 @@ from browsing import DESKTOP, HOSTILE, PHONE, opened
 from reported import Page
 
 import cbdp
-from cbdp.features.places import Stops
 from cbdp.release.comparison import ReleaseComparison, compare
 from cbdp.report.comparison import build
+from cbdp_features.places import Stops
 
 NAMES = [f"S{n}" for n in range(12)]
 ZONES = [("north", "east", "south")[n % 3] for n in range(12)]

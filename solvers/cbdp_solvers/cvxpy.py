@@ -11,8 +11,8 @@ import numpy as np
 
 from cbdp.arrays import Floats
 from cbdp.errors import InputError, SolverError
-from cbdp.solvers import LiftedSolver, check_positive
-from cbdp.solvers.problem import LiftedQP, scale
+from cbdp_solvers import LiftedSolver, check_positive
+from cbdp_solvers.problem import LiftedQP, scale
 
 # What each calls its tolerances, and what else it needs: CVXPY passes these on and has defaults of its own for OSQP.
 BACKEND_SETTINGS: Mapping[str, tuple[tuple[str, ...], Mapping[str, Any]]] = {

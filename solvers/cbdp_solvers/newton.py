@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Floats
 from cbdp.errors import SolverError
-from cbdp.solvers import Answer, Solver, check_positive
-from cbdp.solvers.linear import DualBasis, LinearSolver, SparseLDL, dual_basis, linear_solver
-from cbdp.solvers.passes import above_shift, leaves_above_floor, primal, slope_along
-from cbdp.solvers.problem import Problem, bincount
-from cbdp.solvers.solution import SUM_ROUNDING_ERROR as ERROR
-from cbdp.solvers.solution import Solution
+from cbdp_solvers import Answer, Solver, check_positive
+from cbdp_solvers.linear import DualBasis, LinearSolver, SparseLDL, dual_basis, linear_solver
+from cbdp_solvers.passes import above_shift, leaves_above_floor, primal, slope_along
+from cbdp_solvers.problem import Problem, bincount
+from cbdp_solvers.solution import SUM_ROUNDING_ERROR as ERROR
+from cbdp_solvers.solution import Solution
 
 MIN_LEAVES_FOR_SAMPLE = 1 << 20  # leaves from which a sample is solved first
 SAMPLE_LEAVES_PER_CELL = 100  # leaves a cell should have in that sample

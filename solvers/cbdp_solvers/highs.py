@@ -10,8 +10,8 @@ import numpy as np
 
 from cbdp.arrays import Floats
 from cbdp.errors import SolverError
-from cbdp.solvers import LiftedSolver, check_positive
-from cbdp.solvers.problem import LiftedQP, ScaledQP, scale
+from cbdp_solvers import LiftedSolver, check_positive
+from cbdp_solvers.problem import LiftedQP, ScaledQP, scale
 
 MAX_ACTIVE_SET_LEAVES = 2_000  # leaves
 

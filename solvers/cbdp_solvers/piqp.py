@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cbdp.arrays import Floats
-from cbdp.solvers import LiftedSolver, check_positive
-from cbdp.solvers.problem import LiftedQP, scale
+from cbdp_solvers import LiftedSolver, check_positive
+from cbdp_solvers.problem import LiftedQP, scale
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
-from cbdp.features import Dimension
 from cbdp.untrusted import parse_json, zip_member
+from cbdp_features import Dimension
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, str]

@@ -464,7 +464,7 @@ class Block:
 class Universe:
     """The product of named dimensions less public structural zeros.
 
-    >>> from cbdp.features import periods
+    >>> from cbdp_features import periods
     >>> stops = Dimension(["A", "B", "C"], zone=["n", "n", "s"])
     >>> u = Universe(origin=stops, destination=stops, time=periods("08:00", "10:00", "30min"))
     >>> u = u.without_equal("origin", "destination")

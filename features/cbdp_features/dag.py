@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Ints
 from cbdp.errors import CbdpError, InputError
-from cbdp.features.universe import Attribute, Partition, Universe
+from cbdp_features.universe import Attribute, Partition, Universe
 
 
 @dataclass(frozen=True, init=False)
@@ -66,7 +66,7 @@ class Cells:
 class FeatureDag:
     """Features ordered by refinement. `singleton` and `total` are always among them.
 
-    >>> from cbdp.features import Dimension, Universe
+    >>> from cbdp_features import Dimension, Universe
     >>> stops = Dimension(["A", "B", "C"], zone=["n", "n", "s"])
     >>> dag = FeatureDag(Universe(origin=stops, time=["am", "pm"]), [Feature("zone", by=["origin.zone", "time"])])
     >>> dag.sizes
@@ -225,7 +225,7 @@ MAX_EXAMINED_COMBINATIONS = 2**22  # combinations of values that are looked at
 def determines(features: FeatureDag, table: str, by: Sequence[str]) -> bool:
     """Whether counts by these attributes are sums of the table's.
 
-    >>> from cbdp.features import Dimension, Feature, Universe
+    >>> from cbdp_features import Dimension, Feature, Universe
     >>> stops = Dimension(["A", "B", "C"], zone=["n", "n", "s"])
     >>> dag = FeatureDag(Universe(origin=stops, day=["sat", "sun"]), [Feature("origin", by="origin")])
     >>> determines(dag, "origin", ["origin.zone"]), determines(dag, "origin", ["day"])
@@ -266,7 +266,7 @@ def _broadcast_codes(attribute: Attribute, over: tuple[str, ...]) -> Ints:
 def undistinguished(features: FeatureDag, measured: Iterable[str]) -> tuple[str, ...]:
     """The dimensions and attributes that no measured table tells apart; trip types themselves do not count as a table.
 
-    >>> from cbdp.features import Dimension, Feature, Universe
+    >>> from cbdp_features import Dimension, Feature, Universe
     >>> stops = Dimension(["A", "B", "C"], zone=["n", "n", "s"])
     >>> dag = FeatureDag(Universe(origin=stops, day=["sat", "sun"]), [Feature("zone", by="origin.zone")])
     >>> undistinguished(dag, dag.features)

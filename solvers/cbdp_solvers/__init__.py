@@ -1,4 +1,7 @@
-"""The one base of all solvers: a frozen value whose fields are its settings."""
+"""How a QP is solved: the program as arrays, its certificate, and one ordered table of solvers, one file each.
+
+A solver is a frozen value whose fields are its settings.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ import numpy as np
 from cbdp.arrays import Floats
 from cbdp.errors import InputError, SolverError
 from cbdp.parts import Parts, instance_of
-from cbdp.solvers.problem import LiftedQP, Problem
-from cbdp.solvers.solution import Solution, certify
+from cbdp_solvers.problem import LiftedQP, Problem
+from cbdp_solvers.solution import Solution, certify
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Answer:
 class Solver(ABC):
     """A way to solve a `Problem`. Subclass it, set the class data, implement `answer`; fields are settings.
 
-    >>> from cbdp.solvers import SOLVERS
+    >>> from cbdp_solvers import SOLVERS
     >>> newton = SOLVERS.get("newton")
     >>> newton.name, isinstance(newton, Solver)
     ('newton', True)
@@ -87,7 +90,7 @@ class Solver(ABC):
 class LiftedSolver(Solver):
     """A generic quadratic-programming backend: it sees only the lifted program.
 
-    >>> from cbdp.solvers import SOLVERS
+    >>> from cbdp_solvers import SOLVERS
     >>> isinstance(SOLVERS.get("osqp"), LiftedSolver), isinstance(SOLVERS.get("newton"), LiftedSolver)
     (True, False)
     """
@@ -124,12 +127,12 @@ SOLVERS: Parts[Solver] = Parts(
     "solver",
     "cbdp.solvers",
     {
-        "newton": "cbdp.solvers.newton:Newton",
-        "piqp": "cbdp.solvers.piqp:Piqp",
-        "osqp": "cbdp.solvers.osqp:Osqp",
-        "cvxpy": "cbdp.solvers.cvxpy:Cvxpy",
-        "highs": "cbdp.solvers.highs:Highs",
-        "scipy": "cbdp.solvers.scipy:Scipy",
+        "newton": "cbdp_solvers.newton:Newton",
+        "piqp": "cbdp_solvers.piqp:Piqp",
+        "osqp": "cbdp_solvers.osqp:Osqp",
+        "cvxpy": "cbdp_solvers.cvxpy:Cvxpy",
+        "highs": "cbdp_solvers.highs:Highs",
+        "scipy": "cbdp_solvers.scipy:Scipy",
     },
     instance_of(Solver),
     SolverError,

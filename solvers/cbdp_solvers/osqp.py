@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from cbdp.arrays import Floats
-from cbdp.solvers import LiftedSolver, check_positive
-from cbdp.solvers.problem import LiftedQP, scale
+from cbdp_solvers import LiftedSolver, check_positive
+from cbdp_solvers.problem import LiftedQP, scale
 
 
 @dataclass(frozen=True)

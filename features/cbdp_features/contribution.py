@@ -10,9 +10,9 @@ import numpy as np
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.features.calendar import codes_by_period, dates_or_none, day_dimension
-from cbdp.features.dag import FeatureDag
-from cbdp.features.universe import Universe
+from cbdp_features.calendar import codes_by_period, dates_or_none, day_dimension
+from cbdp_features.dag import FeatureDag
+from cbdp_features.universe import Universe
 
 MAX_EXAMINED_PAIRS = (
     2**24

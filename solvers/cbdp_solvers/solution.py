@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cbdp.arrays import Floats
 
 if TYPE_CHECKING:
-    from cbdp.solvers.problem import Problem
+    from cbdp_solvers.problem import Problem
 
 
 SUM_ROUNDING_ERROR = 8 * float(
@@ -66,7 +66,7 @@ def certify(
     A solver that knows the cells' shifts more precisely than as sums of rounded prices may give them: they are
     taken where they differ from the sums by no more than rounding.
     """
-    from cbdp.solvers.passes import condition_violations  # compiled code is loaded when something is solved
+    from cbdp_solvers.passes import condition_violations  # compiled code is loaded when something is solved
 
     slack = 1.0 / np.atleast_1d(np.asarray(problem.weight, dtype=float))
     summed = problem.shifts(prices)

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from cbdp.arrays import Floats
 from cbdp.errors import SolverError
-from cbdp.solvers.problem import Problem, Term
+from cbdp_solvers.problem import Problem, Term
 
 MAX_COMPILED_UNKNOWNS = (
     100  # unknowns beside the largest feature's up to which the system is solved by compiled code alone,

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from cbdp.errors import SolverError
-from cbdp.solvers import Answer, Solver, check_positive
-from cbdp.solvers.problem import Problem
-from cbdp.solvers.solution import Solution
+from cbdp_solvers import Answer, Solver, check_positive
+from cbdp_solvers.problem import Problem
+from cbdp_solvers.solution import Solution
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.features.dag import SINGLETON, FeatureDag
-from cbdp.features.universe import Partition, Universe
 from cbdp.parts import did_you_mean
 from cbdp.text import html_text, printable
+from cbdp_features.dag import SINGLETON, FeatureDag
+from cbdp_features.universe import Partition, Universe
 
 MAX_GROUPS = 2**20  # groups that are listed
 MAX_LABEL_COMBINATIONS = 2**22  # combinations of labels, those of the conditions too, that are looked at
@@ -191,7 +191,7 @@ MAX_LABELLED_ELEMENTS = 2**24  # elements whose labels are listed
 class Elements:
     """The elements of a feature in their order. Labels are worked out when they are asked for.
 
-    >>> from cbdp.features import Feature, Universe
+    >>> from cbdp_features import Feature, Universe
     >>> universe = Universe(origin=["A", "B"], time=["08:00", "09:00"])
     >>> rows = Elements(FeatureDag(universe, [Feature("start", by=["origin", "time"])]), "start")
     >>> len(rows), rows[2]

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Hashable, Mapping, Sequence
 
 from cbdp.errors import InputError
-from cbdp.features.universe import Dimension
+from cbdp_features.universe import Dimension
 
 SECONDS_PER_DAY = 24 * 3600
 DAY_TYPES = ("weekday", "saturday", "sunday")

@@ -8,8 +8,8 @@ from inspect import signature
 import numpy as np
 
 from cbdp.errors import InputError
-from cbdp.features.dag import SINGLETON, TOTAL, Feature, FeatureDag
-from cbdp.features.universe import Labels, Universe
+from cbdp_features.dag import SINGLETON, TOTAL, Feature, FeatureDag
+from cbdp_features.universe import Labels, Universe
 
 TRIP_ENDS, DAY_DIMENSION = ("origin", "destination"), "day"
 
@@ -40,7 +40,7 @@ def odmts(
 
     A universe with days, or with further dimensions, gets tables that tell these apart (`features_for_uncovered_dimensions`).
 
-    >>> from cbdp.features import periods
+    >>> from cbdp_features import periods
     >>> city = Universe(origin=["A", "B"], destination=["A", "B"], time=periods("08:00", "10:00", "1h"))
     >>> odmts(city, zones={"A": "n", "B": "s"}, modes=[["walk", "bus"], ["bus", "walk"]])
     FeatureDag(total 1, time 2, zone 8, mode 4, singleton 8)
