@@ -79,7 +79,7 @@ def abandoned(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL) -> list[P
         for folder in sorted(parent.iterdir()):
             owner = owners.fullmatch(folder.name)
             with contextlib.suppress(OSError):
-                if owner is not None and _own(folder) and _is_abandoned(folder, owner):
+                if owner is not None and _is_own(folder) and _is_abandoned(folder, owner):
                     left.append(folder)
     return left
 
@@ -103,9 +103,9 @@ def _is_abandoned(folder: Path, owner: re.Match[str]) -> bool:
     return time.time() - _last_change(folder) > UNASKED_SECONDS
 
 
-def _own(folder: Path) -> bool:
-    found = folder.lstat()  # a link is not followed
-    return not folder.is_symlink() and folder.is_dir() and (os.name == "nt" or found.st_uid == os.getuid())
+def _is_own(folder: Path) -> bool:
+    status = folder.lstat()  # a link is not followed
+    return not folder.is_symlink() and folder.is_dir() and (os.name == "nt" or status.st_uid == os.getuid())
 
 
 @functools.cache

@@ -78,7 +78,7 @@ _ENCODED_PAIR = re.compile(
 )  # of a query inside a query
 _ENCODED_VALUE_HERE = re.compile(r"""%7[Bb].{0,4000}?%7[Dd]|(?:(?!%3[Bb]|%26|%20)[^\s;&,'")}\]])+""")
 _OPTION = re.compile(rf"(?<![\w-])(--?)([A-Za-z][\w-]{{0,60}})(\s{{1,20}})(?!-)({_VALUE})")
-_SAID = re.compile(rf"\b(password|passwd|pwd)(\s{{0,20}}:\s{{0,20}})({_VALUE})", re.IGNORECASE)
+_SPOKEN_PAIR = re.compile(rf"\b(password|passwd|pwd)(\s{{0,20}}:\s{{0,20}})({_VALUE})", re.IGNORECASE)
 _BEARER = re.compile(r"\b(Bearer|Basic)(\s{1,20})([A-Za-z0-9+/=._~-]{6,})")
 _ORACLE = re.compile(r"(:thin:[^/\s@]{1,200}/)([^\s@]{1,2000})(?=@)")
 _QUOTED_URL = re.compile(
@@ -120,7 +120,7 @@ def masked(text: str) -> str:
         text = _ORACLE.sub(rf"\1{MASK}", text)
     if "=" in text or ":" in text:
         text = _without_values(text, _PAIR, _VALUE_HERE)
-        text = _SAID.sub(rf"\1\2{MASK}", text)
+        text = _SPOKEN_PAIR.sub(rf"\1\2{MASK}", text)
     if "%3D" in text.upper():
         text = _without_values(text, _ENCODED_PAIR, _ENCODED_VALUE_HERE)
     if "-" in text:
@@ -133,17 +133,17 @@ def remember_secrets(text: str) -> None:
 
     One that is also the user, the database or another open part of the string is no secret, and is left alone.
     """
-    secrets = [found[3] for pattern in (_QUOTED_URL, _URL) for found in pattern.finditer(text)]
+    secrets = [match[3] for pattern in (_QUOTED_URL, _URL) for match in pattern.finditer(text)]
     for pair, value in ((_PAIR, _VALUE_HERE), (_ENCODED_PAIR, _ENCODED_VALUE_HERE)):
-        secrets += [found[0].strip("'\"{}") for _, found in _secret_pairs(text, pair, value)]
+        secrets += [match[0].strip("'\"{}") for _, match in _secret_pairs(text, pair, value)]
     for secret in secrets:
         open_parts = text.replace(f":{secret}@", "").replace(f"={secret}", "")
         forms = {secret, unquote(secret)} - {MASK}
         _known_secrets.update(s for s in forms if len(s) >= MIN_SECRET_LENGTH and s not in open_parts)
 
 
-def _masked_userinfo(found: re.Match[str]) -> str:
-    return f"{found[1]}{found[2]}{MASK}{found[4]}"
+def _masked_userinfo(match: re.Match[str]) -> str:
+    return f"{match[1]}{match[2]}{MASK}{match[4]}"
 
 
 def _secret_pairs(
@@ -152,24 +152,24 @@ def _secret_pairs(
     """Keys that name a secret, each with its value. The values of other keys are searched too: options='-c password=x'."""
     place = 0
     while (key := pair.search(text, place)) is not None:
-        found = value.match(text, key.end()) if _is_secret(key[1]) and not _is_prose(text, key) else None
-        if found is not None:
-            yield key, found
-        place = key.end() if found is None else found.end()
+        match = value.match(text, key.end()) if _is_secret(key[1]) and not _is_prose(text, key) else None
+        if match is not None:
+            yield key, match
+        place = key.end() if match is None else match.end()
 
 
 def _without_values(text: str, pair: re.Pattern[str], value: re.Pattern[str]) -> str:
     pieces, place = [], 0
-    for key, found in _secret_pairs(text, pair, value):
-        quoted = found[0][0] if ":" in key[2] and found[0][0] in "'\"" else ""
+    for key, match in _secret_pairs(text, pair, value):
+        quoted = match[0][0] if ":" in key[2] and match[0][0] in "'\"" else ""
         pieces.append(f"{text[place : key.end()]}{quoted}{MASK}{quoted}")
-        place = found.end()
+        place = match.end()
     return "".join([*pieces, text[place:]])
 
 
-def _masked_option(found: re.Match[str]) -> str:
-    secret = _is_secret(found[2])
-    return f"{found[1]}{found[2]}{found[3]}{MASK}" if secret else found[0]
+def _masked_option(match: re.Match[str]) -> str:
+    secret = _is_secret(match[2])
+    return f"{match[1]}{match[2]}{match[3]}{MASK}" if secret else match[0]
 
 
 def _is_prose(text: str, key: re.Match[str]) -> bool:

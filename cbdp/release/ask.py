@@ -228,11 +228,11 @@ def grouping_of(
             raise InputError(f"an attribute is named {name!r}, as a column of the answer is: rename it")
     if len(set(names)) < len(names):
         raise InputError(f"by names an attribute twice: {', '.join(names)}")
-    made = Grouping(universe, names, (*conditions(universe, where), *only))
-    made.check_listed()
-    if not made.size:
+    grouping = Grouping(universe, names, (*conditions(universe, where), *only))
+    grouping.check_listed()
+    if not grouping.size:
         raise InputError(f"no trip type meets all conditions of {where!r}: relax one")
-    return made
+    return grouping
 
 
 def names_of(by: str | Sequence[str], what: str = "by") -> tuple[str, ...]:
@@ -280,7 +280,7 @@ def _narrower_share_interval(
     release: Release,
     grouping: Grouping,
     inside: Ints,
-    told: tuple[Floats, Floats],
+    measured_ends: tuple[Floats, Floats],
     runs: _Replicates,
     risk: float,
 ) -> tuple[Floats, Floats]:
@@ -289,20 +289,22 @@ def _narrower_share_interval(
     parts, wholes, estimate = runs.parts.runs, runs.wholes, runs.parts.estimate
     truth = _share(parts.truth, wholes.truth[:, inside])
     error = _share(parts.estimate, wholes.estimate[:, inside]) - truth
-    own = _share(estimate, bincount(inside, estimate, wholes.truth.shape[1])[inside])
+    estimated_share = _share(estimate, bincount(inside, estimate, wholes.truth.shape[1])[inside])
     more = variance_inflation(runs.parts, runs.among, best_linear_unbiased(release, grouping))
-    half = bootstrap_half_widths(own, error, truth, more, risk)
-    low, high = told
+    half = bootstrap_half_widths(estimated_share, error, truth, more, risk)
+    low, high = measured_ends
     if half is None:
-        return told
+        return measured_ends
     half = np.maximum(half, MIN_WIDTH_RATIO * (high - low) / 2)
     use = 2 * half < high - low
-    return np.where(use, np.maximum(own - half, 0.0), low), np.where(use, np.minimum(own + half, 1.0), high)
+    return np.where(use, np.maximum(estimated_share - half, 0.0), low), np.where(
+        use, np.minimum(estimated_share + half, 1.0), high
+    )
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
-    made: Floats = np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
-    return made
+    share: Floats = np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
+    return share
 
 
 def _share_ends(
@@ -311,8 +313,8 @@ def _share_ends(
     """From what was measured; NaN where that does not tell."""
     part, whole = best_linear_unbiased(release, parts), best_linear_unbiased(release, wholes)
     low, high = share_interval(part, whole, inside, risk)
-    told = part.told & whole.told[inside]
-    return np.where(told, low, np.nan), np.where(told, high, np.nan)
+    determined = part.told & whole.told[inside]
+    return np.where(determined, low, np.nan), np.where(determined, high, np.nan)
 
 
 def _ask_independent_table(

@@ -38,11 +38,11 @@ ROUNDING_TOLERANCE = 1e-6  # of a trip
 
 @dataclass(frozen=True, eq=False)
 class UnbiasedAnswers:
-    """Unbiased answers, and the law of their errors; `told` where there is one."""
+    """Unbiased answers and the distribution of their errors; `determined` where the measurements add up to one."""
 
     value: Floats = field(repr=False)
     error: ErrorDistribution
-    told: NDArray[np.bool_] = field(repr=False)
+    determined: NDArray[np.bool_] = field(repr=False)
 
 
 def difference_interval(
@@ -62,8 +62,8 @@ def p_values(first: UnbiasedAnswers, second: UnbiasedAnswers) -> Floats:
     """How often noise alone makes a difference of this size or larger where there is no change."""
     change = np.abs(second.value - first.value)
     # half a trip for the gaps between whole numbers; where sums are weighted it is on the safe side
-    known = (first.error.variance == 0) & (second.error.variance == 0)
-    size = np.where(known, change, np.maximum(change - 0.5, 0.0))
+    exact = (first.error.variance == 0) & (second.error.variance == 0)
+    size = np.where(exact, change, np.maximum(change - 0.5, 0.0))
     return sum_of_errors([first.error, second.error]).beyond(size)
 
 
@@ -111,9 +111,9 @@ def benjamini_hochberg(chance: Floats) -> Floats:
     many = len(chance)
     order = np.argsort(-chance, kind="stable")
     ranked = chance[order] * many / np.arange(many, 0, -1)
-    made = np.empty(many)
-    made[order] = np.minimum(np.minimum.accumulate(ranked), 1.0)
-    return made
+    adjusted = np.empty(many)
+    adjusted[order] = np.minimum(np.minimum.accumulate(ranked), 1.0)
+    return adjusted
 
 
 # What two universes have in common: the same trip types are compared, and what differs is said.
@@ -157,10 +157,10 @@ def common_trip_types(first: Universe, second: Universe, named: Sequence[str]) -
     return CommonTripTypes(tuple(here), tuple(there), tuple(notes))
 
 
-def _sum_note(own: Universe, other: Universe, which: str) -> list[str]:
+def _sum_note(universe: Universe, other: Universe, which: str) -> list[str]:
     return [
         f"Only the {which} release tells {name} apart ({len(d):,} values): they are added up."
-        for name, d in own.dimensions.items()
+        for name, d in universe.dimensions.items()
         if name not in other.dimensions
     ]
 
@@ -190,8 +190,8 @@ def _as_whole(one: Dimension, other: Dimension) -> bool:
 
 
 def _filter(name: str, dimension: Dimension, common: set[Hashable]) -> Filter:
-    wanted: NDArray[np.bool_] = np.array([value in common for value in dimension.values])
-    return Filter((name,), wanted)
+    mask: NDArray[np.bool_] = np.array([value in common for value in dimension.values])
+    return Filter((name,), mask)
 
 
 def _values_note(name: str, one: Dimension, other: Dimension, common: set[Hashable], *, used: bool) -> str:
@@ -221,8 +221,8 @@ def _left_out_values(whose: str, dimension: Dimension, common: set[Hashable]) ->
 
 def _check_attribute(first: Universe, second: Universe, name: str) -> None:
     """Both must know the attribute, and mean the same by it."""
-    for which, own, other in (("first", first, second), ("second", second, first)):
-        if name not in own.attributes and name in other.attributes:
+    for which, universe, other in (("first", first, second), ("second", second, first)):
+        if name not in universe.attributes and name in other.attributes:
             both = [a for a in first.attributes if a in second.attributes]
             raise InputError(
                 f"the {which} release has no {name!r}: compare by what both have ({', '.join(both)})"
@@ -275,8 +275,8 @@ class Side:
     def at(self, rows: Sequence[int]) -> Side:
         """Some of the groups."""
         which, error = np.asarray(rows, dtype=np.int64), self.answers.error
-        held = replace(error, weight=error.weight[:, which], noise=error.noise[:, which])
-        answers = UnbiasedAnswers(self.answers.value[which], held, self.answers.told[which])
+        distribution = replace(error, weight=error.weight[:, which], noise=error.noise[:, which])
+        answers = UnbiasedAnswers(self.answers.value[which], distribution, self.answers.determined[which])
         keys = [self.keys[r] for r in rows]
         return Side(self.grouping, self.rows[which], keys, self.types[which], self.count[which], answers)
 
@@ -287,11 +287,11 @@ def combined_side(
     """The releases of one side, added up group by group."""
     _check_same_universe(releases)
     grouping = grouping_of(releases[0], by, where, only)
-    made = [_side_answers(release, grouping) for release in releases]
+    sides = [_side_answers(release, grouping) for release in releases]
     answers = UnbiasedAnswers(
-        np.sum([a.value for a in made], axis=0),
-        sum_of_errors([a.error for a in made]),
-        np.all([a.told for a in made], axis=0),
+        np.sum([a.value for a in sides], axis=0),
+        sum_of_errors([a.error for a in sides]),
+        np.all([a.determined for a in sides], axis=0),
     )
     keys = grouping.keys()
     rows: list[tuple[Hashable, ...]] = list(zip(*(keys[a] for a in by), strict=True)) if by else [()]
@@ -341,30 +341,30 @@ def headline(rows: int, alone: int, sure: int, untold: int, confidence: float) -
     """What stands out, and what chance alone would do."""
     percent = f"{100 * confidence:g} %"
     judged = rows - untold
-    said = []
+    sentences = []
     if judged == 1:
-        found = "more than noise can explain" if sure else "within noise"
-        said.append(f"The change is {found} (at {percent} confidence).")
+        verdict = "more than noise can explain" if sure else "within noise"
+        sentences.append(f"The change is {verdict} (at {percent} confidence).")
     elif judged:
         by_chance = (1 - confidence) * judged
-        said.append(
+        sentences.append(
             f"{alone:,} of {judged:,} rows changed by more than noise alone explains (at {percent} confidence, each row for itself). "
             f"If nothing had changed, up to about {by_chance:,.0f} of {judged:,} would look so."
         )
-        said.append(_correction_text(sure, confidence))
+        sentences.append(_correction_text(sure, confidence))
     if untold:
-        said.append(
+        sentences.append(
             f"{untold:,} of {rows:,} rows have no interval and no verdict: no measured table adds up to them, so nothing tells how far they may be from the truth."
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _correction_text(sure: int, confidence: float) -> str:
-    said = f"After the correction for many rows ({MULTIPLICITY_METHOD}), "
+    opening = f"After the correction for many rows ({MULTIPLICITY_METHOD}), "
     if not sure:
-        return f"{said}none stands out."
+        return f"{opening}none stands out."
     risk = f"{100 * (1 - confidence):.3g} %"
-    return f"{said}{sure:,} {'stands' if sure == 1 else 'stand'} out: at most {risk} of such rows are expected to be chance."
+    return f"{opening}{sure:,} {'stands' if sure == 1 else 'stand'} out: at most {risk} of such rows are expected to be chance."
 
 
 def side_name(releases: Sequence[Release], otherwise: str) -> str:
@@ -389,7 +389,7 @@ def _period_text(release: Release) -> str:
 
 def differences_between(first: Sequence[Release], second: Sequence[Release]) -> list[str]:
     """In what the releases differ that changes how their numbers compare: allowed, and said."""
-    made = []
+    sentences = []
     for what, read in (
         ("privacy budget", _cost_difference),
         ("unit of privacy", _unit_difference),
@@ -397,16 +397,16 @@ def differences_between(first: Sequence[Release], second: Sequence[Release]) -> 
     ):
         one, two = (sorted({read(r) for r in side}) for side in (first, second))
         if one != two:
-            made.append(
+            sentences.append(
                 f"The {what} differs: {' and '.join(one)} in the first, {' and '.join(two)} in the second."
             )
     noun = counted_noun(first[0].features.universe)
     bounds = dict.fromkeys(left_out(r.claim.unit, noun) for r in (*first, *second))
-    made += [f"{sentence} Changes in the others are not seen." for sentence in bounds if sentence]
-    made += _span_difference(first, second)
+    sentences += [f"{sentence} Changes in the others are not seen." for sentence in bounds if sentence]
+    sentences += _span_difference(first, second)
     if not all(r.secure for r in (*first, *second)):
-        made.append("At least one release is a simulation, which protects nobody.")
-    return made
+        sentences.append("At least one release is a simulation, which protects nobody.")
+    return sentences
 
 
 def _cost_difference(release: Release) -> str:
@@ -428,10 +428,10 @@ def _mechanism_difference(release: Release) -> str:
 
 def _span_difference(first: Sequence[Release], second: Sequence[Release]) -> list[str]:
     days = [[_day_count(r) for r in side] for side in (first, second)]
-    known = [sum(n for n in side if n) for side in days if all(side)]
-    if len(known) < 2 or known[0] == known[1]:
+    spans = [sum(n for n in side if n) for side in days if all(side)]
+    if len(spans) < 2 or spans[0] == spans[1]:
         return []
-    return [f"The first covers {known[0]:,} days and the second {known[1]:,}: counts are not per day."]
+    return [f"The first covers {spans[0]:,} days and the second {spans[1]:,}: counts are not per day."]
 
 
 def _day_count(release: Release) -> int:
@@ -486,8 +486,8 @@ class ReleaseComparison:
     def standing_out(self) -> list[int]:
         """The rows whose change noise cannot explain, after the correction for many rows; the largest change first."""
         size = np.abs(np.asarray(self.columns["change"], dtype=float))
-        found = [r for r, verdict in enumerate(self.columns["verdict"]) if verdict == CHANGED]
-        return sorted(found, key=lambda row: -size[row])
+        changed = [r for r, verdict in enumerate(self.columns["verdict"]) if verdict == CHANGED]
+        return sorted(changed, key=lambda row: -size[row])
 
     def many(self, verdict: str) -> int:
         """How many rows have this verdict."""
@@ -585,42 +585,42 @@ def _matched(
 def _columns(one: Side, two: Side, by: tuple[str, ...], risk: float) -> ComparisonColumns:
     """A row for each group; `low` and `high` are NaN where no measured table adds up to it on both sides."""
     change = two.count - one.count
-    told = one.answers.told & two.answers.told
+    determined = one.answers.determined & two.answers.determined
     low, high = difference_interval(one.answers, two.answers, risk)
     ratio_low, ratio_high = ratio_interval(one.answers, two.answers, risk)
-    likely = np.where(told, p_values(one.answers, two.answers), 1.0)
+    chance = np.where(determined, p_values(one.answers, two.answers), 1.0)
     low, high = np.minimum(np.floor(low), change), np.maximum(np.ceil(high), change)
-    if not told.all():
-        low, high = (np.where(told, end, np.nan) for end in (low, high))
-        ratio_low, ratio_high = np.where(told, ratio_low, 0.0), np.where(told, ratio_high, np.inf)
+    if not determined.all():
+        low, high = (np.where(determined, end, np.nan) for end in (low, high))
+        ratio_low, ratio_high = np.where(determined, ratio_low, 0.0), np.where(determined, ratio_high, np.inf)
     ratio = np.divide(two.count, one.count, out=np.full(len(change), np.nan), where=one.count > 0)
-    many = np.ones(len(likely))
-    many[told] = benjamini_hochberg(likely[told])
+    adjusted = np.ones(len(chance))
+    adjusted[determined] = benjamini_hochberg(chance[determined])
     keys: ComparisonColumns = {name: [key[i] for key in one.keys] for i, name in enumerate(by)}
     return {
         **keys,
         "first": one.count,
         "second": two.count,
         "change": change,
-        "low": low.astype(np.int64) if told.all() else low,
-        "high": high.astype(np.int64) if told.all() else high,
+        "low": low.astype(np.int64) if determined.all() else low,
+        "high": high.astype(np.int64) if determined.all() else high,
         "ratio": ratio,
         "ratio_low": np.fmin(ratio_low, ratio),
         "ratio_high": np.fmax(ratio_high, ratio),
-        "chance": likely,
-        "chance_adjusted": many,
-        "verdict": _verdicts(told, likely, many, low, high, risk),
+        "chance": chance,
+        "chance_adjusted": adjusted,
+        "verdict": _verdicts(determined, chance, adjusted, low, high, risk),
     }
 
 
 def _verdicts(
-    told: NDArray[np.bool_], likely: Floats, many: Floats, low: Floats, high: Floats, risk: float
+    determined: NDArray[np.bool_], chance: Floats, adjusted: Floats, low: Floats, high: Floats, risk: float
 ) -> list[str]:
     """A change stands out if noise explains it neither for this row nor among all rows, and its interval leaves zero out."""
     away = (low > 0) | (high < 0)
-    alone = told & (likely <= risk) & away
-    made = np.where(alone & (many <= risk), CHANGED, np.where(alone, CHANCE, NOISE))
-    return [str(v) for v in np.where(told, made, UNDETERMINED)]
+    alone = determined & (chance <= risk) & away
+    verdicts = np.where(alone & (adjusted <= risk), CHANGED, np.where(alone, CHANCE, NOISE))
+    return [str(v) for v in np.where(determined, verdicts, UNDETERMINED)]
 
 
 # How releases differ: changes with intervals and verdicts, for many rows at once.

@@ -89,8 +89,8 @@ def describe_files(release: Release, sections: Mapping[str, Any], folder: Path) 
     """Every Parquet file, those that most people want first."""
     words, noun = _column_meanings(release, sections), counted_noun(release.features.universe)
     return [
-        _file(folder, path, noun.say(about), {**words, **own}, keys)
-        for path, about, own, keys in _file_entries(sections)
+        _file(folder, path, noun.say(about), {**words, **particular}, keys)
+        for path, about, particular, keys in _file_entries(sections)
     ]
 
 
@@ -168,18 +168,18 @@ def _column_meanings(release: Release, sections: Mapping[str, Any]) -> dict[str,
 
 
 def _dimension(release: Release, stated: Mapping[str, Any], places: Mapping[str, Any] | None) -> str:
-    name, held = stated["name"], release.features.universe.dimension(stated["name"])
+    name, dimension = stated["name"], release.features.universe.dimension(stated["name"])
     noun = counted_noun(release.features.universe)
     json = " Text in JSON." if stated["labels"] == ENCODED_KIND else ""
     if stated["edges"] is not None:
-        names = period_names(held)
+        names = period_names(dimension)
         long = f"The {len(names)} periods" if len(names) > 1 else "The period"
         zone = None if release.about is None else release.about.timezone
         local = "" if zone is None else f" Time zone: {zone}."
         run = f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0]
         return f"The period of the {noun.one}, named by its start. {long}: {run}.{local}{json}"
-    known = set() if release.places is None else {str(stop) for stop in release.places.ids}
-    if places is not None and known.issuperset(map(str, held.values)):
+    stop_ids = set() if release.places is None else {str(stop) for stop in release.places.ids}
+    if places is not None and stop_ids.issuperset(map(str, dimension.values)):
         whose = "" if name in PLACE_NAMES else f" that is the {name}"
         return f"The stop{whose} of the {noun.one}; see {places['file']}.{json}"
     return f"One of the values in {stated['file']}.{json}"
@@ -188,8 +188,8 @@ def _dimension(release: Release, stated: Mapping[str, Any], places: Mapping[str,
 def _file(
     folder: Path, path: str, about: str, words: Mapping[str, str], keys: tuple[str, ...]
 ) -> FileDescription:
-    with pq.ParquetFile(folder / path) as held:
-        schema, metadata = held.schema_arrow, held.metadata
+    with pq.ParquetFile(folder / path) as file:
+        schema, metadata = file.schema_arrow, file.metadata
         groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
         missing = [
             sum(g.column(c).statistics.null_count if g.column(c).statistics else 0 for g in groups)
@@ -202,9 +202,9 @@ def _file(
         return FileDescription(path, about, tuple(columns), metadata.num_rows, keys)
 
 
-def _type(held: Any) -> str:
+def _type(arrow_type: Any) -> str:
     """The type of a column as Frictionless tables name it; for bytes they have no name."""
-    return next((name for fits, name in FRICTIONLESS_TYPES if fits(held)), "any")
+    return next((name for fits, name in FRICTIONLESS_TYPES if fits(arrow_type)), "any")
 
 
 # Licences that data are published under, by the names that catalogues know.
@@ -261,7 +261,7 @@ PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
 def data_package(release: Release, files: Sequence[FileDescription]) -> str:
     """The text of datapackage.json. Sizes and hashes are in the manifest: validators of Data Packages cannot check those of Parquet files."""
     names = _resource_names([f.path for f in files])
-    made: dict[str, Any] = {
+    package: dict[str, Any] = {
         "$schema": DATA_PACKAGE_PROFILE,
         "name": slug(title_of(release)) or "release",
         "title": title_of(release),
@@ -271,7 +271,7 @@ def data_package(release: Release, files: Sequence[FileDescription]) -> str:
         "privacy": _privacy_fields(release),
         "resources": [_resource(f, names[f.path]) for f in files],
     }
-    return json.dumps(made, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(package, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _publisher_fields(release: Release) -> dict[str, Any]:
@@ -280,11 +280,11 @@ def _publisher_fields(release: Release) -> dict[str, Any]:
     if about is None:
         return {}
     licence = licence_of(about.licence)
-    made: dict[str, Any] = {"licenses": [licence]} if licence is not None else {}
+    fields: dict[str, Any] = {"licenses": [licence]} if licence is not None else {}
     if about.publisher is not None:
-        made["contributors"] = [{"title": about.publisher, "roles": ["publisher"], "role": "publisher"}]
+        fields["contributors"] = [{"title": about.publisher, "roles": ["publisher"], "role": "publisher"}]
     stated = {key: value for key, value in about.json().items() if key != "title"}
-    return made | ({"about": stated} if stated else {})
+    return fields | ({"about": stated} if stated else {})
 
 
 def _privacy_fields(release: Release) -> dict[str, Any]:
@@ -314,8 +314,8 @@ def _field(column: ColumnDescription, rows: int) -> dict[str, Any]:
     """Readers make floating-point numbers of whole ones where some are missing: the type says what can be relied on."""
     empty = rows > 0 and column.missing == rows
     type_ = "any" if empty else "number" if column.type == "integer" and column.missing else column.type
-    said = [column.meaning, "Empty in this file." if empty else ""]
-    description = " ".join(filter(None, said))
+    sentences = [column.meaning, "Empty in this file." if empty else ""]
+    description = " ".join(filter(None, sentences))
     return {"name": column.name, "type": type_} | ({"description": description} if description else {})
 
 
@@ -330,13 +330,13 @@ def slug(text: str) -> str:
 
 def _resource_names(paths: Sequence[str]) -> dict[str, str]:
     """A name for each file, no two alike."""
-    made: dict[str, str] = {}
+    resource_names: dict[str, str] = {}
     for path in paths:
         plain = slug(path.removesuffix(".parquet").removeprefix("features/")) or "table"
-        taken = set(made.values())
+        taken = set(resource_names.values())
         numbered = (f"{plain}-{n}" for n in range(2, len(paths) + 2))
-        made[path] = next(name for name in (plain, *numbered) if name not in taken)
-    return made
+        resource_names[path] = next(name for name in (plain, *numbered) if name not in taken)
+    return resource_names
 
 
 # README.md: what a release is, how strongly it protects, how to read its files, how to cite it. For people who were handed the folder.
@@ -384,9 +384,9 @@ def _readme_head(release: Release) -> Iterator[str]:
     if not release.secure:
         yield "**Simulation, not a release.** Its noise came from a seed, so anybody can compute it and remove it: it protects nobody."
     yield f"# {markdown_text(title_of(release))}"
-    known = where_and_when(release)
-    if known is not None:
-        yield markdown_text(known)
+    setting = where_and_when(release)
+    if setting is not None:
+        yield markdown_text(setting)
     several = len(release.features.features)
     agree = "" if release.tables else " that add up to each other"
     noise = "protected by random noise" if release.promise.holds else "with random noise"
@@ -446,17 +446,17 @@ def _file_table(files: Sequence[FileDescription], others: Sequence[str]) -> str:
 
 def _column_table(files: Sequence[FileDescription]) -> Iterator[str]:
     """Every column once: those that name rows first, then the numbers."""
-    found: dict[str, list[ColumnDescription]] = {}
+    columns: dict[str, list[ColumnDescription]] = {}
     for file in files:
         for column in file.columns:
-            found.setdefault(column.name, []).append(column)
-    names = [n for n in found if n not in NUMBER_MEANINGS] + [n for n in NUMBER_MEANINGS if n in found]
+            columns.setdefault(column.name, []).append(column)
+    names = [n for n in columns if n not in NUMBER_MEANINGS] + [n for n in NUMBER_MEANINGS if n in columns]
     lines = [
-        f"| {markdown_code(n)} | {_column_kind(found[n])} | {markdown_text(found[n][0].meaning)} |"
+        f"| {markdown_code(n)} | {_column_kind(columns[n])} | {markdown_text(columns[n][0].meaning)} |"
         for n in names
     ]
     yield "\n".join(["| column | type | meaning |", "|---|---|---|", *lines])
-    if any(column.missing for held in found.values() for column in held):
+    if any(column.missing for same_name in columns.values() for column in same_name):
         yield "A number is missing where there is none: nothing was measured, estimated or given an interval there."
 
 
@@ -499,22 +499,22 @@ def _advice(release: Release, others: Sequence[str]) -> Iterator[str]:
 def _sums(release: Release) -> Iterator[str]:
     """Which sums were measured, and what tells the error of others."""
     published, public = Published(release), release.recipe.public
-    known = [
+    measured = [
         n
         for n in release.features.features
         if n != SINGLETON and (n in public or published.law(n) is not None)
     ]
-    if known:
+    if measured:
         yield (
-            f"Small counts are mostly noise. Sums that have a table of their own were measured as such ({markdown_text(enumerated(known))}). Any other sum adds up the "
+            f"Small counts are mostly noise. Sums that have a table of their own were measured as such ({markdown_text(enumerated(measured))}). Any other sum adds up the "
             "errors of its parts: `release.ask` below and `cbdp ask` tell its interval."
         )
 
 
 def _citation(release: Release) -> str:
-    said = {} if release.about is None else release.about.texts()
-    known = where_and_when(release)
-    pieces = [said.get("publisher"), title_of(release), known]
+    texts = {} if release.about is None else release.about.texts()
+    setting = where_and_when(release)
+    pieces = [texts.get("publisher"), title_of(release), setting]
     claim = release.promise
     promise = (
         f"Differentially private, {epsilon_text(claim)}{delta_rho_text(claim)} for each {protected_text(claim.unit, counted_noun(release.features.universe))}"
@@ -522,20 +522,20 @@ def _citation(release: Release) -> str:
         else None
     )
     version = release.stored.software["cbdp"] if release.stored else __version__
-    made = f"Made with cbdp {version}"
-    line = ". ".join(markdown_text(piece.rstrip(".")) for piece in [*pieces, promise, made] if piece)
+    software = f"Made with cbdp {version}"
+    line = ". ".join(markdown_text(piece.rstrip(".")) for piece in [*pieces, promise, software] if piece)
     return f"> {line}.\n\nTo name this very release, add the SHA-256 of `manifest.json`."
 
 
 def _licence(release: Release) -> str:
-    said = {} if release.about is None else release.about.texts()
-    who = said.get("contact") or said.get("publisher") or "the publisher"
+    texts = {} if release.about is None else release.about.texts()
+    who = texts.get("contact") or texts.get("publisher") or "the publisher"
     line = (
-        markdown_text(said["licence"])
-        if "licence" in said
+        markdown_text(texts["licence"])
+        if "licence" in texts
         else f"No licence is stated. Ask {markdown_text(who)} before you use the data."
     )
-    contact = f"\n\nContact: {markdown_text(said['contact'])}" if "contact" in said else ""
+    contact = f"\n\nContact: {markdown_text(texts['contact'])}" if "contact" in texts else ""
     return line + contact
 
 
@@ -569,7 +569,7 @@ def registry_entry(release: Release) -> str | None:
     if not release.promise.holds:
         return None
     stated = registry_fields(release)
-    made = {
+    entry = {
         "url_slug": slug(f"{title_of(release)} {_publisher_word(release, 'place') or ''}") or "release",
         "status": "Draft",
         "tier": 2,
@@ -583,7 +583,7 @@ def registry_entry(release: Release) -> str | None:
             "administrative": {"sources": REGISTRY_SOURCES},
         },
     }
-    return REGISTRY_HEAD + "\n".join(_yaml_lines(made)) + "\n"
+    return REGISTRY_HEAD + "\n".join(_yaml_lines(entry)) + "\n"
 
 
 def _publisher_word(release: Release, name: str) -> str | None:
@@ -662,8 +662,8 @@ def documents(
     files = describe_files(release, sections, folder)
     entry = registry_entry(release)
     registered = [] if entry is None else [REGISTRY_FILE]
-    made = {
+    texts = {
         README_FILE: readme(release, files, [*extra, PACKAGE_FILE, *registered]),
         PACKAGE_FILE: data_package(release, files),
     }
-    return made if entry is None else {**made, REGISTRY_FILE: entry}
+    return texts if entry is None else {**texts, REGISTRY_FILE: entry}

@@ -80,29 +80,33 @@ class _Labels:
     """Labels that anything may be looked for among, hashable or not."""
 
     def __init__(self, labels: Sequence[Hashable]) -> None:
-        self._held = set(labels)
+        self._labels = set(labels)
 
     def __contains__(self, label: object) -> bool:
-        return isinstance(label, Hashable) and label in self._held
+        return isinstance(label, Hashable) and label in self._labels
 
 
 def _of_text(universe: Universe, text: Any) -> Filter:
-    found = CONDITION.match(text) if isinstance(text, str) else None
-    if found is None:
+    match = CONDITION.match(text) if isinstance(text, str) else None
+    if match is None:
         raise InputError(
             f"{text!r} is not a condition: write it like 'time<10:00', 'origin=A,B' or 'origin+destination=A+B,B+C'"
         )
-    names, sign, given = found.groups()
+    names, sign, label_text = match.groups()
     if sign in COMPARISONS:
-        return _ordered(attribute_of(universe, names), sign, given)
+        return _ordered(attribute_of(universe, names), sign, label_text)
     several = names not in universe.attributes and ATTRIBUTE_JOINER in names
     attributes = [attribute_of(universe, n) for n in (names.split(ATTRIBUTE_JOINER) if several else [names])]
     spoken = [{str(label): label for label in a.labels} for a in attributes]
-    listed = [given] if not several and given in spoken[0] else [t.strip() for t in given.split(",")]
+    listed = (
+        [label_text]
+        if not several and label_text in spoken[0]
+        else [t.strip() for t in label_text.split(",")]
+    )
     parts = [t.split(ATTRIBUTE_JOINER) if several else [t] for t in listed]
     rows = [(*map(_as_labelled, row, spoken), *row[len(spoken) :]) for row in parts]
-    made = _matching_labels(attributes, rows, spoken)
-    return Filter(made.attributes, ~made.wanted) if sign == "!=" else made
+    condition = _matching_labels(attributes, rows, spoken)
+    return Filter(condition.attributes, ~condition.wanted) if sign == "!=" else condition
 
 
 def _matching_labels(
@@ -116,28 +120,28 @@ def _matching_labels(
         raise InputError(
             f"{names} have more than {MAX_LABEL_COMBINATIONS:,} combinations: give a condition on each alone"
         )
-    wanted = np.zeros(shape, dtype=bool)
+    mask = np.zeros(shape, dtype=bool)
     code = [{label: c for c, label in enumerate(a.labels)} for a in attributes]
     for row in rows:
         if len(row) != len(attributes):
             names = ", ".join(a.name for a in attributes)
             raise InputError(f"{row!r} has {len(row)} labels: give one each of {names}")
-        for label, attribute, known in zip(row, attributes, spoken, strict=True):
-            if not isinstance(label, Hashable) or label not in known:
+        for label, attribute, labels_by_text in zip(row, attributes, spoken, strict=True):
+            if not isinstance(label, Hashable) or label not in labels_by_text:
                 raise InputError(_unknown(label, attribute))
-        wanted[tuple(c[k[label]] for label, c, k in zip(row, code, spoken, strict=True))] = True
-    return Filter(tuple(a.name for a in attributes), wanted)
+        mask[tuple(c[k[label]] for label, c, k in zip(row, code, spoken, strict=True))] = True
+    return Filter(tuple(a.name for a in attributes), mask)
 
 
 def _unknown(label: Any, attribute: Attribute) -> str:
-    known = [str(v) for v in attribute.labels]
-    cure = did_you_mean(str(label), known)
-    if cure.startswith("there are") and len(known) > 10:
-        cure = f"there are {', '.join(known[:9])}, … ({len(known):,} in all)"
+    labels = [str(v) for v in attribute.labels]
+    cure = did_you_mean(str(label), labels)
+    if cure.startswith("there are") and len(labels) > 10:
+        cure = f"there are {', '.join(labels[:9])}, … ({len(labels):,} in all)"
     return f"{attribute.name} has no {label!r}: {cure}"
 
 
-def _ordered(attribute: Attribute, sign: str, given: str) -> Filter:
+def _ordered(attribute: Attribute, sign: str, bound_text: str) -> Filter:
     """Labels before or after one: times by the clock (periods by their beginning), numbers by size, other text by alphabet."""
     for read, like in ((_clock, "a time of day, like 09:00"), (float, "a number, like 9"), (str, "text")):
         try:
@@ -145,11 +149,11 @@ def _ordered(attribute: Attribute, sign: str, given: str) -> Filter:
         except (InputError, ValueError):
             continue
         try:
-            end = read(given)
+            end = read(bound_text)
         except (InputError, ValueError):  # by alphabet, "9" would come after every time
-            raise InputError(f"{attribute.name} {sign} {given!r} cannot be told: write {like}") from None
-        wanted: NDArray[np.bool_] = np.array([COMPARISONS[sign](key, end) for key in keys])
-        return Filter((attribute.name,), wanted)
+            raise InputError(f"{attribute.name} {sign} {bound_text!r} cannot be told: write {like}") from None
+        mask: NDArray[np.bool_] = np.array([COMPARISONS[sign](key, end) for key in keys])
+        return Filter((attribute.name,), mask)
     raise AssertionError  # text is always text
 
 

@@ -54,10 +54,10 @@ def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
 
 def manifest_schema() -> dict[str, Any]:
     """The JSON Schema of manifests."""
-    found: dict[str, Any] = json.loads(
+    schema: dict[str, Any] = json.loads(
         files("cbdp.release").joinpath("manifest.schema.json").read_text("utf-8")
     )
-    return found
+    return schema
 
 
 def check_manifest(manifest: Any, what: str) -> None:
@@ -92,20 +92,22 @@ def upgraded_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
     The mechanism is a recipe, measurements name their law, features say whether counts of zero got noise, and a simulation
     promises nothing. Version 1 said nothing about title, place or period.
     """
-    made = {name: part for name, part in manifest.items() if name != "mechanism"}
+    upgraded = {name: part for name, part in manifest.items() if name != "mechanism"}
     stated = manifest["mechanism"]["settings"].items()
     settings = {RENAMED_SETTINGS.get(n, n): v for n, v in stated if n not in ("features", "epsilon", "unit")}
-    made["recipe"] = {"mechanism": manifest["mechanism"]["name"], "settings": settings}
-    made["measurements"] = [{**m, "law": _noise_statement_of_version_1(m)} for m in manifest["measurements"]]
-    made["features"] = [{**f, "noise": _noise(f["noise"], settings)} for f in manifest["features"]]
-    made["about"], made["version"] = None, 2
-    return made if made["secure"] else _promising_nothing(made)
+    upgraded["recipe"] = {"mechanism": manifest["mechanism"]["name"], "settings": settings}
+    upgraded["measurements"] = [
+        {**m, "law": _noise_statement_of_version_1(m)} for m in manifest["measurements"]
+    ]
+    upgraded["features"] = [{**f, "noise": _noise(f["noise"], settings)} for f in manifest["features"]]
+    upgraded["about"], upgraded["version"] = None, 2
+    return upgraded if upgraded["secure"] else _promising_nothing(upgraded)
 
 
 def _promising_nothing(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """A simulation of version 1, which stated an ε as if it protected somebody."""
-    own, deployment = guarantee_from(manifest["privacy"]), manifest["deployment"]
-    claim = simulated_guarantee(own)
+    stated_guarantee, deployment = guarantee_from(manifest["privacy"]), manifest["deployment"]
+    claim = simulated_guarantee(stated_guarantee)
     stated = {"holds": False, "caveat": claim.caveat, "statement": str(claim), "epsilon": None, "delta": None}
     variant = {"variant_name": None, "unprotected_quantities": claim.caveat}
     loss = {
@@ -126,12 +128,12 @@ def _promising_nothing(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def _noise_statement_of_version_1(measurement: Mapping[str, Any]) -> str | None:
     scale, variance = exact_from(measurement["scale"]), measurement["variance"]
-    found = (
+    distribution = (
         None
         if scale is None
         else distribution_by_variance(scale, variance if isinstance(variance, float) else None)
     )
-    return None if found is None else found.name
+    return None if distribution is None else distribution.name
 
 
 def _noise(stated: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -202,8 +204,8 @@ def _variant(release: Release, dimensions: str) -> dict[str, Any]:
         "The universe, zones, modes and places are public inputs; all that depends on trips is protected."
     )
     if release.recipe.public:
-        known = ", ".join(sorted(release.recipe.public))
-        public = f"The universe, zones, modes and places are public inputs, and so are the counts of {known}; all else that depends on trips is protected."
+        public_features = ", ".join(sorted(release.recipe.public))
+        public = f"The universe, zones, modes and places are public inputs, and so are the counts of {public_features}; all else that depends on trips is protected."
     return {
         "variant_name": _variant_name(claim),
         "data_domain": f"Tables of trips over {dimensions}; trips outside the public universe are dropped.",
@@ -341,20 +343,20 @@ def cost_of_feature(release: Release, feature: str) -> dict[str, Fraction | None
     spent: dict[str, Fraction | None] = dict.fromkeys(("epsilon", "delta", *(["rho"] if paid_in_rho else [])))
     if not release.promise.holds:
         return spent
-    found = {part.what: part for part in single_costs(release.claim.cost)}.get(feature)
-    if isinstance(found, DPCost):
-        return spent | {"epsilon": found.epsilon, "delta": found.delta}
-    if found is not None:
-        return spent | {"rho": found.rho}
+    charge = {part.what: part for part in single_costs(release.claim.cost)}.get(feature)
+    if isinstance(charge, DPCost):
+        return spent | {"epsilon": charge.epsilon, "delta": charge.delta}
+    if charge is not None:
+        return spent | {"rho": charge.rho}
     kind = "rho" if paid_in_rho else "epsilon"
-    own = [
+    costs = [
         getattr(m, kind)
         for m in release.measurements
         if m.feature == feature and getattr(m, kind) is not None
     ]
-    if not own:
+    if not costs:
         return spent
-    return spent | {kind: sum(own, Fraction(0))} | ({} if paid_in_rho else {"delta": Fraction(0)})
+    return spent | {kind: sum(costs, Fraction(0))} | ({} if paid_in_rho else {"delta": Fraction(0)})
 
 
 def noise_of(release: Release, feature: str) -> dict[str, Any] | None:
@@ -369,16 +371,16 @@ def noise_of(release: Release, feature: str) -> dict[str, Any] | None:
                 "threshold": None,
                 "zeros": ZEROS_PERTURBED,
             }
-    own = release.recipe.tables.get(feature)
-    if own is None or feature not in release.tables:
+    table_noise = release.recipe.tables.get(feature)
+    if table_noise is None or feature not in release.tables:
         return None
     return {
-        "name": own.law.name,
-        "law": own.law.words,
-        "scale": exact_json(own.law.scale),
-        "variance": own.law.variance(),
-        "threshold": None if own.threshold is None else float(own.threshold),
-        "zeros": ZEROS_SKIPPED if own.skips_zeros else ZEROS_PERTURBED,
+        "name": table_noise.law.name,
+        "law": table_noise.law.words,
+        "scale": exact_json(table_noise.law.scale),
+        "variance": table_noise.law.variance(),
+        "threshold": None if table_noise.threshold is None else float(table_noise.threshold),
+        "zeros": ZEROS_SKIPPED if table_noise.skips_zeros else ZEROS_PERTURBED,
     }
 
 

@@ -79,9 +79,9 @@ def axes_for(ax: Any, size: tuple[float, float]) -> Any:
     """The axes to draw on: those given, or new ones, which have a picture of their own."""
     if ax is not None:
         return ax
-    _, made = pyplot().subplots(figsize=size, layout="constrained")
-    made.set_gid(AXES_MARK)
-    return made
+    _, new_axes = pyplot().subplots(figsize=size, layout="constrained")
+    new_axes.set_gid(AXES_MARK)
+    return new_axes
 
 
 def clean_axes(ax: Any, grid: str) -> None:
@@ -104,10 +104,10 @@ def head_and_foot(ax: Any, published: Published, what: str, note: str) -> None:
         guarantee_text(release),
         bounding_text(release.promise.unit, counted_noun(release.features.universe)),
     )
-    said = [note, f"{promise[0].upper()}{promise[1:]}.", f"{only[0].upper()}{only[1:]}." if only else ""]
+    sentences = [note, f"{promise[0].upper()}{promise[1:]}.", f"{only[0].upper()}{only[1:]}." if only else ""]
     whole = ax.figure
     foot = "\n".join(
-        textwrap.wrap(" ".join(filter(None, said)), int(FOOT_LETTERS_PER_INCH * whole.get_figwidth()))
+        textwrap.wrap(" ".join(filter(None, sentences)), int(FOOT_LETTERS_PER_INCH * whole.get_figwidth()))
     )
     head = "\n".join(filter(None, [title_of(release), where_and_when(release)]))
     if ax.get_gid() == AXES_MARK:
@@ -140,8 +140,8 @@ def plot_day(published: Published, by: str | None, ax: Any) -> Any:
     """Trips, or taps, in each period."""
     time = roles(published.dag).time
     if time is None:
-        known = ", ".join(published.dag.universe.dimensions)
-        raise InputError(f"the release has no times to draw a day by: its dimensions are {known}")
+        dimensions = ", ".join(published.dag.universe.dimensions)
+        raise InputError(f"the release has no times to draw a day by: its dimensions are {dimensions}")
     ax = axes_for(ax, (9, 4.6))
     dimension = published.dag.universe.dimension(time)
     left, width = _bar_positions(dimension)
@@ -190,9 +190,9 @@ def _plot_bars(published: Published, time: str, left: Floats, width: Floats, ax:
 def _plot_lines(
     published: Published, by: str, time: str, left: Floats, width: Floats, ax: Any
 ) -> GroupedCounts:
-    known = [n for n, a in published.dag.universe.attributes.items() if n != time]
-    if by not in known:
-        raise InputError(f"unknown attribute {by!r}: {did_you_mean(by, known)}")
+    attributes = [n for n, a in published.dag.universe.attributes.items() if n != time]
+    if by not in attributes:
+        raise InputError(f"unknown attribute {by!r}: {did_you_mean(by, attributes)}")
     labels = published.labels(by)
     if len(labels) > len(PALETTE):
         raise InputError(
@@ -277,17 +277,17 @@ def largest_flows(published: Published, most: int, level: str | None) -> DrawnFl
 
 def _flow_level(published: Published, level: str | None) -> tuple[str, tuple[str, str]]:
     parts = roles(published.dag)
-    known = {"zones": parts.zones, "stops": parts.ends}
+    ends_by_level = {"zones": parts.zones, "stops": parts.ends}
     if parts.ends is None:
         raise InputError(
             "the release has no trips from place to place: it has no origin and destination to draw flows by"
         )
     if level is None:
         level = "stops" if parts.zones is None else "zones"
-    if level not in FLOW_LEVELS or known[level] is None:
-        some = " or ".join(repr(name) for name, by in known.items() if by is not None)
+    if level not in FLOW_LEVELS or ends_by_level[level] is None:
+        some = " or ".join(repr(name) for name, by in ends_by_level.items() if by is not None)
         raise InputError(f"level is {level!r}: this release has {some}")
-    by = known[level]
+    by = ends_by_level[level]
     assert by is not None
     if published.many(by[0]) * published.many(by[1]) > MAX_REGROUPED_ELEMENTS:
         raise InputError(
@@ -301,8 +301,8 @@ def _place_names(published: Published, attribute: str, level: str) -> list[str]:
     labels, places = published.labels(attribute), published.places
     if level == "zones" or places is None:
         return labels
-    known = dict(zip(map(str, places.ids), places.names, strict=True))
-    named = [known.get(label, label) for label in labels]
+    name_of = dict(zip(map(str, places.ids), places.names, strict=True))
+    named = [name_of.get(label, label) for label in labels]
     return named if len(set(named)) == len(labels) else labels
 
 
@@ -314,24 +314,24 @@ MAX_NAME_LETTERS = 24  # letters of a name
 
 def plot_flows(published: Published, most: int, level: str | None, ax: Any) -> Any:
     """A bar for each flow, the largest on top."""
-    found = largest_flows(published, most, level)
-    many = len(found.flows)
+    largest = largest_flows(published, most, level)
+    many = len(largest.flows)
     ax = axes_for(ax, (9, 1.9 + 0.3 * max(many, 3)))
-    place, counts = np.arange(many), np.array([f.count for f in found.flows], dtype=np.int64)
+    place, counts = np.arange(many), np.array([f.count for f in largest.flows], dtype=np.int64)
     ax.barh(place, counts, height=0.72, color=BAR)
-    drawn = many > 0 and found.flows[0].low is not None
+    drawn = many > 0 and largest.flows[0].low is not None
     if drawn:
-        low, high = (np.array([getattr(f, end) for f in found.flows]) for end in ("low", "high"))
+        low, high = (np.array([getattr(f, end) for f in largest.flows]) for end in ("low", "high"))
         ends = np.vstack([counts - low, high - counts]).clip(min=0)
         ax.errorbar(counts, place, xerr=ends, fmt="none", ecolor=INK, elinewidth=1.2, capsize=3)
-    ax.set_yticks(place, [" → ".join(map(_shortened_name, f.names)) for f in found.flows])
+    ax.set_yticks(place, [" → ".join(map(_shortened_name, f.names)) for f in largest.flows])
     ax.invert_yaxis()
     clean_axes(ax, "x")
     ax.tick_params(axis="y", labelcolor=INK)
     ax.set_xlim(left=0)
     ax.set_xlabel("trips", color=INK)
-    what = f"the {many} largest flows between {found.level}"
-    head_and_foot(ax, published, what, interval_note(published, drawn, found.exact, "Thin lines"))
+    what = f"the {many} largest flows between {largest.level}"
+    head_and_foot(ax, published, what, interval_note(published, drawn, largest.exact, "Thin lines"))
     return ax
 
 
@@ -360,7 +360,7 @@ def plot_map(published: Published, most: int, level: str | None, zoom: str | Non
         raise InputError(
             "the release does not know where its stops are: publish it with stops that have lat and lon"
         )
-    found = largest_flows(published, most, level)
+    largest = largest_flows(published, most, level)
     stops = stop_totals(published)
     view = _map_view(published, stops, zoom)
     if view is None:
@@ -373,10 +373,10 @@ def plot_map(published: Published, most: int, level: str | None, zoom: str | Non
     x, y = planar(stops.lat, stops.lon, start)
     size = max(3.0, 22 * min(1.0, float(np.sqrt(200 / max(len(x), 1)))))
     ax.scatter(x, y, s=size, color=MUTED, alpha=0.55, linewidths=0, zorder=1)
-    drawn = _draw_arrows(ax, found, _end_positions(published, found, stops, view, start))
+    drawn = _draw_arrows(ax, largest, _end_positions(published, largest, stops, view, start))
     _draw_scale_bar(ax)
     head_and_foot(
-        ax, published, f"the {drawn} largest flows between {found.level}", _draw_note(found, view, drawn)
+        ax, published, f"the {drawn} largest flows between {largest.level}", _draw_note(largest, view, drawn)
     )
     return ax
 
@@ -421,11 +421,11 @@ def _draw_ground(ax: Any, view: Frame, start: tuple[float, float]) -> None:
 
 
 def _end_positions(
-    published: Published, found: DrawnFlows, stops: StopTotals, view: Frame, start: tuple[float, float]
+    published: Published, flows: DrawnFlows, stops: StopTotals, view: Frame, start: tuple[float, float]
 ) -> dict[tuple[int, int], tuple[float, float]]:
     """Where each end of a flow is: a stop's place, or the middle of a zone's stops on the map. Keys are the end (0 or 1) and its code."""
-    made = {}
-    for end, name in enumerate(found.by):
+    positions = {}
+    for end, name in enumerate(flows.by):
         attribute = published.dag.universe.attribute(name)
         dimension = published.dag.universe.dimension(roles(published.dag).ends[end])  # type: ignore[index]
         lat, lon = stops.of(dimension.values)
@@ -435,17 +435,17 @@ def _end_positions(
             near = here & view.holds(lat, lon)
             here = near if near.any() else here
             if here.any():
-                made[end, code] = float(x[here].mean()), float(y[here].mean())
-    return made
+                positions[end, code] = float(x[here].mean()), float(y[here].mean())
+    return positions
 
 
-def _draw_arrows(ax: Any, found: DrawnFlows, middles: dict[tuple[int, int], tuple[float, float]]) -> int:
+def _draw_arrows(ax: Any, flows: DrawnFlows, middles: dict[tuple[int, int], tuple[float, float]]) -> int:
     """The flows whose ends have a place inside the frame; how many were drawn."""
     from matplotlib.patches import FancyArrowPatch
 
     low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
     inside = {key: p for key, p in middles.items() if (low <= p).all() and (p <= high).all()}
-    kept = [f for f in found.flows if (0, f.start) in inside and (1, f.end) in inside]
+    kept = [f for f in flows.flows if (0, f.start) in inside and (1, f.end) in inside]
     top, widest = max((f.count for f in kept), default=1), _widest_flow(kept)
     for f in reversed(kept):  # the largest last, on top
         a, b = inside[0, f.start], inside[1, f.end]
@@ -470,16 +470,16 @@ def _draw_arrows(ax: Any, found: DrawnFlows, middles: dict[tuple[int, int], tupl
                     shrinkA=7, shrinkB=7, linewidth=width, color=colour, alpha=alpha, mutation_scale=1.0, zorder=3,
                 )
             )  # fmt: skip
-    if found.level == "zones":
-        _draw_names(ax, found, inside)
+    if flows.level == "zones":
+        _draw_names(ax, flows, inside)
     return len(kept)
 
 
-def _draw_names(ax: Any, found: DrawnFlows, inside: dict[tuple[int, int], tuple[float, float]]) -> None:
+def _draw_names(ax: Any, flows: DrawnFlows, inside: dict[tuple[int, int], tuple[float, float]]) -> None:
     from matplotlib.patheffects import withStroke
 
-    named = {f.names[0]: inside.get((0, f.start)) for f in found.flows}
-    named |= {f.names[1]: inside.get((1, f.end)) for f in found.flows}
+    named = {f.names[0]: inside.get((0, f.start)) for f in flows.flows}
+    named |= {f.names[1]: inside.get((1, f.end)) for f in flows.flows}
     for name, place in named.items():
         if place is not None:
             halo = [withStroke(linewidth=3, foreground="white")]
@@ -526,20 +526,20 @@ def _draw_scale_bar(ax: Any) -> None:
     ax.text(x + long / KM_PER_DEGREE, y, f"  {long:g} km", va="center", color=INK, fontsize=9, zorder=5)
 
 
-def _draw_note(found: DrawnFlows, view: Frame, drawn: int) -> str:
-    said = (
-        f"Width: trips (the widest arrow: {_widest_flow(found.flows):,}). Arrows have the colour of where they start and bend to the right; circles are "
+def _draw_note(flows: DrawnFlows, view: Frame, drawn: int) -> str:
+    widths = (
+        f"Width: trips (the widest arrow: {_widest_flow(flows.flows):,}). Arrows have the colour of where they start and bend to the right; circles are "
         "trips inside a place, not to the same scale."
     )
     pale = (
         " Pale: the interval reaches zero, so noise alone could have made it."
-        if any(map(_is_within_noise, found.flows))
+        if any(map(_is_within_noise, flows.flows))
         else ""
     )
-    known = (
-        " No intervals were published for these flows." if found.flows and found.flows[0].low is None else ""
+    missing = (
+        " No intervals were published for these flows." if flows.flows and flows.flows[0].low is None else ""
     )
-    left = len(found.flows) - drawn
+    left = len(flows.flows) - drawn
     outside = f" {left} of the largest flows lead outside the map or have no place." if left else ""
     stops = "stop" if view.outside == 1 else "stops"
     far = (
@@ -547,4 +547,4 @@ def _draw_note(found: DrawnFlows, view: Frame, drawn: int) -> str:
         if view.outside
         else ""
     )
-    return said + pale + known + outside + far
+    return widths + pale + missing + outside + far

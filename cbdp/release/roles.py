@@ -137,7 +137,7 @@ class Noun:
         """
         return re.sub(
             r"\b([Tt])rip(s?)\b",
-            lambda found: _cased(self.many if found[2] else self.one, found[1] == "T"),
+            lambda match: _cased(self.many if match[2] else self.one, match[1] == "T"),
             text,
         )
 

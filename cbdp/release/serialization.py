@@ -52,22 +52,22 @@ def exact_json(value: Fraction | float | None) -> dict[str, Any] | None:
     return {"exact": fraction, "decimal": float(value)}
 
 
-def exact_from(given: Mapping[str, Any] | None) -> Any:
+def exact_from(stated: Mapping[str, Any] | None) -> Any:
     """The number that `exact_json` wrote.
 
     >>> exact_from({"exact": "1/5", "decimal": 0.2})
     Fraction(1, 5)
     """
-    if given is None:
+    if stated is None:
         return None
-    if given["exact"] is None:
-        return given["decimal"]
+    if stated["exact"] is None:
+        return stated["decimal"]
     try:
-        value = Fraction(given["exact"])
+        value = Fraction(stated["exact"])
     except (ValueError, ZeroDivisionError):
-        raise InputError(f"{given['exact']!r} is not an exact number: write one like '1/3'") from None
+        raise InputError(f"{stated['exact']!r} is not an exact number: write one like '1/3'") from None
     if abs(value) > MAX_FRACTION or 0 < abs(value) < 1 / MAX_FRACTION:
-        raise InputError(f"the exact number {str(given['exact'])[:40]!r} is out of all range")
+        raise InputError(f"the exact number {str(stated['exact'])[:40]!r} is out of all range")
     return value
 
 
@@ -106,15 +106,17 @@ def _quantile_json(bought: PrivateQuantile) -> dict[str, Any]:
     return {"quantile": exact_json(bought.quantile), "epsilon": exact_json(bought.epsilon)}
 
 
-def unit_from(given: Mapping[str, Any]) -> Unit:
+def unit_from(stated: Mapping[str, Any]) -> Unit:
     """The unit that a manifest states; what is not stated is the default."""
-    if given["kind"] == "trip":
-        return Trip(given["neighbours"])
-    paid = given.get("bought")
+    if stated["kind"] == "trip":
+        return Trip(stated["neighbours"])
+    paid = stated.get("bought")
     bought = (
         None if paid is None else PrivateQuantile(exact_from(paid["quantile"]), exact_from(paid["epsilon"]))
     )
-    return Person(given["column"], given["max_trips"], given.get("per", RELEASE), given.get("apart"), bought)
+    return Person(
+        stated["column"], stated["max_trips"], stated.get("per", RELEASE), stated.get("apart"), bought
+    )
 
 
 def cost_json(cost: Cost) -> dict[str, Any]:
@@ -138,21 +140,21 @@ def cost_json(cost: Cost) -> dict[str, Any]:
     return {"composition": kind, "of": cost.of, "parts": [cost_json(part) for part in cost.parts]} | price
 
 
-def cost_from(given: Mapping[str, Any]) -> Cost:
+def cost_from(stated: Mapping[str, Any]) -> Cost:
     """The tree of compositions that a manifest states."""
-    if "what" in given:
-        if "rho" in given:
-            return ZCDPCost(given["what"], exact_from(given["rho"]))
-        return DPCost(given["what"], exact_from(given["epsilon"]), exact_from(given["delta"]))
-    if given["composition"] == "stated":
-        (part,) = given["parts"]
-        return EpsilonDeltaStatement(_part_from(part), exact_from(given["delta"]))
-    parts = tuple(map(_part_from, given["parts"]))
-    return (Sequential if given["composition"] == "sequential" else Parallel)(parts, given["of"])
+    if "what" in stated:
+        if "rho" in stated:
+            return ZCDPCost(stated["what"], exact_from(stated["rho"]))
+        return DPCost(stated["what"], exact_from(stated["epsilon"]), exact_from(stated["delta"]))
+    if stated["composition"] == "stated":
+        (part,) = stated["parts"]
+        return EpsilonDeltaStatement(_part_from(part), exact_from(stated["delta"]))
+    parts = tuple(map(_part_from, stated["parts"]))
+    return (Sequential if stated["composition"] == "sequential" else Parallel)(parts, stated["of"])
 
 
-def _part_from(given: Mapping[str, Any]) -> Composable:
-    part = cost_from(given)
+def _part_from(stated: Mapping[str, Any]) -> Composable:
+    part = cost_from(stated)
     if isinstance(part, EpsilonDeltaStatement):
         raise InputError("an (ε, δ) is stated inside a composition: only the whole can be stated so")
     return part
@@ -176,9 +178,9 @@ def simulated_guarantee(claim: PrivacyGuarantee) -> PrivacyGuarantee:
     )
 
 
-def certificate_from(given: Mapping[str, Any]) -> Certificate:
+def certificate_from(stated: Mapping[str, Any]) -> Certificate:
     """The certificate that a manifest states."""
-    return Certificate(**given)
+    return Certificate(**stated)
 
 
 # How a release was made: everything that `finish` needs beside the measurements, as plain JSON.
@@ -219,12 +221,12 @@ class Recipe:
     @property
     def public(self) -> Mapping[str, Sequence[int]]:
         """Counts that were public already and are met exactly: by feature, in the order of its elements."""
-        found = self.settings.get("public")
-        return found if isinstance(found, Mapping) else {}
+        stated = self.settings.get("public")
+        return stated if isinstance(stated, Mapping) else {}
 
     def _text(self, name: str) -> str | None:
-        found = self.settings.get(name)
-        return found if isinstance(found, str) else None
+        stated = self.settings.get(name)
+        return stated if isinstance(stated, str) else None
 
 
 def check_installed_parts(manifest: Mapping[str, Any], what: str) -> None:

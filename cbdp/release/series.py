@@ -58,16 +58,16 @@ class InSeries:
         return {"changes": list(self.changes), "renamed": dict(self.renamed), "days": self.days}
 
 
-def series_from(given: Mapping[str, Any] | None) -> InSeries | None:
+def series_from(stated: Mapping[str, Any] | None) -> InSeries | None:
     """What a manifest states; None where the release is of no series."""
-    if given is None:
+    if stated is None:
         return None
     try:
-        days = {name: dt.date.fromisoformat(given[name]) for name in ("first", "last")}
+        days = {name: dt.date.fromisoformat(stated[name]) for name in ("first", "last")}
     except ValueError:
-        raise InputError(f"series: {given['first']!r} to {given['last']!r} are not days") from None
-    renamed = tuple(given.get("renamed", {}).items())
-    return InSeries(**{**given, **days, "changes": tuple(given.get("changes", ())), "renamed": renamed})
+        raise InputError(f"series: {stated['first']!r} to {stated['last']!r} are not days") from None
+    renamed = tuple(stated.get("renamed", {}).items())
+    return InSeries(**{**stated, **days, "changes": tuple(stated.get("changes", ())), "renamed": renamed})
 
 
 # What a release of a series holds of running totals: the noisy sums that end in its period, and what they make of its own tables. Public.
@@ -169,15 +169,15 @@ def read_running_totals(place: Path, stated: Mapping[str, Any] | None) -> Runnin
 def _read_table(place: Path, stated: Mapping[str, Any]) -> RunningTable:
     from cbdp.release.universe_files import read_table
 
-    held = read_table(place / stated["file"])
+    rows = read_table(place / stated["file"])
     law = NOISE_DISTRIBUTIONS.installed(stated["law"])(exact_from(stated["scale"]))
-    sums = [_column(held, f"sum {n}") for n in range(1, stated["sums"] + 1)]
-    answers = np.array(sums, dtype=np.int64).reshape(stated["sums"], held.num_rows)
-    rest, amount = _column(held, REST_COLUMN).astype(float), exact_from(stated[law.currency])
+    sums = [_column(rows, f"sum {n}") for n in range(1, stated["sums"] + 1)]
+    answers = np.array(sums, dtype=np.int64).reshape(stated["sums"], rows.num_rows)
+    rest, amount = _column(rows, REST_COLUMN).astype(float), exact_from(stated[law.currency])
     steered = GlsUpdate(stated["weight"], rest, stated["variance"], amount)
-    before = _column(held, BEFORE_COLUMN).astype(np.int64)
+    before = _column(rows, BEFORE_COLUMN).astype(np.int64)
     return RunningTable(answers, before, steered, law, stated["deviation"])
 
 
-def _column(held: pa.Table, name: str) -> NDArray[Any]:
-    return np.asarray(held[name].combine_chunks().to_numpy(zero_copy_only=False))
+def _column(rows: pa.Table, name: str) -> NDArray[Any]:
+    return np.asarray(rows[name].combine_chunks().to_numpy(zero_copy_only=False))

@@ -123,8 +123,10 @@ def is_place(release: Release, dimension: str) -> bool:
     """Whether a dimension's values are stops: by its name, or because the places know them."""
     if dimension in PLACE_NAMES:
         return True
-    known = set() if release.places is None else {str(stop) for stop in release.places.ids}
-    return bool(known) and known.issuperset(map(str, release.features.universe.dimension(dimension).values))
+    stop_ids = set() if release.places is None else {str(stop) for stop in release.places.ids}
+    return bool(stop_ids) and stop_ids.issuperset(
+        map(str, release.features.universe.dimension(dimension).values)
+    )
 
 
 def _span(release: Release, time: str) -> str:
@@ -224,15 +226,15 @@ def release_html(release: Release) -> str:
         if isinstance(unit, Person)
         else None,
     ]
-    said = "".join(f"<div>{html_text(line)}</div>" for line in lines if line)
-    return f'<div><div style="font-size:1.2em;font-weight:600">{html_text(title_of(release))}</div>{said}{_tables(release)}</div>'
+    blocks = "".join(f"<div>{html_text(line)}</div>" for line in lines if line)
+    return f'<div><div style="font-size:1.2em;font-weight:600">{html_text(title_of(release))}</div>{blocks}{_tables(release)}</div>'
 
 
 def release_text(release: Release) -> str:
     """The same in three lines, for a terminal."""
     names = ", ".join(map(printable, _published_line(release)))
-    known = where_and_when(release)
-    head = f"{title_of(release)} ({known})" if known else title_of(release)
+    setting = where_and_when(release)
+    head = f"{title_of(release)} ({setting})" if setting else title_of(release)
     return message(f"{printable(head)}\n{contents_text(release)}; {guarantee_text(release)}\ntables: {names}")
 
 

@@ -73,7 +73,7 @@ class Published:
         feature = self._source(by)
         if feature is None:
             counts = _summed(shape, self._places(by), self.release.value)
-            ends = self._told(by) if counts.size <= MAX_INTERVALS else None
+            ends = self._measured_ends(by) if counts.size <= MAX_INTERVALS else None
             low, high = ends or (None, None)
             return GroupedCounts(by, counts, low, high, exact=ends is not None)
         partition = self.dag.partition(feature.name)
@@ -85,18 +85,18 @@ class Published:
         if interval is None:
             return GroupedCounts(by, counts, possible=possible)
         tabled = set(feature.by) == set(by)
-        told = None if tabled else self._told(by)
-        low, high = told or (_summed(shape, places, ends) for ends in (interval.low, interval.high))
-        return GroupedCounts(by, counts, low, high, tabled or told is not None, possible, tabled)
+        measured_ends = None if tabled else self._measured_ends(by)
+        low, high = measured_ends or (_summed(shape, places, ends) for ends in (interval.low, interval.high))
+        return GroupedCounts(by, counts, low, high, tabled or measured_ends is not None, possible, tabled)
 
-    def _told(self, by: tuple[str, ...]) -> tuple[Ints, Ints] | None:
+    def _measured_ends(self, by: tuple[str, ...]) -> tuple[Ints, Ints] | None:
         """The ends of intervals that the measurements alone tell, as `Release.ask` gives them."""
         grouping = Grouping(self.dag.universe, by)
-        told = None if self.release.tables else measured_interval(self.release, grouping, self.confidence)
-        if told is None:
+        interval = None if self.release.tables else measured_interval(self.release, grouping, self.confidence)
+        if interval is None:
             return None
         shape, places = tuple(self.many(name) for name in by), tuple(grouping.atoms.label_codes())
-        low, high = (_summed(shape, places, ends) for ends in (told.low, told.high))
+        low, high = (_summed(shape, places, ends) for ends in (interval.low, interval.high))
         return low, high
 
     def _source(self, by: tuple[str, ...]) -> Feature | None:
@@ -136,8 +136,8 @@ class Published:
             if m.feature == feature and m.noise is not None:
                 same = set(levels.features[feature].by) == set(self.dag.features[feature].by)
                 return m.noise if same else None
-        own = self.release.recipe.tables.get(feature) if feature in self.release.tables else None
-        return None if own is None else own.law
+        table_noise = self.release.recipe.tables.get(feature) if feature in self.release.tables else None
+        return None if table_noise is None else table_noise.law
 
 
 def published_view(
@@ -205,12 +205,15 @@ def stop_totals(published: Published) -> StopTotals:
         )
         for value, n in zip(values, many.tolist(), strict=True):
             trips[value] = trips.get(value, 0.0) + n
-    known = {} if places is None else {stop: i for i, stop in enumerate(places.ids)}
-    texts = {str(stop): i for stop, i in known.items()}
-    at = [known.get(label, texts.get(str(label))) for label in trips]
+    position = {} if places is None else {stop: i for i, stop in enumerate(places.ids)}
+    texts = {str(stop): i for stop, i in position.items()}
+    at = [position.get(label, texts.get(str(label))) for label in trips]
     lat, lon = (
-        np.array([np.nan if i is None or held is None else float(held[i]) for i in at], dtype=np.float64)
-        for held in (None if places is None else places.lat, None if places is None else places.lon)
+        np.array(
+            [np.nan if i is None or coordinates is None else float(coordinates[i]) for i in at],
+            dtype=np.float64,
+        )
+        for coordinates in (None if places is None else places.lat, None if places is None else places.lon)
     )
     return StopTotals(tuple(trips), lat, lon, np.array(list(trips.values()), dtype=np.float64))
 
@@ -257,10 +260,10 @@ def map_frame(lat: Floats, lon: Floats, trips: Floats) -> Frame | None:
     >>> shown.south, shown.north, shown.outside
     (42.0, 42.2, 1)
     """
-    known = np.isfinite(lat) & np.isfinite(lon)
-    if not known.any():
+    located = np.isfinite(lat) & np.isfinite(lon)
+    if not located.any():
         return None
-    lat, lon, weight = lat[known], lon[known], np.asarray(trips, dtype=np.float64)[known]
+    lat, lon, weight = lat[located], lon[located], np.asarray(trips, dtype=np.float64)[located]
     if not weight.sum() > 0:
         weight = np.ones(len(lat))
     start = float(lat[0]), float(lon[0])

@@ -102,7 +102,7 @@ class Nodes:
             _, lat, lon = self._at(stop)
             if lat is not None and lon is not None:
                 points.setdefault(zone, []).append((lat, lon))
-        middle = {z: _middle(np.array(held), shown) for z, held in points.items()}
+        middle = {z: _middle(np.array(stops), shown) for z, stops in points.items()}
         return [[name, *middle.get(z, [None, None])] for z, name in enumerate(self._zones)]
 
 
@@ -118,12 +118,14 @@ def zone_labels(zones: Sequence[str], stops: Iterable[StopPosition]) -> list[str
     >>> zone_labels(["Z1", "Old town"], [("A", 0, 0, 0), ("B", 0, 1, 0), ("C", 0, 3, 0), ("D", 9, 9, 1)])
     ['Z1 around B', 'Old town']
     """
-    held: dict[int, list[tuple[str, float, float]]] = {}
+    stops_by_zone: dict[int, list[tuple[str, float, float]]] = {}
     for name, lat, lon, zone in stops:
         if lat is not None and lon is not None:
-            held.setdefault(zone, []).append((name, lat, lon))
+            stops_by_zone.setdefault(zone, []).append((name, lat, lon))
     return [
-        f"{zone} around {_medoid(held[n])}" if n in held and NUMBERED_ZONE.fullmatch(zone) else zone
+        f"{zone} around {_medoid(stops_by_zone[n])}"
+        if n in stops_by_zone and NUMBERED_ZONE.fullmatch(zone)
+        else zone
         for n, zone in enumerate(zones)
     ]
 
@@ -151,8 +153,8 @@ def dots_chart(published: Published, parts: Roles, time: str | None) -> Chart | 
     where = {str(stop): i for i, stop in enumerate(published.places.ids)}
     at = [where.get(label) for label in published.labels(place)]
     lat, lon = (
-        np.array([np.nan if i is None else float(held[i]) for i in at])
-        for held in (published.places.lat, published.places.lon)
+        np.array([np.nan if i is None else float(coordinates[i]) for i in at])
+        for coordinates in (published.places.lat, published.places.lon)
     )
     whole = published.grouped(place)
     shown = map_frame(lat, lon, whole.counts.astype(np.float64))
@@ -190,10 +192,10 @@ def _dot_zones(published: Published, place: str) -> tuple[list[str], list[int]]:
 
 
 def _dot_interval_ends(grouped: GroupedCounts, chosen: Any) -> Chart:
-    made = {"count": grouped.counts[chosen].tolist()}
+    chart = {"count": grouped.counts[chosen].tolist()}
     if grouped.low is not None and grouped.high is not None:
-        made |= {"low": grouped.low[chosen].tolist(), "high": grouped.high[chosen].tolist()}
-    return made
+        chart |= {"low": grouped.low[chosen].tolist(), "high": grouped.high[chosen].tolist()}
+    return chart
 
 
 # What each chart shows, as plain numbers: embedded once in the page, and drawn from there.
@@ -402,15 +404,15 @@ def flows_chart(published: Published, parts: Roles, time: str | None) -> Chart |
         groups = (order[a:b] for a, b in pairwise(ends))
         listed += [_largest_pairs(pair[g], release.value[g], each) for g in groups]
     triples = [
-        [[nodes.first(o), nodes.second(d), n] for o, d, n in _split_pairs(found, len(second))]
-        for found in listed
+        [[nodes.first(o), nodes.second(d), n] for o, d, n in _split_pairs(largest, len(second))]
+        for largest in listed
     ]
     chart: Chart = {
         "most": MAX_FLOWS,
         "most_each": each,
         "unsure": _unsure(published, parts),
         "flows": triples,
-        **_flow_ends(published, parts.ends, time, [found[0] for found in listed]),
+        **_flow_ends(published, parts.ends, time, [largest[0] for largest in listed]),
     }
     nodes.fill(codes, parts, release.value)
     stops = stop_totals(published)
@@ -431,21 +433,24 @@ def _framed(shown: Frame | None) -> Chart:
 
 def _unsure(published: Published, parts: Roles) -> bool:
     """Whether single flows between stops say little: as a table of them does, or of the trip types they are made of."""
-    own = [n for n, f in published.dag.features.items() if f.by and set(f.by) == set(parts.ends or ())]
-    return reliability_of(published, next(iter(own), SINGLETON)).sums_only
+    pair_features = [
+        n for n, f in published.dag.features.items() if f.by and set(f.by) == set(parts.ends or ())
+    ]
+    return reliability_of(published, next(iter(pair_features), SINGLETON)).sums_only
 
 
 def _largest_pairs(pair: Ints, value: Ints, most: int) -> tuple[Ints, Ints]:
-    found, place = np.unique(pair, return_inverse=True)
-    counts = np.zeros(len(found), dtype=np.int64)
+    distinct, place = np.unique(pair, return_inverse=True)
+    counts = np.zeros(len(distinct), dtype=np.int64)
     np.add.at(counts, place, value)
-    order = np.lexsort((found, -counts))[:most]
-    return found[order], counts[order]
+    order = np.lexsort((distinct, -counts))[:most]
+    return distinct[order], counts[order]
 
 
-def _split_pairs(found: tuple[Ints, Ints], wide: int) -> list[tuple[int, int, int]]:
+def _split_pairs(counted_pairs: tuple[Ints, Ints], wide: int) -> list[tuple[int, int, int]]:
     return [
-        (pair // wide, pair % wide, n) for pair, n in zip(found[0].tolist(), found[1].tolist(), strict=True)
+        (pair // wide, pair % wide, n)
+        for pair, n in zip(counted_pairs[0].tolist(), counted_pairs[1].tolist(), strict=True)
     ]
 
 
@@ -463,9 +468,9 @@ def _flow_ends(
         else None
     )
     low, high = [_interval_ends(whole, pairs[0])], [_interval_ends(whole, pairs[0], high=True)]
-    for period, found in enumerate(pairs[1:]):
-        low.append([] if each is None else _interval_ends(each, found, period))
-        high.append([] if each is None else _interval_ends(each, found, period, high=True))
+    for period, listed in enumerate(pairs[1:]):
+        low.append([] if each is None else _interval_ends(each, listed, period))
+        high.append([] if each is None else _interval_ends(each, listed, period, high=True))
     return {"low": low, "high": high} if any(low) else {}
 
 
@@ -491,17 +496,17 @@ def types_chart(published: Published) -> Chart:
     columns = [[display_labels(published, n)[c] for c in place[n].tolist()] for n in kept]
     chart: Chart = {"columns": kept, "values": columns, "count": _ints(release.value[order])}
     if universe.size <= MAX_INTERVALS and not release.tables:
-        told = published.grouped(*universe.dimensions)
-        if told.exact and told.low is not None and told.high is not None:
-            chart |= {"low": _ints(told.low[tuple(codes)]), "high": _ints(told.high[tuple(codes)])}
+        grouped = published.grouped(*universe.dimensions)
+        if grouped.exact and grouped.low is not None and grouped.high is not None:
+            chart |= {"low": _ints(grouped.low[tuple(codes)]), "high": _ints(grouped.high[tuple(codes)])}
     return chart
 
 
 def _type_interval_ends(grouped: GroupedCounts, chosen: Any = ...) -> Chart:
-    made: Chart = {"count": _ints(grouped.counts[chosen])}
+    chart: Chart = {"count": _ints(grouped.counts[chosen])}
     if grouped.low is not None and grouped.high is not None:
-        made |= {"low": _ints(grouped.low[chosen]), "high": _ints(grouped.high[chosen])}
-    return made
+        chart |= {"low": _ints(grouped.low[chosen]), "high": _ints(grouped.high[chosen])}
+    return chart
 
 
 def _ints(numbers: NDArray[Any]) -> list[int]:

@@ -42,9 +42,14 @@ def dag_diagram(dag: FeatureDag) -> Html:
         "marker", tag("path", d="M0,0 L10,5 L0,10 z", class_="ink"), id="head", viewBox="0 0 10 10", refX=9, refY=5,
         markerWidth=7, markerHeight=7, orient="auto-start-reverse",
     )  # fmt: skip
-    said = "; ".join(f"{fine} adds up to {coarse}" for fine, coarse in dag.edges)
+    description = "; ".join(f"{fine} adds up to {coarse}" for fine, coarse in dag.edges)
     return _svg(
-        full, height, f"How the tables are made of each other: {said}", tag("defs", head), arrows, boxes
+        full,
+        height,
+        f"How the tables are made of each other: {description}",
+        tag("defs", head),
+        arrows,
+        boxes,
     )
 
 

@@ -34,13 +34,13 @@ def demand_section(published: Published, data: Chart) -> Section | None:
 def _by_period(data: Chart) -> bool:
     """Whether anything below shows one period at a time."""
     matrix, flows = data["matrix"], data["flows"]
-    held = [
+    panels = [
         *([] if matrix is None else [matrix["cells"]]),
         *([] if flows is None else [flows["flows"]]),
         *([] if data["dots"] is None else [data["dots"]["counts"]]),
         *(share["bars"] for share in data["shares"]),
     ]
-    return len(data["periods"]) > 1 and any(len(each) > 1 for each in held)
+    return len(data["periods"]) > 1 and any(len(each) > 1 for each in panels)
 
 
 def _below(data: Chart) -> str:
@@ -108,10 +108,10 @@ def _matrix(data: Chart) -> Html | None:
         else f" Shown are {_largest_of(shown[0], every[0], 'rows')} and {_largest_of(shown[1], every[1], 'columns')}: those with the most {data['noun'][1]}{first}."
     )
     row, column = (attribute_words(chart[k]) for k in ("row", "column"))
-    said = f"Rows: {row}. Columns: {column}. The stronger the colour, the more {data['noun'][1]}.{cut}"
+    note = f"Rows: {row}. Columns: {column}. The stronger the colour, the more {data['noun'][1]}.{cut}"
     return tag(
         "article", tag("h3", names.get(chart["kind"], f"By {row} and {column}")),
-        tag("p", said, tag("span", class_="ranges", id="ranges-matrix"), class_="note"),
+        tag("p", note, tag("span", class_="ranges", id="ranges-matrix"), class_="note"),
         tag("div", class_="chart scroll", id="chart-matrix"),
     )  # fmt: skip
 
@@ -140,13 +140,13 @@ def _map(data: Chart) -> Html | None:
     ]  # fmt: skip
     hidden = f" The {flows['hidden']:,} stops with the fewest trips are not drawn." if flows["hidden"] else ""
     hidden += _outside(flows)
-    said = (
+    note = (
         f"Dots are stops, coloured by zone. An arrow has the colour of the zone where it starts; the wider it is, the more {data['noun'][1]} "
         f"it stands for. Arrows curve to the right of their direction of travel. North is at the top.{hidden} "
     )
     return tag(
         "article", tag("h3", "Flows on the map"), tag("div", controls, class_="choices"),
-        tag("p", said, tag("span", id="said-map"), class_="note"),
+        tag("p", note, tag("span", id="said-map"), class_="note"),
         tag("div", class_="chart", id="chart-map"),
     )  # fmt: skip
 
@@ -160,17 +160,17 @@ def _dots(data: Chart) -> Html | None:
         stops = "1 stop lies" if chart["outside"] == 1 else f"{chart['outside']:,} stops lie"
         far = f" {stops} far away, outside this map ({percent(chart['outside_share'])} of all {many})."
     zoned = ", coloured by zone" if 1 < len(chart["zones"]) <= 40 else ""
-    said = f"Dots are stops{zoned}: the larger a dot, the more {many}. North is at the top.{far}"
+    note = f"Dots are stops{zoned}: the larger a dot, the more {many}. North is at the top.{far}"
     return tag(
         "article", tag("h3", f"{many[0].upper()}{many[1:]} on the map"), _dots_zoom(chart),
-        tag("p", said, tag("span", id="said-dots"), class_="note"),
+        tag("p", note, tag("span", id="said-dots"), class_="note"),
         tag("div", class_="chart", id="chart-dots"),
     )  # fmt: skip
 
 
 def _dots_zoom(chart: Chart) -> Html | None:
-    held = {stop[3] for stop in chart["stops"]}
-    zones = [tag("option", zone, value=i) for i, zone in enumerate(chart["called"]) if i in held]
+    used_zones = {stop[3] for stop in chart["stops"]}
+    zones = [tag("option", zone, value=i) for i, zone in enumerate(chart["called"]) if i in used_zones]
     if len(zones) < 2:
         return None
     options = [tag("option", "everything", value=-1), *zones]
@@ -206,8 +206,8 @@ def _shares(data: Chart) -> list[Html]:
 def _posterior_note(share: Chart) -> Html | None:
     if not share["guess"]:
         return None
-    said = f"No table was measured that tells counts by {attribute_words(share['name'])}: they are added up from single counts with much noise, and may be far off."
-    return tag("p", said, class_="note warning")
+    warning = f"No table was measured that tells counts by {attribute_words(share['name'])}: they are added up from single counts with much noise, and may be far off."
+    return tag("p", warning, class_="note warning")
 
 
 def _largest(data: Chart) -> Html | None:
@@ -215,13 +215,15 @@ def _largest(data: Chart) -> Html | None:
     if flows is None and not (types and types["count"]):
         return None
     what = "flows" if flows else "counts"
-    told = "low" in (flows or types) or (data["matrix"] is not None and "low" in data["matrix"]["cells"][0])
+    has_intervals = "low" in (flows or types) or (
+        data["matrix"] is not None and "low" in data["matrix"]["cells"][0]
+    )
     both = flows and data["matrix"] is not None and data["matrix"]["kind"] == "zones"
     choice = tag("label", "Between ", tag("select", _levels(), id="table-level")) if both else None
     return tag(
         "article", tag("h3", f"The largest {what}"),
         tag("div", choice, tag("label", "Find ", tag("input", type="search", id="find", autocomplete="off")), class_="choices"),
         tag("p", "Select a column heading to sort by it. ", tag("span", id="said-table"), class_="note"),
-        tag("p", FLOW_ENDS, class_="note", id="said-ends") if told else None,
+        tag("p", FLOW_ENDS, class_="note", id="said-ends") if has_intervals else None,
         tag("div", tag("table", id="largest", class_="sortable"), class_="scroll tall", tabindex=0, role="region", aria_label=f"The largest {what}"),
     )  # fmt: skip

@@ -70,16 +70,16 @@ def _simulation(release: Release) -> Html | None:
 
 
 def _where_and_when(release: Release) -> Html | None:
-    known = where_and_when(release)
-    return None if known is None else tag("p", known, class_="where")
+    setting = where_and_when(release)
+    return None if setting is None else tag("p", setting, class_="where")
 
 
 def _imprint(release: Release) -> Html | None:
-    said = {} if release.about is None else release.about.texts()
+    texts = {} if release.about is None else release.about.texts()
     lines = [
-        tag("div", tag("dt", name), tag("dd", said[key]))
+        tag("div", tag("dt", name), tag("dd", texts[key]))
         for key, name in IMPRINT_FIELDS.items()
-        if key in said
+        if key in texts
     ]
     return tag("dl", lines, class_="imprint") if lines else None
 
@@ -105,28 +105,28 @@ def _strength(release: Release) -> Html:
 
 def headline_tiles(published: Published, data: Chart) -> list[Tile]:
     """Tiles for a first look. What no measurement supports is left out; the number of trips is marked."""
-    made = [_trips(published, data), _busiest(published, data), _largest_pair(published, data)]
+    tiles = [_trips(published, data), _busiest(published, data), _largest_pair(published, data)]
     shares = [tile for share in data["shares"] if (tile := _most_common(published, share)) is not None]
-    return [tile for tile in (*made, *shares[:1]) if tile is not None]
+    return [tile for tile in (*tiles, *shares[:1]) if tile is not None]
 
 
 def _trips(published: Published, data: Chart) -> Tile:
     whole = published.grouped()
-    said = "published"
+    note = "published"
     if published.release.recipe.public:
-        said = "public, and met exactly"
+        note = "public, and met exactly"
     elif published.release.tables:
-        said = "in the table with the fewest counts"
+        note = "in the table with the fewest counts"
     elif data["total"] and not supported(published, (), 0, data["total"]):
-        said = "a guess: no measurement tells how many"
+        note = "a guess: no measurement tells how many"
     elif whole.low is not None and whole.high is not None and whole.exact:
-        said = f"{confidence_text(published)} interval {int(whole.low):,}–{int(whole.high):,}"
+        note = f"{confidence_text(published)} interval {int(whole.low):,}–{int(whole.high):,}"
     noun = counted_noun(published.dag.universe)
     only = bounding_text(published.release.claim.unit, noun)
     return (
         noun.say("Trips"),
         f"{data['total']:,}",
-        f"{said}; {only}, so the true number may be higher" if only else said,
+        f"{note}; {only}, so the true number may be higher" if only else note,
     )
 
 
@@ -137,8 +137,8 @@ def _busiest(published: Published, data: Chart) -> Tile | None:
     best = int(np.argmax(demand["series"][0]["count"]))
     if not supported(published, (demand["time"],), best, demand["series"][0]["count"][best]):
         return None
-    said = _ranged(demand["series"][0], best, demand["exact"], published)
-    return "Busiest period", demand["names"][best], said
+    note = _ranged(demand["series"][0], best, demand["exact"], published)
+    return "Busiest period", demand["names"][best], note
 
 
 def _largest_pair(published: Published, data: Chart) -> Tile | None:
@@ -155,8 +155,8 @@ def _largest_pair(published: Published, data: Chart) -> Tile | None:
     place = pair[0] * published.many(matrix["column"]) + pair[1]
     if not supported(published, (matrix["row"], matrix["column"]), place, matrix["cells"][0]["count"][best]):
         return None
-    said = _ranged(matrix["cells"][0], best, matrix["exact"], published)
-    return f"Largest {kind} pair", f"{matrix['rows'][row]} → {matrix['columns'][column]}", said
+    note = _ranged(matrix["cells"][0], best, matrix["exact"], published)
+    return f"Largest {kind} pair", f"{matrix['rows'][row]} → {matrix['columns'][column]}", note
 
 
 def _most_common(published: Published, share: Chart) -> Tile | None:
@@ -166,11 +166,11 @@ def _most_common(published: Published, share: Chart) -> Tile | None:
     best = int(np.argmax(counts))
     if not supported(published, (share["name"],), best, counts[best]):
         return None
-    said = f"{percent(counts[best] / sum(counts))} of {counted_noun(published.dag.universe).many}: {_ranged(bars, best, share['exact'], published)}"
+    note = f"{percent(counts[best] / sum(counts))} of {counted_noun(published.dag.universe).many}: {_ranged(bars, best, share['exact'], published)}"
     return (
         f"Most {counted_noun(published.dag.universe).many}, by {attribute_words(share['name'])}",
         share["labels"][best],
-        said,
+        note,
     )
 
 
@@ -192,8 +192,8 @@ def consistency_section(published: Published) -> Html:
     picture = tag(
         "div", dag_diagram(dag), class_="scroll", tabindex=0, role="region", aria_label="Picture of the tables",
     )  # fmt: skip
-    said = tag("p", f"Each table adds up to the tables that its arrows point to. {ends}")
-    return tag("div", picture, tag("div", said, consistency_checks(published)), class_="beside")
+    explanation = tag("p", f"Each table adds up to the tables that its arrows point to. {ends}")
+    return tag("div", picture, tag("div", explanation, consistency_checks(published)), class_="beside")
 
 
 def consistency_checks(published: Published) -> Html:
@@ -205,8 +205,8 @@ def consistency_checks(published: Published) -> Html:
         hidden = noun.say("Small counts were left out: a zero may stand for a few trips. ")
         return tag("p", whole, hidden, _disagreement(published))
     adds = "All tables are sums of the same published trips, so they add up to each other exactly, on this page and in the files. "
-    said = noun.say(adds + _rounding(published) + _concentration_note(published))
-    return join(tag("p", whole, said), _certificate(published))
+    explanation = noun.say(adds + _rounding(published) + _concentration_note(published))
+    return join(tag("p", whole, explanation), _certificate(published))
 
 
 def _singleton_words(published: Published) -> str:
@@ -217,8 +217,10 @@ def _singleton_words(published: Published) -> str:
 
 def _disagreement(published: Published) -> str:
     dag = published.dag
-    known = [n for n in published.release.tables if n != SINGLETON and dag.size(n) <= MAX_REGROUPED_ELEMENTS]
-    pairs = [(f, c) for f in known for c in known if f != c and (f, c) in dag.graph.edges]
+    checked = [
+        n for n in published.release.tables if n != SINGLETON and dag.size(n) <= MAX_REGROUPED_ELEMENTS
+    ]
+    pairs = [(f, c) for f in checked for c in checked if f != c and (f, c) in dag.graph.edges]
     apart = "Noise was added to each table separately"
     if not pairs:
         return f"{apart}, so they need not agree."
@@ -276,11 +278,11 @@ def _certificate(published: Published) -> Html | None:
         if has_expected_counts(published.release)
         else "the measurements"
     )
-    said = (
+    explanation = (
         f"The estimates are the consistent numbers, none below zero, that are closest to {to}. This was checked afterwards, independently "
         f"of the solver: the conditions for an optimum hold up to {residual:.1e} (KKT residual)."
     )
-    return tag("details", tag("summary", "For reviewers: how this was checked"), tag("p", said))
+    return tag("details", tag("summary", "For reviewers: how this was checked"), tag("p", explanation))
 
 
 # What the report's terms mean.
@@ -372,13 +374,13 @@ def _budget(published: Published) -> Html:
     claim, spends = published.release.promise, published.spends()
     sign, total = ("ρ" if claim.cost.currency == "rho" else "ε"), cost_amount(claim.cost)
     whole = f"{sign} = {amount_text(total)}"
-    said = f"The whole budget is {whole}."
+    sentence = f"The whole budget is {whole}."
     if not claim.holds:
-        said = f"The noise is as large as a budget of {whole} would make it, but nothing is promised."
+        sentence = f"The noise is as large as a budget of {whole} would make it, but nothing is promised."
     delta = f" δ in total: {float(claim.cost.delta):.2g}." if claim.cost.delta and sign == "ε" else ""
     shared = "The privacy budget was shared among the tables. A larger share means less noise. "
     return join(
-        tag("p", shared, said, delta),
+        tag("p", shared, sentence, delta),
         budget_diagram({name: cost_amount(spend) for name, spend in spends.items()}, total, sign),
     )
 
@@ -388,9 +390,9 @@ def _manifest(published: Published) -> Section | None:
         return None
     shown = json.dumps(published.manifest, indent=2, sort_keys=True, ensure_ascii=False, default=str)
     inside = tag("details", tag("summary", "Show the manifest (JSON)"), tag("pre", shown, tabindex=0))
-    said = tag(
+    explanation = tag(
         "p",
         "Everything a reviewer needs to check this release: settings, versions and hashes. The file manifest.json in the "
         "release’s folder also has the SHA-256 of every file.",
     )
-    return "manifest", "Manifest", join(said, inside)
+    return "manifest", "Manifest", join(explanation, inside)

@@ -43,7 +43,7 @@ def zcdp_statement(claim: PrivacyGuarantee, noun: Noun = TRIP_NOUN) -> Html:
     """The protection as a sentence, and as what a sceptic could learn at most."""
     epsilon, delta = claim.cost.epsilon, claim.cost.delta
     bound = join("e", tag("sup", readable_epsilon(epsilon)), f", which is {odds_bound(float(epsilon))}")
-    said = tag(
+    statement = tag(
         "p", f"In general: whether {adversary_question(claim.unit, noun)} changes the chance of any conclusion by at most a factor of ",
         tag("strong", bound, id="factor"), f", and δ = {_probability_text(float(delta))} on top.",
     )  # fmt: skip
@@ -56,7 +56,9 @@ def zcdp_statement(claim: PrivacyGuarantee, noun: Noun = TRIP_NOUN) -> Html:
         tag("summary", "For reviewers: the same promise with other δ"),
         tag("p", _epsilon_at_deltas(claim)),
     )
-    return join(tag("p", _example(claim, noun), class_="lead"), said, tag("p", means, id="delta"), others)
+    return join(
+        tag("p", _example(claim, noun), class_="lead"), statement, tag("p", means, id="delta"), others
+    )
 
 
 def _example(claim: PrivacyGuarantee, noun: Noun) -> str:
@@ -73,11 +75,11 @@ def _example(claim: PrivacyGuarantee, noun: Noun) -> str:
 
 def _epsilon_at_deltas(claim: PrivacyGuarantee) -> str:
     """The same promise at other δ."""
-    said = [
+    pairs = [
         f"e^{readable_epsilon(e)} with δ = {float(d):.0e}"
         for e, d in epsilon_delta_curve(claim.cost.rho)[1::3]
     ]
-    return f"All of these hold at once: {', '.join(said)}. They follow from ρ = {float(claim.cost.rho):.4g} (zero-concentrated differential privacy)."
+    return f"All of these hold at once: {', '.join(pairs)}. They follow from ρ = {float(claim.cost.rho):.4g} (zero-concentrated differential privacy)."
 
 
 def _probability_text(chance: float) -> str:
@@ -144,11 +146,11 @@ def _odds(published: Published) -> Html:
         f"raise that to at most {at_most(sure)}, whatever else they know.{failing}", class_="lead",
     )  # fmt: skip
     bound = join("e", tag("sup", amount_text(claim.cost.epsilon)), f", which is {odds_bound(epsilon)}")
-    said = tag(
+    statement = tag(
         "p", f"In general: whether {adversary_question(claim.unit, noun)} changes the odds of any conclusion by at most a factor of ",
         tag("strong", bound, id="factor"), ".",
     )  # fmt: skip
-    return join(example, said)
+    return join(example, statement)
 
 
 def _unit(published: Published) -> Html:

@@ -121,7 +121,7 @@ def reliability_of(published: Published, feature: str) -> Reliability:
     """The verdict rests on the intervals where there are any, otherwise on the noise alone. Public counts are known."""
     size, release = published.dag.size(feature), published.release
     law, interval = published.law(feature), published.intervals.get(feature)
-    counts, told = _counts(published, feature)
+    counts, expected = _counts(published, feature)
     some = counts > 0
     if feature in release.recipe.public:
         mean = average_count(float(counts.sum()), size)
@@ -134,13 +134,13 @@ def reliability_of(published: Published, feature: str) -> Reliability:
     if interval is not None:
         half, low = (interval.high - interval.low) / 2, interval.low
     elif noise is not None:
-        half, low = np.full(len(counts), float(noise)), told - noise
+        half, low = np.full(len(counts), float(noise)), expected - noise
     else:
         return Reliability(feature, size)
     if not some.any():
         return Reliability(feature, size, scale, noise, sure=0.0, measured=interval is None)
-    quotable = _quotable_count(half[some], told[some])
-    large = np.zeros(len(counts), dtype=bool) if quotable is None else some & (told >= quotable)
+    quotable = _quotable_count(half[some], expected[some])
+    large = np.zeros(len(counts), dtype=bool) if quotable is None else some & (expected >= quotable)
     return Reliability(
         feature, size, scale, noise,
         count=average_count(float(counts.sum()), size),
@@ -190,8 +190,8 @@ def _expected_counts(release: Release) -> NDArray[Any]:
     index, value = release.estimate.trips()
     if not len(index):
         return np.zeros(len(release.index))
-    made: NDArray[Any] = value[np.minimum(np.searchsorted(index, release.index), len(index) - 1)]
-    return made
+    expected: NDArray[Any] = value[np.minimum(np.searchsorted(index, release.index), len(index) - 1)]
+    return expected
 
 
 def concentrates_trips(release: Release) -> bool:
@@ -266,7 +266,7 @@ def supporting_measurements(published: Published, by: Sequence[str]) -> Iterator
     """The sums by these attributes (an axis each, as in `Published.grouped`) of every measurement that has them; small tables first."""
     release = published.release
     levels = release.levels or published.dag
-    own = [
+    of_tables = [
         Measurement(
             name,
             counts,
@@ -275,7 +275,7 @@ def supporting_measurements(published: Published, by: Sequence[str]) -> Iterator
         for name, counts in release.tables.items()
         if name in release.recipe.tables
     ]  # what a table suppressed has no noise
-    answers = [*exact_answers(release.recipe.public), *release.measurements, *own]
+    answers = [*exact_answers(release.recipe.public), *release.measurements, *of_tables]
     for m in sorted(answers, key=lambda m: len(m.values)):
         whole = m.elements is None and m.variance is not None and len(m.values) <= MAX_REGROUPED_ELEMENTS
         leaning = m.feature == SINGLETON and has_expected_counts(release)
@@ -323,9 +323,9 @@ NOISE_ONLY_NOTE = "* The file of this table has no intervals: these figures acco
 
 def verdict_table(published: Published) -> Html:
     noun = counted_noun(published.dag.universe)
-    found = [reliability_of(published, name) for name in published_features(published)]
-    alone = any(t.measured and t.relative is not None for t in found)
-    rows = [_row(published, t, noun) for t in found]
+    verdicts = [reliability_of(published, name) for name in published_features(published)]
+    alone = any(t.measured and t.relative is not None for t in verdicts)
+    rows = [_row(published, t, noun) for t in verdicts]
     rule = (
         f"A table is judged by its average count: all {noun.many} divided by the number of its counts. The noise is about the same on every count of a "
         "table, so large counts are better than the average, and small ones are worse."
@@ -334,24 +334,24 @@ def verdict_table(published: Published) -> Html:
         tag("p", rule),
         tag("div", table(list(VERDICT_HEADINGS), rows, class_="cards uses"), class_="scroll"),
         tag("p", NOISE_ONLY_NOTE, class_="note") if alone else None,
-        tag("p", _sums(published, found), id="sums"),
+        tag("p", _sums(published, verdicts), id="sums"),
         tag("details", tag("summary", "What the verdicts and columns mean"), tag("dl", _terms(published, noun), class_="facts")),
-        tag("details", tag("summary", "For reviewers: the noise of each table"), _noise_table(published, found, noun)),
+        tag("details", tag("summary", "For reviewers: the noise of each table"), _noise_table(published, verdicts, noun)),
     )  # fmt: skip
 
 
-def _sums(published: Published, found: list[Reliability]) -> list[Any]:
+def _sums(published: Published, verdicts: list[Reliability]) -> list[Any]:
     """Which sums were measured, and what carries the others."""
     if published.release.tables:
         return ["The tables were published one by one: do not add up or combine counts of different tables."]
-    known = [t.feature for t in found if (t.scale is not None or t.public) and t.feature != SINGLETON]
-    said = (
-        f"Sums that have a table of their own were measured as such ({enumerated(known)}), and the verdicts above say how good they are. "
-        if known
+    measured = [t.feature for t in verdicts if (t.scale is not None or t.public) and t.feature != SINGLETON]
+    sentence = (
+        f"Sums that have a table of their own were measured as such ({enumerated(measured)}), and the verdicts above say how good they are. "
+        if measured
         else "No sum was measured. "
     )
     return [
-        tag("strong", "About sums. "), said,
+        tag("strong", "About sums. "), sentence,
         "Any other sum adds up the errors of its parts, and with many small parts it can be far off: ",
         tag("code", "cbdp ask"), " tells its interval, mostly a narrower one than on this page.",
     ]  # fmt: skip
@@ -400,8 +400,8 @@ def _pills(t: Reliability) -> list[Html]:
         return [tag("span", tag("span", "–", aria_hidden="true"), " no verdict", class_="pill none")]
     sign, kind = USE_MARKS[USES.index(t.use)]
     name = "public" if t.public else t.use.name
-    made = [tag("span", tag("span", sign, aria_hidden="true"), f" {name}", class_=f"pill {kind}")]
-    return [*made, tag("span", "large counts only", class_="pill fair")] if t.large_only else made
+    pills = [tag("span", tag("span", sign, aria_hidden="true"), f" {name}", class_=f"pill {kind}")]
+    return [*pills, tag("span", "large counts only", class_="pill fair")] if t.large_only else pills
 
 
 def _star(t: Reliability) -> str:
@@ -423,14 +423,14 @@ def _above_zero(t: Reliability, noun: Noun) -> str:
     return f"{percent(t.sure)} of counts\n{percent(t.sure_trips)} of {noun.many}{_star(t)}"
 
 
-def _noise_table(published: Published, found: list[Reliability], noun: Noun) -> Html:
+def _noise_table(published: Published, verdicts: list[Reliability], noun: Noun) -> Html:
     """The noise alone, before tables were made to agree."""
-    said = (
+    note = (
         f"In {noun.many}. The scale is that of the law of the noise; the margin is how far the noise alone moves a count at most, with {confidence_text(published)} "
         "confidence."
     )
-    rows = [[t.feature, *_noise_row(t)] for t in found]
-    return join(tag("p", said, class_="note"), table(["Table", "Scale", "Margin"], rows))
+    rows = [[t.feature, *_noise_row(t)] for t in verdicts]
+    return join(tag("p", note, class_="note"), table(["Table", "Scale", "Margin"], rows))
 
 
 def _noise_row(t: Reliability) -> tuple[str, str]:

@@ -111,11 +111,18 @@ def period_of(
 
 def _span_facts(release: Release) -> SpanFacts | None:
     part = release.running
-    own = next((m for m in release.measurements if m.feature == TOTAL and m.variance is not None), None)
-    if part is None or TOTAL not in part.tables or own is None or own.variance is None:
+    total_measurement = next(
+        (m for m in release.measurements if m.feature == TOTAL and m.variance is not None), None
+    )
+    if (
+        part is None
+        or TOTAL not in part.tables
+        or total_measurement is None
+        or total_measurement.variance is None
+    ):
         return None
     table = part.tables[TOTAL]
-    noise = table.law.variance(), float(own.variance[0]), table.deviation
+    noise = table.law.variance(), float(total_measurement.variance[0]), table.deviation
     return SpanFacts(part.first, part.number, part.periods, part.strategy, *noise)
 
 
@@ -144,28 +151,28 @@ def measured_totals(periods: list[PeriodFacts]) -> CumulativeTotals | None:
     """The same with the noise of running totals that were measured; None where there are none, or they begin later."""
     if not all(p.span is not None for p in periods):
         return None
-    done, before, found = 0.0, periods[0], []
+    done, before, deviations = 0.0, periods[0], []
     for period in periods:
         assert period.span is not None
         assert before.span is not None
         if period.span.first != before.span.first:  # spans are measured apart: variances add
             done += before.span.deviation**2
-        found.append((done + period.span.deviation**2) ** 0.5)
+        deviations.append((done + period.span.deviation**2) ** 0.5)
         before = period
-    return CumulativeTotals(tuple(accumulate(p.total for p in periods)), tuple(found))
+    return CumulativeTotals(tuple(accumulate(p.total for p in periods)), tuple(deviations))
 
 
 def variance_of(periods: list[PeriodFacts], chosen: list[PeriodFacts]) -> float:
     """That of the noise of some neighbouring periods together: the difference of two running totals, where there are any."""
     variance = 0.0
     for first in dict.fromkeys(p.span.first if p.span else None for p in chosen):
-        own = [p for p in chosen if (p.span.first if p.span else None) == first]
+        of_span = [p for p in chosen if (p.span.first if p.span else None) == first]
         every = [p for p in periods if p.span and p.span.first == first]
         whole = [p.span.number for p in every if p.span] == list(range(1, len(every) + 1))
         if first is None or not whole:
-            variance += sum(p.variance for p in own)
+            variance += sum(p.variance for p in of_span)
             continue
-        ends = [p.span.number for p in (own[0], own[-1]) if p.span]
+        ends = [p.span.number for p in (of_span[0], of_span[-1]) if p.span]
         variance += _between(tuple(p.span for p in every if p.span), ends[0] - 1, ends[1])
     return variance
 
@@ -173,9 +180,9 @@ def variance_of(periods: list[PeriodFacts], chosen: list[PeriodFacts]) -> float:
 def _between(spans: tuple[SpanFacts, ...], start: int, end: int) -> float:
     """That of the total after `end` periods of a span less that after `start`."""
     sums = STRATEGIES[spans[0].strategy](spans[0].periods)
-    rows, own = spans[0].row_variance, [s.own_variance for s in spans]
-    before = gls_total(sums, rows, own[:start]) if start else None
-    return gls_total(sums, rows, own[:end]).less(before).variance
+    rows, variances = spans[0].row_variance, [s.own_variance for s in spans]
+    before = gls_total(sums, rows, variances[:start]) if start else None
+    return gls_total(sums, rows, variances[:end]).less(before).variance
 
 
 def summed_totals(periods: list[PeriodFacts]) -> CumulativeTotals:
@@ -202,7 +209,8 @@ def calendar_heat_map(periods: list[PeriodFacts]) -> Html | None:
     for period in periods:
         years.setdefault(period.first.year, []).append(period)
     pictures = [
-        [tag("h3", year), tag("div", _year(own, most), class_="scroll")] for year, own in years.items()
+        [tag("h3", year), tag("div", _year(of_year, most), class_="scroll")]
+        for year, of_year in years.items()
     ]
     note = f"The strongest colour stands for {periods[0].noun.number(most)}. Grey days have no release. Point at a day, or tap it, for its number and interval."
     return join(tag("p", note, class_="note"), pictures)
@@ -211,9 +219,9 @@ def calendar_heat_map(periods: list[PeriodFacts]) -> Html | None:
 def _year(periods: list[PeriodFacts], most: int) -> Html:
     first, last = periods[0].first, periods[-1].first
     monday = first - dt.timedelta(days=first.weekday())
-    held = {p.first: p for p in periods}
+    by_day = {p.first: p for p in periods}
     days = [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
-    cells = [_day_cell(day, monday, held.get(day), most) for day in days]
+    cells = [_day_cell(day, monday, by_day.get(day), most) for day in days]
     weeks = (last - monday).days // 7 + 1
     wide, tall = CALENDAR_LEFT + weeks * (DAY_CELL + DAY_GAP) + 24, CALENDAR_TOP + 7 * (DAY_CELL + DAY_GAP)
     names = [
@@ -228,9 +236,9 @@ def _year(periods: list[PeriodFacts], most: int) -> Html:
         for n, name in enumerate(WEEKDAY_NAMES)
         if n % 2 == 0
     ]
-    said = periods[0].noun.say(f"Trips by day from {first} to {last}")
+    label = periods[0].noun.say(f"Trips by day from {first} to {last}")
     return tag(
-        "svg", names, _month_labels(days, monday), cells, viewBox=f"0 0 {wide} {tall}", width=wide, height=tall, role="img", aria_label=said,
+        "svg", names, _month_labels(days, monday), cells, viewBox=f"0 0 {wide} {tall}", width=wide, height=tall, role="img", aria_label=label,
         class_="picture",
     )  # fmt: skip
 
@@ -281,7 +289,7 @@ def day_charts(periods: list[PeriodFacts]) -> Html | None:
     months: dict[tuple[int, int], list[PeriodFacts]] = {}
     for period in drawn:
         months.setdefault((period.first.year, period.first.month), []).append(period)
-    sheets = [_sheet(key, own, most) for key, own in months.items()]
+    sheets = [_sheet(key, of_month, most) for key, of_month in months.items()]
     note = f"Each little chart is a day from its first to its last period of the day; all have the same scale, up to {drawn[0].noun.number(most)}."
     return join(tag("p", note, class_="note"), tag("div", sheets, class_="multiples", id="chart-days"))
 
@@ -377,10 +385,10 @@ def running_chart(
             periods, {"total": [float(v) for v in shown.total]}, noun.say("Trips since the start")
         )
     last = {name: round(width[-1]) for name, width in widths.items()}
-    said = "; ".join(f"±\u00a0{width:,} ({name})" for name, width in last.items())
+    reaches = "; ".join(f"±\u00a0{width:,} ({name})" for name, width in last.items())
     words = (
         f"{noun.number(shown.total[-1])} since the start. How far noise reaches at {100 * confidence:g} % confidence after "
-        f"{len(periods):,} releases: {said}."
+        f"{len(periods):,} releases: {reaches}."
     )
     totals = _total_chart(
         periods, {"total": [float(v) for v in shown.total]}, noun.say("Trips since the start")
@@ -499,20 +507,20 @@ def _sum_text(amount: Amount) -> str:
 
 def month_table(periods: list[PeriodFacts], confidence: float) -> Html:
     """A row for each month that a release begins in."""
-    held: dict[tuple[int, int], list[PeriodFacts]] = {}
+    months: dict[tuple[int, int], list[PeriodFacts]] = {}
     for period in periods:
-        held.setdefault((period.first.year, period.first.month), []).append(period)
+        months.setdefault((period.first.year, period.first.month), []).append(period)
     reach = -float(ndtri((1 - confidence) / 2))
     rows = []
-    for (year, month), own in held.items():
-        total, width = sum(p.total for p in own), reach * variance_of(periods, own) ** 0.5
+    for (year, month), of_month in months.items():
+        total, width = sum(p.total for p in of_month), reach * variance_of(periods, of_month) ** 0.5
         rows.append(
             [
                 f"{MONTH_NAMES[month - 1]} {year}",
-                f"{len(own):,}",
+                f"{len(of_month):,}",
                 f"{total:,}",
                 f"± {round(width):,}" if math.isfinite(width) else "none",
-                f"{total / len(own):,.0f}",
+                f"{total / len(of_month):,.0f}",
             ]
         )
     noun = periods[0].noun

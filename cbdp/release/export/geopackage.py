@@ -85,7 +85,7 @@ class GeoPackage(Format):
 
         A place has how many published trips begin (`departures`) and end (`arrivals`) there.
         """
-        made, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
+        flows, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
         with sqlite3.connect(path) as out:
             out.executescript(f"PRAGMA application_id={APPLICATION}; PRAGMA user_version={VERSION};{TABLES}")
             out.executemany("INSERT INTO gpkg_spatial_ref_sys VALUES (?,?,?,?,?,?)", SYSTEMS)
@@ -95,32 +95,32 @@ class GeoPackage(Format):
                 "NULL,NULL,NULL,NULL,NULL)",
                 [THEN],
             )
-            _write_flows(out, made, lon, lat)
-            _write_places(out, made, lon, lat)
+            _write_flows(out, flows, lon, lat)
+            _write_places(out, flows, lon, lat)
         out.close()
 
 
-def _write_flows(out: sqlite3.Connection, made: Flows, lon: Floats, lat: Floats) -> None:
-    used = np.union1d(made.origin, made.destination)
-    for rows, table in flow_tables(made, TAKEN):
+def _write_flows(out: sqlite3.Connection, flows: Flows, lon: Floats, lat: Floats) -> None:
+    used = np.union1d(flows.origin, flows.destination)
+    for rows, table in flow_tables(flows, TAKEN):
         shown = decoded_table(table)
         if rows.start == 0:
             _layer(out, "flows", "LINESTRING", shown.schema, (lon[used], lat[used]))
         size = 41
-        raw = wkb_lines(lon, lat, made, rows).tobytes()
+        raw = wkb_lines(lon, lat, flows, rows).tobytes()
         shapes = (HEAD + raw[k : k + size] for k in range(0, len(raw), size))
         _insert(out, "flows", shapes, shown)
 
 
-def _write_places(out: sqlite3.Connection, made: Flows, lon: Floats, lat: Floats) -> None:
+def _write_places(out: sqlite3.Connection, flows: Flows, lon: Floats, lat: Floats) -> None:
     here = np.flatnonzero(np.isfinite(lon))
     leaves, comes = (
-        np.bincount(end, made.count, len(made.ids)).astype(np.int64)
-        for end in (made.origin, made.destination)
+        np.bincount(end, flows.count, len(flows.ids)).astype(np.int64)
+        for end in (flows.origin, flows.destination)
     )
     table = pa.table(
         {
-            "place": pa.array([made.texts[p] for p in here.tolist()], pa.string()),
+            "place": pa.array([flows.texts[p] for p in here.tolist()], pa.string()),
             "departures": pa.array(leaves[here]),
             "arrivals": pa.array(comes[here]),
         }
@@ -133,7 +133,7 @@ def _write_places(out: sqlite3.Connection, made: Flows, lon: Floats, lat: Floats
 def _layer(
     out: sqlite3.Connection, name: str, shape: str, schema: pa.Schema, at: tuple[Floats, Floats]
 ) -> None:
-    columns = ", ".join(f"{_quoted(held.name)} {_type(held.type)}" for held in schema)
+    columns = ", ".join(f"{_quoted(field.name)} {_type(field.type)}" for field in schema)
     out.execute(
         f"CREATE TABLE {name} (fid INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, geom {shape}, {columns})"
     )
@@ -155,12 +155,18 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _type(held: pa.DataType) -> str:
-    if pa.types.is_date(held):
+def _type(arrow_type: pa.DataType) -> str:
+    if pa.types.is_date(arrow_type):
         return "DATE"
-    if pa.types.is_boolean(held):
+    if pa.types.is_boolean(arrow_type):
         return "BOOLEAN"
-    return "INTEGER" if pa.types.is_integer(held) else "DOUBLE" if pa.types.is_floating(held) else "TEXT"
+    return (
+        "INTEGER"
+        if pa.types.is_integer(arrow_type)
+        else "DOUBLE"
+        if pa.types.is_floating(arrow_type)
+        else "TEXT"
+    )
 
 
 def _value(value: Any) -> Any:
