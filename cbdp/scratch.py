@@ -26,10 +26,10 @@ try:
 except ImportError:
     fcntl = None
 
-PARTIAL = ".partial"  # the end of the names of folders beside what is being written
-NEW = ".new"  # of those that are not locked yet: for an instant
-OWNER = r"(?P<computer>[0-9a-f]{8})-(?P<pid>[0-9]{1,10})-[0-9a-f]{8}"
-UNASKED_SECONDS = (
+PARTIAL_SUFFIX = ".partial"  # the end of the names of folders beside what is being written
+UNLOCKED_SUFFIX = ".new"  # of those that are not locked yet: for an instant
+OWNER_PATTERN = r"(?P<computer>[0-9a-f]{8})-(?P<pid>[0-9]{1,10})-[0-9a-f]{8}"
+MAX_UNLOCKED_SECONDS = (
     24 * 3600
 )  # after which a folder goes whose owner this computer cannot ask, if it is not locked
 
@@ -41,13 +41,13 @@ def owned(stem: str, end: str = "") -> str:
 
 def partial_name(target: str) -> str:
     """The name of a folder beside a target that is being written, until it is whole."""
-    return owned(f".{target}.", PARTIAL)
+    return owned(f".{target}.", PARTIAL_SUFFIX)
 
 
 @contextlib.contextmanager
 def locked_folder(folder: Path, mode: int = 0o777) -> Iterator[Path]:
     """A new folder with a name of `owned`, locked for the time of the work; removed afterwards if it is still there."""
-    new = folder.with_name(folder.name + NEW)
+    new = folder.with_name(folder.name + UNLOCKED_SUFFIX)
     new.mkdir(mode)
     lock = None
     try:
@@ -63,16 +63,16 @@ def locked_folder(folder: Path, mode: int = 0o777) -> Iterator[Path]:
             os.close(lock)
 
 
-def sweep(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL) -> None:
+def sweep(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL_SUFFIX) -> None:
     """Remove the folders of dead processes in a folder: those whose names begin with the pattern `stem` and go on as `owned` writes them."""
     for folder in abandoned(parent, stem, end):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def abandoned(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL) -> list[Path]:
+def abandoned(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL_SUFFIX) -> list[Path]:
     """The folders of dead processes in a folder."""
     owners = re.compile(
-        f"{stem}(?:{OWNER}|[0-9a-f]{{16}}){re.escape(end)}(?P<new>{re.escape(NEW)})?", re.DOTALL
+        f"{stem}(?:{OWNER_PATTERN}|[0-9a-f]{{16}}){re.escape(end)}(?P<new>{re.escape(UNLOCKED_SUFFIX)})?", re.DOTALL
     )
     left = []
     with contextlib.suppress(OSError):
@@ -100,7 +100,7 @@ def _is_abandoned(folder: Path, owner: re.Match[str]) -> bool:
         return True
     if asked and free and owner["new"] is None:
         return True  # the process id was given to another
-    return time.time() - _last_change(folder) > UNASKED_SECONDS
+    return time.time() - _last_change(folder) > MAX_UNLOCKED_SECONDS
 
 
 def _is_own(folder: Path) -> bool:

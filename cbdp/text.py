@@ -19,8 +19,8 @@ from urllib.parse import unquote
 MASK = "***"
 MIN_SECRET_LENGTH = 6  # characters: a shorter password would hide ordinary words wherever they stand
 MAX_MESSAGE_LENGTH = 10_000  # characters: a value that is repeated in an error may be a whole file
-LAYOUT = frozenset("\n\t")  # of messages, which may have several lines; in a name they are data
-JOINERS = frozenset("\u200c\u200d")  # without them Persian words and many emoji read wrongly
+LAYOUT_CHARACTERS = frozenset("\n\t")  # of messages, which may have several lines; in a name they are data
+JOINING_CHARACTERS = frozenset("\u200c\u200d")  # without them Persian words and many emoji read wrongly
 
 _known_secrets: set[str] = set()  # passwords of the connection strings that this process was given
 
@@ -36,12 +36,12 @@ def printable(text: str, *, layout: bool = False) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    kept = LAYOUT if layout else frozenset[str]()
+    kept = LAYOUT_CHARACTERS if layout else frozenset[str]()
     return "".join(c if c in kept or _visible(c) else _escaped(c) for c in text)
 
 
 def _visible(character: str) -> bool:
-    return character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs"
+    return character.isprintable() or character in JOINING_CHARACTERS or unicodedata.category(character) == "Zs"
 
 
 def _escaped(character: str) -> str:
@@ -68,7 +68,7 @@ _VALUE = r"""(?:\\+"(?:(?!\\+").){0,4000}\\+"|\\+'(?:(?!\\+').){0,4000}\\+'|'(?:
 _VALUE_HERE = re.compile(_VALUE)
 # In "no column 'token': its first line …" a sentence goes on: plain words after a quoted name that cards and columns may have.
 _COLUMN_KEY = re.compile(r"(?:\w{0,60}_)?(?:token|signature|credential)s?(?:_\w{0,60})?", re.IGNORECASE)
-OUR_WORDS = ("there are ", "it needs ")  # after a quoted name in our own messages
+MESSAGE_CONTINUATIONS = ("there are ", "it needs ")  # after a quoted name in our own messages
 _PROSE_HERE = re.compile(r"[A-Za-z]{1,20}\s[A-Za-z]")
 _PAIR = re.compile(
     r"""(?<![\w%.-])((?:[\w.-]|%(?!3[DdBb]|26)[0-9A-Fa-f]{2})++)(\\*['"]?\s{0,20}=\s{0,20}|\\*['"]\s{0,20}:\s{0,20})"""
@@ -174,7 +174,7 @@ def _masked_option(match: re.Match[str]) -> str:
 
 def _is_prose(text: str, key: re.Match[str]) -> bool:
     """Whether a quoted name and a colon are part of a sentence, and no key with its value: values in JSON are quoted."""
-    if text.startswith(OUR_WORDS, key.end()):
+    if text.startswith(MESSAGE_CONTINUATIONS, key.end()):
         return True
     return (
         ":" in key[2]
@@ -266,10 +266,10 @@ def markdown_code(text: str) -> str:
 
 # Spreadsheets
 
-COMPUTED = re.compile(
+SPREADSHEET_FORMULA = re.compile(
     "['\\s]*[=+\\-@\uff1d\uff0b\uff0d\uff20]|'*[\t\r\n]"
 )  # what a spreadsheet may compute, also guarded before
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+PLAIN_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 def spreadsheet_cell(text: str) -> str:
@@ -280,7 +280,7 @@ def spreadsheet_cell(text: str) -> str:
     >>> [spreadsheet_cell(text) for text in ("=1+1", "-5", "@home", "'=1", "North")]
     ["'=1+1", '-5', "'@home", "''=1", 'North']
     """
-    return f"'{text}" if COMPUTED.match(text) and not NUMBER.fullmatch(text) else text
+    return f"'{text}" if SPREADSHEET_FORMULA.match(text) and not PLAIN_NUMBER.fullmatch(text) else text
 
 
 def cell_of(value: object) -> object:
@@ -300,7 +300,7 @@ def from_spreadsheet_cell(cell: str) -> str:
     >>> [from_spreadsheet_cell(spreadsheet_cell(text)) for text in ("=1+1", "-5", "'=1", "'quoted'")]
     ['=1+1', '-5', "'=1", "'quoted'"]
     """
-    return cell[1:] if cell.startswith("'") and COMPUTED.match(cell) else cell
+    return cell[1:] if cell.startswith("'") and SPREADSHEET_FORMULA.match(cell) else cell
 
 
 # Tables as text, for terminals.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 Columns = dict[str, list[Hashable] | Ints | Floats]
 
 ESTIMATE_TOLERANCE = 1e-6  # of a trip: what an estimate may be off
-MAX_NAMED = 8  # published tables that a note names
+MAX_TABLES_NAMED = 8  # published tables that a note names
 COUNT_COLUMNS = ("count", "estimate", "low", "high")
 SHARE_COLUMNS = ("share", "share_low", "share_high")
 
@@ -121,7 +121,7 @@ def why_none(release: Release, missing: int, many: int) -> str:
         if n in release.features and n != SINGLETON
     ]
     named = (
-        f" Measured were {enumerated([f'“{t}”' for t in tables[:MAX_NAMED]])}: ask for these or for sums of them."
+        f" Measured were {enumerated([f'“{t}”' for t in tables[:MAX_TABLES_NAMED]])}: ask for these or for sums of them."
         if tables
         else ""
     )

@@ -1,8 +1,9 @@
-"""What two sets of independent unbiased answers tell about the change between them: its interval, its chance, and ratios.
+"""Two releases compared: the change of every count, with its interval, its p-value and a verdict. No privacy is spent.
 
-Variances add up, and so do the laws: the interval is read off the law of the difference and is shorter than the sum of both
-intervals by about a third. Ratios use Fieller's construction: a ratio r fits if the second less r times the first is within its noise of
-zero. A first count that may be zero leaves the ratio without an upper end.
+All of it is made from the noisy measurements, whose errors are independent between releases whatever was done to the published counts, also
+where the second release used the first as a prior. So variances add up, and so do the distributions of the errors: the interval of a change
+is read off that of the difference, and is shorter than the sum of both intervals by about a third. Ratios have Fieller's interval (1954), and
+among many rows Benjamini and Hochberg's procedure (1995) picks those that stand out.
 """
 
 from __future__ import annotations
@@ -33,7 +34,58 @@ from cbdp.release.universe_files import universe_hash
 from cbdp_features.queries import Filter, Grouping
 from cbdp_features.universe import Attribute
 
+ComparisonColumns = dict[str, list[Hashable] | Ints | Floats | list[str]]
+CHANGED, NOISE = "more than noise can explain", "within noise"
+CHANCE, UNDETERMINED = "could be chance among so many rows", "cannot tell"
+CHANGE_COLUMNS = (
+    *("first", "second", "change", "low", "high"),
+    *("ratio", "ratio_low", "ratio_high", "chance", "chance_adjusted", "verdict"),
+)
 ROUNDING_TOLERANCE = 1e-6  # of a trip
+MULTIPLICITY_METHOD = "Benjamini–Hochberg"
+MAX_VALUES_NAMED = 5  # values that are named
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseComparison:
+    """A row for each group: `columns` fit any data frame. `headline` and `notes` say in words what they show and what to mind.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)
+    >>> may, june = (mechanism.simulate({"stop": ["A"] * n, "time": ["am"] * n}, seed=n) for n in (300, 900))
+    >>> changed = cbdp.compare(may, june, by="time")
+    >>> changed.by, changed.rows
+    (('time',), 2)
+    """
+
+    by: tuple[str, ...]
+    columns: ComparisonColumns = field(repr=False)
+    confidence: float
+    names: tuple[str, str]  # of the two sides
+    notes: tuple[str, ...] = ()
+    noun: Noun = TRIP_NOUN  # what is counted
+
+    @property
+    def rows(self) -> int:
+        return len(self.columns["change"])
+
+    def standing_out(self) -> list[int]:
+        """The rows whose change noise cannot explain, after the correction for many rows; the largest change first."""
+        size = np.abs(np.asarray(self.columns["change"], dtype=float))
+        changed = [r for r, verdict in enumerate(self.columns["verdict"]) if verdict == CHANGED]
+        return sorted(changed, key=lambda row: -size[row])
+
+    def many(self, verdict: str) -> int:
+        """How many rows have this verdict."""
+        return sum(v == verdict for v in self.columns["verdict"])
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """What the comparison shows, in sentences."""
+        seen = {v: self.many(v) for v in (CHANGED, CHANCE, NOISE, UNDETERMINED)}
+        alone = seen[CHANGED] + seen[CHANCE]
+        return headline(self.rows, alone, seen[CHANGED], seen[UNDETERMINED], self.confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +95,160 @@ class UnbiasedAnswers:
     value: Floats = field(repr=False)
     error: ErrorDistribution
     determined: NDArray[np.bool_] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class CommonTripTypes:
+    """Conditions that leave the common trip types of either universe, and what there is to say."""
+
+    first: tuple[Filter, ...] = ()
+    second: tuple[Filter, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Published counts by group, and what the measurements tell; both cover the same trips."""
+
+    grouping: Grouping
+    rows: Ints = field(repr=False)  # the groups that are compared
+    keys: list[tuple[Hashable, ...]] = field(repr=False)
+    types: Ints = field(repr=False)  # how many trip types each group has
+    count: Ints = field(repr=False)
+    answers: UnbiasedAnswers = field(repr=False)
+
+    def at(self, rows: Sequence[int]) -> Side:
+        """Some of the groups."""
+        which, error = np.asarray(rows, dtype=np.int64), self.answers.error
+        distribution = replace(error, weight=error.weight[:, which], noise=error.noise[:, which])
+        answers = UnbiasedAnswers(self.answers.value[which], distribution, self.answers.determined[which])
+        keys = [self.keys[r] for r in rows]
+        return Side(self.grouping, self.rows[which], keys, self.types[which], self.count[which], answers)
+
+
+def compare(
+    first: Release | Sequence[Release],
+    second: Release | Sequence[Release],
+    by: str | Sequence[str] = (),
+    where: Where | None = None,
+    confidence: float = 0.9,
+) -> ReleaseComparison:
+    r"""How counts changed from the first release to the second, by any attributes, of any trip types.
+
+    Either side may be several releases of one universe, which are added up: seven days against the seven days before. `by`, `where` and
+    `confidence` are those of `Release.ask`. Universes may differ: the trip types that both have are compared.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)
+    >>> may, june = (mechanism.simulate({"stop": ["A"] * n, "time": ["am"] * n}, seed=n) for n in (300, 900))
+    >>> changed = cbdp.compare(may, june, by="time")
+    >>> print(*changed.headline, sep="\n")
+    1 of 2 rows changed by more than noise alone explains (at 90 % confidence, each row for itself). If nothing had changed, up to about 0 of 2 would look so.
+    After the correction for many rows (Benjamini–Hochberg), 1 stands out: at most 10 % of such rows are expected to be chance.
+    """
+    risk = checked_risk(confidence)
+    sides = [[s] if isinstance(s, Release) else list(s) for s in (first, second)]
+    names = names_of(by)
+    for name in CHANGE_COLUMNS:
+        if name in names:
+            raise InputError(f"an attribute is named {name!r}, as a column of the comparison is: rename it")
+    _check_different(*sides)
+    one, two, notes = _matched(sides, names, where)
+    return ReleaseComparison(
+        names,
+        _columns(one, two, names, risk),
+        float(confidence),
+        (side_name(sides[0], "the first release"), side_name(sides[1], "the second release")),
+        (*notes, *differences_between(*sides)),
+        counted_noun(sides[0][0].features.universe),
+    )
+
+
+def _check_different(first: Sequence[Release], second: Sequence[Release]) -> None:
+    """A release has the same noise as itself: nothing can be compared."""
+    if not first or not second:
+        raise InputError("a side of the comparison has no release: give one or more")
+    for one in first:
+        for two in second:
+            same = one is two or (
+                len(one.measurements) == len(two.measurements) > 0
+                and all(
+                    np.array_equal(a.values, b.values)
+                    for a, b in zip(one.measurements, two.measurements, strict=True)
+                )
+            )
+            if same:
+                raise InputError("the same release is on both sides: give two different ones")
+
+
+def _matched(
+    sides: Sequence[Sequence[Release]], by: tuple[str, ...], where: Where | None
+) -> tuple[Side, Side, list[str]]:
+    """Both sides, with the groups that both have, in the order of the first."""
+    first, second = (side[0].features.universe for side in sides)
+    asked = conditions(first, where)
+    common = common_trip_types(first, second, [*by, *(a for c in asked for a in c.attributes)])
+    one = combined_side(sides[0], by, where, common.first)
+    two = combined_side(sides[1], by, where, common.second)
+    notes = list(common.notes)
+    place = {key: row for row, key in enumerate(two.keys)}
+    both = [row for row, key in enumerate(one.keys) if key in place]
+    if not both:
+        raise InputError(f"no group by {', '.join(by)} is in both releases: compare by another attribute")
+    for which, side in (("first", one), ("second", two)):
+        if len(both) < len(side.keys):
+            notes.append(
+                f"{len(side.keys) - len(both):,} groups are in the {which} release only and are left out."
+            )
+    one, two = one.at(both), two.at([place[one.keys[row]] for row in both])
+    if notes and (one.types != two.types).any():
+        notes.append("Some groups hold more trip types in one release than in the other.")
+    return one, two, notes
+
+
+def _columns(one: Side, two: Side, by: tuple[str, ...], risk: float) -> ComparisonColumns:
+    """A row for each group; `low` and `high` are NaN where no measured table adds up to it on both sides."""
+    change = two.count - one.count
+    determined = one.answers.determined & two.answers.determined
+    low, high = difference_interval(one.answers, two.answers, risk)
+    ratio_low, ratio_high = ratio_interval(one.answers, two.answers, risk)
+    chance = np.where(determined, p_values(one.answers, two.answers), 1.0)
+    low, high = np.minimum(np.floor(low), change), np.maximum(np.ceil(high), change)
+    if not determined.all():
+        low, high = (np.where(determined, end, np.nan) for end in (low, high))
+        ratio_low, ratio_high = np.where(determined, ratio_low, 0.0), np.where(determined, ratio_high, np.inf)
+    ratio = np.divide(two.count, one.count, out=np.full(len(change), np.nan), where=one.count > 0)
+    adjusted = np.ones(len(chance))
+    adjusted[determined] = benjamini_hochberg(chance[determined])
+    keys: ComparisonColumns = {name: [key[i] for key in one.keys] for i, name in enumerate(by)}
+    return {
+        **keys,
+        "first": one.count,
+        "second": two.count,
+        "change": change,
+        "low": low.astype(np.int64) if determined.all() else low,
+        "high": high.astype(np.int64) if determined.all() else high,
+        "ratio": ratio,
+        "ratio_low": np.fmin(ratio_low, ratio),
+        "ratio_high": np.fmax(ratio_high, ratio),
+        "chance": chance,
+        "chance_adjusted": adjusted,
+        "verdict": _verdicts(determined, chance, adjusted, low, high, risk),
+    }
+
+
+def _verdicts(
+    determined: NDArray[np.bool_], chance: Floats, adjusted: Floats, low: Floats, high: Floats, risk: float
+) -> list[str]:
+    """A change stands out if noise explains it neither for this row nor among all rows, and its interval leaves zero out."""
+    away = (low > 0) | (high < 0)
+    alone = determined & (chance <= risk) & away
+    verdicts = np.where(alone & (adjusted <= risk), CHANGED, np.where(alone, CHANCE, NOISE))
+    return [str(v) for v in np.where(determined, verdicts, UNDETERMINED)]
+
+
+# The interval, the p-value and the ratio of a change
 
 
 def difference_interval(
@@ -92,16 +298,6 @@ def _deviations(first: UnbiasedAnswers, second: UnbiasedAnswers, risk: float) ->
     return worst
 
 
-# Many rows at once: among a hundred rows without any change, ten lie outside their own 90 % interval.
-#
-# Rows of one comparison are about different trips, and every noisy count belongs to at most one of them. So their errors are independent,
-# and Benjamini and Hochberg's procedure holds as it stands: among the rows that it picks, the expected share without any change is at
-# most the risk.
-
-
-MULTIPLICITY_METHOD = "Benjamini–Hochberg"
-
-
 def benjamini_hochberg(chance: Floats) -> Floats:
     """The least risk at which each row is picked.
 
@@ -116,22 +312,7 @@ def benjamini_hochberg(chance: Floats) -> Floats:
     return adjusted
 
 
-# What two universes have in common: the same trip types are compared, and what differs is said.
-#
-# Values of a dimension that only one universe has are left out. Dates are not: two months have no day in common, and are compared as
-# wholes. A dimension that only one of them has is added up.
-
-
-MAX_VALUES_NAMED = 5  # values that are named
-
-
-@dataclass(frozen=True)
-class CommonTripTypes:
-    """Conditions that leave the common trip types of either universe, and what there is to say."""
-
-    first: tuple[Filter, ...] = ()
-    second: tuple[Filter, ...] = ()
-    notes: tuple[str, ...] = ()
+# What two universes have in common: values that only one has are left out, dates (no two months share one) and dimensions that only one has are added up
 
 
 def common_trip_types(first: Universe, second: Universe, named: Sequence[str]) -> CommonTripTypes:
@@ -258,27 +439,7 @@ def _check_labels(first: Universe, second: Universe, one: Attribute, other: Attr
         )
 
 
-# One side of a comparison: a release, or several that are added up, such as the days of a week.
-
-
-@dataclass(frozen=True, eq=False)
-class Side:
-    """Published counts by group, and what the measurements tell; both cover the same trips."""
-
-    grouping: Grouping
-    rows: Ints = field(repr=False)  # the groups that are compared
-    keys: list[tuple[Hashable, ...]] = field(repr=False)
-    types: Ints = field(repr=False)  # how many trip types each group has
-    count: Ints = field(repr=False)
-    answers: UnbiasedAnswers = field(repr=False)
-
-    def at(self, rows: Sequence[int]) -> Side:
-        """Some of the groups."""
-        which, error = np.asarray(rows, dtype=np.int64), self.answers.error
-        distribution = replace(error, weight=error.weight[:, which], noise=error.noise[:, which])
-        answers = UnbiasedAnswers(self.answers.value[which], distribution, self.answers.determined[which])
-        keys = [self.keys[r] for r in rows]
-        return Side(self.grouping, self.rows[which], keys, self.types[which], self.count[which], answers)
+# One side of a comparison: a release, or several that are added up
 
 
 def combined_side(
@@ -334,7 +495,7 @@ def _side_answers(release: Release, grouping: Grouping) -> UnbiasedAnswers:
     return UnbiasedAnswers(best.value, error_distribution(best, laws), best.told)
 
 
-# What a comparison says in sentences: what it shows, and in what the two releases differ beside their trips.
+# What a comparison says in sentences
 
 
 def headline(rows: int, alone: int, sure: int, untold: int, confidence: float) -> tuple[str, ...]:
@@ -441,189 +602,6 @@ def _day_count(release: Release) -> int:
     stated = None if release.about is None else release.about.period
     dates = stated if isinstance(stated, Dates) else dates_of(release.features.universe)
     return 0 if dates is None else (dates.last - dates.first).days + 1
-
-
-# Two releases compared: the change of every count, with its interval, its chance and a verdict. No privacy is spent.
-#
-# Verdicts and intervals are made from the noisy measurements, whose errors are independent between releases whatever was done to the
-# published counts, also where the second release used the first as a prior.
-
-
-ComparisonColumns = dict[str, list[Hashable] | Ints | Floats | list[str]]
-
-CHANGED, NOISE = "more than noise can explain", "within noise"
-CHANCE, UNDETERMINED = "could be chance among so many rows", "cannot tell"
-CHANGE_COLUMNS = (
-    *("first", "second", "change", "low", "high"),
-    *("ratio", "ratio_low", "ratio_high", "chance", "chance_adjusted", "verdict"),
-)
-
-
-@dataclass(frozen=True, eq=False)
-class ReleaseComparison:
-    """A row for each group: `columns` fit any data frame. `headline` and `notes` say in words what they show and what to mind.
-
-    >>> import cbdp
-    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
-    >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)
-    >>> may, june = (mechanism.simulate({"stop": ["A"] * n, "time": ["am"] * n}, seed=n) for n in (300, 900))
-    >>> changed = cbdp.compare(may, june, by="time")
-    >>> changed.by, changed.rows
-    (('time',), 2)
-    """
-
-    by: tuple[str, ...]
-    columns: ComparisonColumns = field(repr=False)
-    confidence: float
-    names: tuple[str, str]  # of the two sides
-    notes: tuple[str, ...] = ()
-    noun: Noun = TRIP_NOUN  # what is counted
-
-    @property
-    def rows(self) -> int:
-        return len(self.columns["change"])
-
-    def standing_out(self) -> list[int]:
-        """The rows whose change noise cannot explain, after the correction for many rows; the largest change first."""
-        size = np.abs(np.asarray(self.columns["change"], dtype=float))
-        changed = [r for r, verdict in enumerate(self.columns["verdict"]) if verdict == CHANGED]
-        return sorted(changed, key=lambda row: -size[row])
-
-    def many(self, verdict: str) -> int:
-        """How many rows have this verdict."""
-        return sum(v == verdict for v in self.columns["verdict"])
-
-    @property
-    def headline(self) -> tuple[str, ...]:
-        """What the comparison shows, in sentences."""
-        seen = {v: self.many(v) for v in (CHANGED, CHANCE, NOISE, UNDETERMINED)}
-        alone = seen[CHANGED] + seen[CHANCE]
-        return headline(self.rows, alone, seen[CHANGED], seen[UNDETERMINED], self.confidence)
-
-
-def compare(
-    first: Release | Sequence[Release],
-    second: Release | Sequence[Release],
-    by: str | Sequence[str] = (),
-    where: Where | None = None,
-    confidence: float = 0.9,
-) -> ReleaseComparison:
-    r"""How counts changed from the first release to the second, by any attributes, of any trip types.
-
-    Either side may be several releases of one universe, which are added up: seven days against the seven days before. `by`, `where` and
-    `confidence` are those of `Release.ask`. Universes may differ: the trip types that both have are compared.
-
-    >>> import cbdp
-    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
-    >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)
-    >>> may, june = (mechanism.simulate({"stop": ["A"] * n, "time": ["am"] * n}, seed=n) for n in (300, 900))
-    >>> changed = cbdp.compare(may, june, by="time")
-    >>> print(*changed.headline, sep="\n")
-    1 of 2 rows changed by more than noise alone explains (at 90 % confidence, each row for itself). If nothing had changed, up to about 0 of 2 would look so.
-    After the correction for many rows (Benjamini–Hochberg), 1 stands out: at most 10 % of such rows are expected to be chance.
-    """
-    risk = checked_risk(confidence)
-    sides = [[s] if isinstance(s, Release) else list(s) for s in (first, second)]
-    names = names_of(by)
-    for name in CHANGE_COLUMNS:
-        if name in names:
-            raise InputError(f"an attribute is named {name!r}, as a column of the comparison is: rename it")
-    _check_different(*sides)
-    one, two, notes = _matched(sides, names, where)
-    return ReleaseComparison(
-        names,
-        _columns(one, two, names, risk),
-        float(confidence),
-        (side_name(sides[0], "the first release"), side_name(sides[1], "the second release")),
-        (*notes, *differences_between(*sides)),
-        counted_noun(sides[0][0].features.universe),
-    )
-
-
-def _check_different(first: Sequence[Release], second: Sequence[Release]) -> None:
-    """A release has the same noise as itself: nothing can be compared."""
-    if not first or not second:
-        raise InputError("a side of the comparison has no release: give one or more")
-    for one in first:
-        for two in second:
-            same = one is two or (
-                len(one.measurements) == len(two.measurements) > 0
-                and all(
-                    np.array_equal(a.values, b.values)
-                    for a, b in zip(one.measurements, two.measurements, strict=True)
-                )
-            )
-            if same:
-                raise InputError("the same release is on both sides: give two different ones")
-
-
-def _matched(
-    sides: Sequence[Sequence[Release]], by: tuple[str, ...], where: Where | None
-) -> tuple[Side, Side, list[str]]:
-    """Both sides, with the groups that both have, in the order of the first."""
-    first, second = (side[0].features.universe for side in sides)
-    asked = conditions(first, where)
-    common = common_trip_types(first, second, [*by, *(a for c in asked for a in c.attributes)])
-    one = combined_side(sides[0], by, where, common.first)
-    two = combined_side(sides[1], by, where, common.second)
-    notes = list(common.notes)
-    place = {key: row for row, key in enumerate(two.keys)}
-    both = [row for row, key in enumerate(one.keys) if key in place]
-    if not both:
-        raise InputError(f"no group by {', '.join(by)} is in both releases: compare by another attribute")
-    for which, side in (("first", one), ("second", two)):
-        if len(both) < len(side.keys):
-            notes.append(
-                f"{len(side.keys) - len(both):,} groups are in the {which} release only and are left out."
-            )
-    one, two = one.at(both), two.at([place[one.keys[row]] for row in both])
-    if notes and (one.types != two.types).any():
-        notes.append("Some groups hold more trip types in one release than in the other.")
-    return one, two, notes
-
-
-def _columns(one: Side, two: Side, by: tuple[str, ...], risk: float) -> ComparisonColumns:
-    """A row for each group; `low` and `high` are NaN where no measured table adds up to it on both sides."""
-    change = two.count - one.count
-    determined = one.answers.determined & two.answers.determined
-    low, high = difference_interval(one.answers, two.answers, risk)
-    ratio_low, ratio_high = ratio_interval(one.answers, two.answers, risk)
-    chance = np.where(determined, p_values(one.answers, two.answers), 1.0)
-    low, high = np.minimum(np.floor(low), change), np.maximum(np.ceil(high), change)
-    if not determined.all():
-        low, high = (np.where(determined, end, np.nan) for end in (low, high))
-        ratio_low, ratio_high = np.where(determined, ratio_low, 0.0), np.where(determined, ratio_high, np.inf)
-    ratio = np.divide(two.count, one.count, out=np.full(len(change), np.nan), where=one.count > 0)
-    adjusted = np.ones(len(chance))
-    adjusted[determined] = benjamini_hochberg(chance[determined])
-    keys: ComparisonColumns = {name: [key[i] for key in one.keys] for i, name in enumerate(by)}
-    return {
-        **keys,
-        "first": one.count,
-        "second": two.count,
-        "change": change,
-        "low": low.astype(np.int64) if determined.all() else low,
-        "high": high.astype(np.int64) if determined.all() else high,
-        "ratio": ratio,
-        "ratio_low": np.fmin(ratio_low, ratio),
-        "ratio_high": np.fmax(ratio_high, ratio),
-        "chance": chance,
-        "chance_adjusted": adjusted,
-        "verdict": _verdicts(determined, chance, adjusted, low, high, risk),
-    }
-
-
-def _verdicts(
-    determined: NDArray[np.bool_], chance: Floats, adjusted: Floats, low: Floats, high: Floats, risk: float
-) -> list[str]:
-    """A change stands out if noise explains it neither for this row nor among all rows, and its interval leaves zero out."""
-    away = (low > 0) | (high < 0)
-    alone = determined & (chance <= risk) & away
-    verdicts = np.where(alone & (adjusted <= risk), CHANGED, np.where(alone, CHANCE, NOISE))
-    return [str(v) for v in np.where(determined, verdicts, UNDETERMINED)]
-
-
-# How releases differ: changes with intervals and verdicts, for many rows at once.
 
 
 __all__ = ["CHANCE", "CHANGED", "NOISE", "UNDETERMINED", "ReleaseComparison", "compare"]

@@ -1,4 +1,8 @@
-"""What every file of a release holds and what its columns mean: one description, for people and for programs."""
+"""What stands beside the data of a release, so that it speaks for itself: README.md, datapackage.json and deployment.yaml.
+
+All three follow from one description of the files and their columns. README.md is for people who were handed the folder, datapackage.json is
+a Data Package (Frictionless) for catalogues and programs, and deployment.yaml an entry for the OpenDP registry of deployments.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +39,8 @@ from cbdp.release.views import Published
 from cbdp.rounding import ROUNDINGS
 from cbdp.text import markdown_code, markdown_text, printable
 
+README_FILE, PACKAGE_FILE, REGISTRY_FILE = "README.md", "datapackage.json", "deployment.yaml"
+DOCUMENT_NAMES = (README_FILE, PACKAGE_FILE, REGISTRY_FILE)
 FRICTIONLESS_TYPES: tuple[tuple[Any, str], ...] = (
     (pa.types.is_boolean, "boolean"),
     (pa.types.is_integer, "integer"),
@@ -83,6 +89,29 @@ class FileDescription:
     columns: tuple[ColumnDescription, ...]
     rows: int
     keys: tuple[str, ...] = ()
+
+
+def documents(
+    release: Release,
+    sections: Mapping[str, Any],
+    folder: Path,
+    extra: Collection[str] = (),
+) -> dict[str, str]:
+    """The documents of a release by name, from what the manifest says of its files and from the files as they lie in a folder.
+
+    They depend on published values only, and the same release gives the same text. What promises nothing is not registered.
+    """
+    files = describe_files(release, sections, folder)
+    entry = registry_entry(release)
+    registered = [] if entry is None else [REGISTRY_FILE]
+    texts = {
+        README_FILE: readme(release, files, [*extra, PACKAGE_FILE, *registered]),
+        PACKAGE_FILE: data_package(release, files),
+    }
+    return texts if entry is None else {**texts, REGISTRY_FILE: entry}
+
+
+# What every file holds and what its columns mean
 
 
 def describe_files(release: Release, sections: Mapping[str, Any], folder: Path) -> list[FileDescription]:
@@ -207,140 +236,7 @@ def _type(arrow_type: Any) -> str:
     return next((name for fits, name in FRICTIONLESS_TYPES if fits(arrow_type)), "any")
 
 
-# Licences that data are published under, by the names that catalogues know.
-
-
-CREATIVE_COMMONS = "https://creativecommons.org"
-OPEN_DATA = "https://opendatacommons.org/licenses"
-# SPDX identifier → address of the text
-KNOWN_LICENCES = {
-    "CC0-1.0": f"{CREATIVE_COMMONS}/publicdomain/zero/1.0/",
-    "CC-BY-4.0": f"{CREATIVE_COMMONS}/licenses/by/4.0/",
-    "CC-BY-SA-4.0": f"{CREATIVE_COMMONS}/licenses/by-sa/4.0/",
-    "CC-BY-NC-4.0": f"{CREATIVE_COMMONS}/licenses/by-nc/4.0/",
-    "ODbL-1.0": f"{OPEN_DATA}/odbl/1-0/",
-    "ODC-By-1.0": f"{OPEN_DATA}/by/1-0/",
-    "PDDL-1.0": f"{OPEN_DATA}/pddl/1-0/",
-    "DL-DE-BY-2.0": "https://www.govdata.de/dl-de/by-2-0",
-    "OGL-UK-3.0": "https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/",
-}
-
-
-def licence_of(text: str | None) -> dict[str, str] | None:
-    """A licence as Data Packages state it; None for words that no catalogue knows.
-
-    >>> licence_of("CC BY 4.0")["name"], licence_of("https://example.org/terms")
-    ('CC-BY-4.0', {'path': 'https://example.org/terms'})
-    >>> licence_of("ask us") is None
-    True
-    """
-    if text is None:
-        return None
-    if re.fullmatch(r"https?://\S+", text):
-        return {"path": text}
-    for name, path in KNOWN_LICENCES.items():
-        if _normalised_licence(text) in (
-            _normalised_licence(name),
-            _normalised_licence(name.removesuffix("-1.0")),
-        ):
-            return {"name": name, "title": text, "path": path}
-    return None
-
-
-def _normalised_licence(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text.lower())
-
-
-# datapackage.json: the release as a Data Package (Frictionless), which catalogues and many tools read.
-
-
-DATA_PACKAGE_PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
-PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
-
-
-def data_package(release: Release, files: Sequence[FileDescription]) -> str:
-    """The text of datapackage.json. Sizes and hashes are in the manifest: validators of Data Packages cannot check those of Parquet files."""
-    names = _resource_names([f.path for f in files])
-    package: dict[str, Any] = {
-        "$schema": DATA_PACKAGE_PROFILE,
-        "name": slug(title_of(release)) or "release",
-        "title": title_of(release),
-        "description": f"{contents_text(release)}; {guarantee_text(release)}. README.md tells how to read the files; manifest.json has their hashes.",
-        "keywords": ["differential privacy", "mobility", "origin-destination"],
-        **_publisher_fields(release),
-        "privacy": _privacy_fields(release),
-        "resources": [_resource(f, names[f.path]) for f in files],
-    }
-    return json.dumps(package, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _publisher_fields(release: Release) -> dict[str, Any]:
-    """What the publisher says, under the names that Data Packages have for it; the rest under ours."""
-    about = release.about
-    if about is None:
-        return {}
-    licence = licence_of(about.licence)
-    fields: dict[str, Any] = {"licenses": [licence]} if licence is not None else {}
-    if about.publisher is not None:
-        fields["contributors"] = [{"title": about.publisher, "roles": ["publisher"], "role": "publisher"}]
-    stated = {key: value for key, value in about.json().items() if key != "title"}
-    return fields | ({"about": stated} if stated else {})
-
-
-def _privacy_fields(release: Release) -> dict[str, Any]:
-    """The promise in numbers; what a simulation states are no numbers."""
-    claim = release.promise
-    cost = claim.cost
-    epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
-    rho = {"rho": float(cost.rho)} if claim.holds and cost.currency == "rho" else {}
-    unit = unit_json(claim.unit)
-    return {"statement": str(claim), "unit": unit["words"], "epsilon": epsilon, "delta": delta} | rho
-
-
-def _resource(file: FileDescription, name: str) -> dict[str, Any]:
-    keys = {"primaryKey": list(file.keys)} if file.keys else {}
-    return {
-        "name": name,
-        "path": file.path,
-        "type": "table",
-        "format": "parquet",
-        "mediatype": PARQUET_MEDIA_TYPE,
-        "description": file.about,
-        "schema": {"fields": [_field(c, file.rows) for c in file.columns], **keys},
-    }
-
-
-def _field(column: ColumnDescription, rows: int) -> dict[str, Any]:
-    """Readers make floating-point numbers of whole ones where some are missing: the type says what can be relied on."""
-    empty = rows > 0 and column.missing == rows
-    type_ = "any" if empty else "number" if column.type == "integer" and column.missing else column.type
-    sentences = [column.meaning, "Empty in this file." if empty else ""]
-    description = " ".join(filter(None, sentences))
-    return {"name": column.name, "type": type_} | ({"description": description} if description else {})
-
-
-def slug(text: str) -> str:
-    """Text as a name of small letters, digits, dots and dashes.
-
-    >>> slug("Zürich: trips, 2026")
-    'z-rich-trips-2026'
-    """
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
-
-
-def _resource_names(paths: Sequence[str]) -> dict[str, str]:
-    """A name for each file, no two alike."""
-    resource_names: dict[str, str] = {}
-    for path in paths:
-        plain = slug(path.removesuffix(".parquet").removeprefix("features/")) or "table"
-        taken = set(resource_names.values())
-        numbered = (f"{plain}-{n}" for n in range(2, len(paths) + 2))
-        resource_names[path] = next(name for name in (plain, *numbered) if name not in taken)
-    return resource_names
-
-
-# README.md: what a release is, how strongly it protects, how to read its files, how to cite it. For people who were handed the folder.
-
+# README.md
 
 OTHER_FILES = {
     "report.html": "The report: maps, charts and how far each table can be trusted. One page that opens offline. Begin here.",
@@ -539,10 +435,137 @@ def _licence(release: Release) -> str:
     return line + contact
 
 
-# deployment.yaml: the release as the OpenDP registry of deployments asks for it, ready to be sent in once the publisher has added the rest.
-#
-# The registry asks what a release cannot know: its intended use, the day of publication, why ε was chosen. These stand there as comments.
+# datapackage.json
 
+DATA_PACKAGE_PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
+
+
+def data_package(release: Release, files: Sequence[FileDescription]) -> str:
+    """The text of datapackage.json. Sizes and hashes are in the manifest: validators of Data Packages cannot check those of Parquet files."""
+    names = _resource_names([f.path for f in files])
+    package: dict[str, Any] = {
+        "$schema": DATA_PACKAGE_PROFILE,
+        "name": slug(title_of(release)) or "release",
+        "title": title_of(release),
+        "description": f"{contents_text(release)}; {guarantee_text(release)}. README.md tells how to read the files; manifest.json has their hashes.",
+        "keywords": ["differential privacy", "mobility", "origin-destination"],
+        **_publisher_fields(release),
+        "privacy": _privacy_fields(release),
+        "resources": [_resource(f, names[f.path]) for f in files],
+    }
+    return json.dumps(package, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _publisher_fields(release: Release) -> dict[str, Any]:
+    """What the publisher says, under the names that Data Packages have for it; the rest under ours."""
+    about = release.about
+    if about is None:
+        return {}
+    licence = licence_of(about.licence)
+    fields: dict[str, Any] = {"licenses": [licence]} if licence is not None else {}
+    if about.publisher is not None:
+        fields["contributors"] = [{"title": about.publisher, "roles": ["publisher"], "role": "publisher"}]
+    stated = {key: value for key, value in about.json().items() if key != "title"}
+    return fields | ({"about": stated} if stated else {})
+
+
+def _privacy_fields(release: Release) -> dict[str, Any]:
+    """The promise in numbers; what a simulation states are no numbers."""
+    claim = release.promise
+    cost = claim.cost
+    epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
+    rho = {"rho": float(cost.rho)} if claim.holds and cost.currency == "rho" else {}
+    unit = unit_json(claim.unit)
+    return {"statement": str(claim), "unit": unit["words"], "epsilon": epsilon, "delta": delta} | rho
+
+
+def _resource(file: FileDescription, name: str) -> dict[str, Any]:
+    keys = {"primaryKey": list(file.keys)} if file.keys else {}
+    return {
+        "name": name,
+        "path": file.path,
+        "type": "table",
+        "format": "parquet",
+        "mediatype": PARQUET_MEDIA_TYPE,
+        "description": file.about,
+        "schema": {"fields": [_field(c, file.rows) for c in file.columns], **keys},
+    }
+
+
+def _field(column: ColumnDescription, rows: int) -> dict[str, Any]:
+    """Readers make floating-point numbers of whole ones where some are missing: the type says what can be relied on."""
+    empty = rows > 0 and column.missing == rows
+    type_ = "any" if empty else "number" if column.type == "integer" and column.missing else column.type
+    sentences = [column.meaning, "Empty in this file." if empty else ""]
+    description = " ".join(filter(None, sentences))
+    return {"name": column.name, "type": type_} | ({"description": description} if description else {})
+
+
+def slug(text: str) -> str:
+    """Text as a name of small letters, digits, dots and dashes.
+
+    >>> slug("Zürich: trips, 2026")
+    'z-rich-trips-2026'
+    """
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
+
+
+def _resource_names(paths: Sequence[str]) -> dict[str, str]:
+    """A name for each file, no two alike."""
+    resource_names: dict[str, str] = {}
+    for path in paths:
+        plain = slug(path.removesuffix(".parquet").removeprefix("features/")) or "table"
+        taken = set(resource_names.values())
+        numbered = (f"{plain}-{n}" for n in range(2, len(paths) + 2))
+        resource_names[path] = next(name for name in (plain, *numbered) if name not in taken)
+    return resource_names
+
+
+# Licences, by the names that catalogues know
+
+CREATIVE_COMMONS = "https://creativecommons.org"
+OPEN_DATA = "https://opendatacommons.org/licenses"
+# SPDX identifier → address of the text
+KNOWN_LICENCES = {
+    "CC0-1.0": f"{CREATIVE_COMMONS}/publicdomain/zero/1.0/",
+    "CC-BY-4.0": f"{CREATIVE_COMMONS}/licenses/by/4.0/",
+    "CC-BY-SA-4.0": f"{CREATIVE_COMMONS}/licenses/by-sa/4.0/",
+    "CC-BY-NC-4.0": f"{CREATIVE_COMMONS}/licenses/by-nc/4.0/",
+    "ODbL-1.0": f"{OPEN_DATA}/odbl/1-0/",
+    "ODC-By-1.0": f"{OPEN_DATA}/by/1-0/",
+    "PDDL-1.0": f"{OPEN_DATA}/pddl/1-0/",
+    "DL-DE-BY-2.0": "https://www.govdata.de/dl-de/by-2-0",
+    "OGL-UK-3.0": "https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/",
+}
+
+
+def licence_of(text: str | None) -> dict[str, str] | None:
+    """A licence as Data Packages state it; None for words that no catalogue knows.
+
+    >>> licence_of("CC BY 4.0")["name"], licence_of("https://example.org/terms")
+    ('CC-BY-4.0', {'path': 'https://example.org/terms'})
+    >>> licence_of("ask us") is None
+    True
+    """
+    if text is None:
+        return None
+    if re.fullmatch(r"https?://\S+", text):
+        return {"path": text}
+    for name, path in KNOWN_LICENCES.items():
+        if _normalised_licence(text) in (
+            _normalised_licence(name),
+            _normalised_licence(name.removesuffix("-1.0")),
+        ):
+            return {"name": name, "title": text, "path": path}
+    return None
+
+
+def _normalised_licence(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+# deployment.yaml: what a release cannot know (its intended use, the day of publication, why ε was chosen) stands there as comments
 
 REGISTRY_VARIANTS = {"zCDP": "Zero-concentrated DP"}  # where the registry has another name than the manifest
 CURATOR_FIELDS = {  # what only the publisher knows, by the section that it belongs to
@@ -640,30 +663,3 @@ def _yaml_scalar(value: str | float) -> str:
     written = printable(json.dumps(value, ensure_ascii=False))
     mantissa, e, power = written.partition("e")
     return f"{mantissa}.0{e}{power}" if isinstance(value, float) and e and "." not in mantissa else written
-
-
-# What stands beside the data of a release, so that it speaks for itself: README.md, datapackage.json and deployment.yaml.
-
-
-README_FILE, PACKAGE_FILE, REGISTRY_FILE = "README.md", "datapackage.json", "deployment.yaml"
-DOCUMENT_NAMES = (README_FILE, PACKAGE_FILE, REGISTRY_FILE)
-
-
-def documents(
-    release: Release,
-    sections: Mapping[str, Any],
-    folder: Path,
-    extra: Collection[str] = (),
-) -> dict[str, str]:
-    """The documents of a release by name, from what the manifest says of its files and from the files as they lie in a folder.
-
-    They depend on published values only, and the same release gives the same text. What promises nothing is not registered.
-    """
-    files = describe_files(release, sections, folder)
-    entry = registry_entry(release)
-    registered = [] if entry is None else [REGISTRY_FILE]
-    texts = {
-        README_FILE: readme(release, files, [*extra, PACKAGE_FILE, *registered]),
-        PACKAGE_FILE: data_package(release, files),
-    }
-    return texts if entry is None else {**texts, REGISTRY_FILE: entry}

@@ -1,4 +1,7 @@
-"""A manifest as text, its schema, and manifests of earlier versions."""
+"""The manifest: what a release says about itself, its JSON Schema, and manifests of earlier versions.
+
+It states all that a reviewer needs, and nothing that depends on private data beyond the release itself.
+"""
 
 from __future__ import annotations
 
@@ -39,243 +42,6 @@ from cbdp.rounding.controlled import exactness
 from cbdp.untrusted import MAX_WHOLE_NUMBER
 from cbdp_solvers.solution import Certificate
 
-UNNAMED_NOISE, UNSTATED_NOISE = (
-    "another law, of this variance",
-    "not stated",
-)  # words where a noise has no name
-RENAMED_SETTINGS = {"trips": "expected_trips", "filled": "expected_filled"}  # settings of version 1
-
-
-def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
-    """The manifest as the bytes of its file: the same content gives the same bytes."""
-    text = json.dumps(manifest, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
-    return (text + "\n").encode()
-
-
-def manifest_schema() -> dict[str, Any]:
-    """The JSON Schema of manifests."""
-    schema: dict[str, Any] = json.loads(
-        files("cbdp.release").joinpath("manifest.schema.json").read_text("utf-8")
-    )
-    return schema
-
-
-def check_manifest(manifest: Any, what: str) -> None:
-    """Refuse what the schema does not allow."""
-    from importlib import import_module
-
-    try:
-        jsonschema = import_module("jsonschema")
-    except ImportError:
-        raise InputError("checking a manifest needs jsonschema: pip install jsonschema") from None
-    base = jsonschema.Draft202012Validator
-    types = base.TYPE_CHECKER.redefine("integer", lambda _, value: _is_whole(value))
-    types = types.redefine("number", lambda _, value: _is_whole(value) or type(value) is float)
-    validator = jsonschema.validators.extend(base, type_checker=types)(manifest_schema())
-    wrong = jsonschema.exceptions.best_match(validator.iter_errors(manifest))
-    if wrong is not None:
-        place = (
-            "/".join(repr(p)[1:-1] if isinstance(p, str) else str(p) for p in wrong.absolute_path)
-            or "its top"
-        )
-        raise InputError(f"{what} does not match its schema at {place}: {wrong.message[:200]}")
-
-
-def _is_whole(value: object) -> bool:
-    """Whether it is a whole number that columns can hold; 3.0 is one for JSON Schema, but not for Python."""
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_WHOLE_NUMBER
-
-
-def upgraded_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest of version 1 as version 2 states it.
-
-    The mechanism is a recipe, measurements name their law, features say whether counts of zero got noise, and a simulation
-    promises nothing. Version 1 said nothing about title, place or period.
-    """
-    upgraded = {name: part for name, part in manifest.items() if name != "mechanism"}
-    stated = manifest["mechanism"]["settings"].items()
-    settings = {RENAMED_SETTINGS.get(n, n): v for n, v in stated if n not in ("features", "epsilon", "unit")}
-    upgraded["recipe"] = {"mechanism": manifest["mechanism"]["name"], "settings": settings}
-    upgraded["measurements"] = [
-        {**m, "law": _noise_statement_of_version_1(m)} for m in manifest["measurements"]
-    ]
-    upgraded["features"] = [{**f, "noise": _noise(f["noise"], settings)} for f in manifest["features"]]
-    upgraded["about"], upgraded["version"] = None, 2
-    return upgraded if upgraded["secure"] else _promising_nothing(upgraded)
-
-
-def _promising_nothing(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A simulation of version 1, which stated an ε as if it protected somebody."""
-    stated_guarantee, deployment = guarantee_from(manifest["privacy"]), manifest["deployment"]
-    claim = simulated_guarantee(stated_guarantee)
-    stated = {"holds": False, "caveat": claim.caveat, "statement": str(claim), "epsilon": None, "delta": None}
-    variant = {"variant_name": None, "unprotected_quantities": claim.caveat}
-    loss = {
-        "privacy_parameters": {"epsilon": None, "delta": None},
-        "privacy_parameters_details": str(claim),
-    }
-    return {
-        **manifest,
-        "privacy": {**manifest["privacy"], **stated},
-        "features": [{**f, "epsilon": None, "delta": None} for f in manifest["features"]],
-        "deployment": {
-            **deployment,
-            "dp_variant": {**deployment["dp_variant"], **variant},
-            "privacy_loss": {**deployment["privacy_loss"], **loss},
-        },
-    }
-
-
-def _noise_statement_of_version_1(measurement: Mapping[str, Any]) -> str | None:
-    scale, variance = exact_from(measurement["scale"]), measurement["variance"]
-    distribution = (
-        None
-        if scale is None
-        else distribution_by_variance(scale, variance if isinstance(variance, float) else None)
-    )
-    return None if distribution is None else distribution.name
-
-
-def _noise(stated: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What suppressed small counts skipped zeros, unless its settings said otherwise."""
-    if stated is None:
-        return None
-    zeros = "perturbed" if stated["threshold"] is None else settings.get("zeros", "skipped")
-    return {**stated, "zeros": zeros}
-
-
-def with_noise_names(manifest: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """A manifest whose features name their noise distribution; releases up to 0.2.0 state it by words, which are looked up once, here."""
-    features = [
-        f
-        if f["noise"] is None or "name" in f["noise"]
-        else {**f, "noise": {"name": _noise_name(f, what), **f["noise"]}}
-        for f in manifest["features"]
-    ]
-    return {**manifest, "features": features}
-
-
-def _noise_name(feature: Mapping[str, Any], what: str) -> str | None:
-    words = feature["noise"]["law"]
-    if words in (UNNAMED_NOISE, UNSTATED_NOISE):
-        return None
-    for name, law, _ in NOISE_DISTRIBUTIONS.each():
-        if law is not None and law.words == words:
-            return name
-    raise InputError(
-        f"{what}: the noise of {feature['name']!r} is {words!r}, which is not known: update cbdp, or install the package that brings it"
-    )
-
-
-# What the OpenDP deployments registry asks for, as far as a release knows it.
-
-
-USER_LEVEL = "User-level"
-SUPPRESSION_NOTE = "Rounding, clipping or suppression of noisy counts."
-
-
-def registry_fields(release: Release) -> dict[str, Any]:
-    """What the OpenDP deployments registry asks for, as far as a release knows it; the curator adds names and dates."""
-    dimensions = " × ".join(release.features.universe.dimensions)
-    return {
-        "basic": {
-            "data_product_type": "Summary statistics",
-            "description": f"Counts of trips by {dimensions}, and by {len(release.features.features)} features.",
-        },
-        "dp_variant": _variant(release, dimensions),
-        "privacy_loss": _loss(release),
-        "deployment_model": {
-            "model_name": "Central",
-            "release_type": "One release",
-            "data_source_type": "Static",
-            "access_type": "Non-interactive",
-        },
-        "accounting": {
-            "composition": str(release.claim.cost),
-            "post_processing": SUPPRESSION_NOTE if release.estimate is None else _post_processing(release),
-        },
-        "implementation": _implementation(release),
-    }
-
-
-def _variant(release: Release, dimensions: str) -> dict[str, Any]:
-    claim = release.promise
-    public = (
-        "The universe, zones, modes and places are public inputs; all that depends on trips is protected."
-    )
-    if release.recipe.public:
-        public_features = ", ".join(sorted(release.recipe.public))
-        public = f"The universe, zones, modes and places are public inputs, and so are the counts of {public_features}; all else that depends on trips is protected."
-    return {
-        "variant_name": _variant_name(claim),
-        "data_domain": f"Tables of trips over {dimensions}; trips outside the public universe are dropped.",
-        "unprotected_quantities": public if claim.holds else claim.caveat,
-    }
-
-
-def _variant_name(claim: PrivacyGuarantee) -> str | None:
-    if not claim.holds:
-        return None
-    if claim.cost.currency == "rho":
-        return "zCDP"
-    return "Pure DP" if claim.cost.delta == 0 else "Approximate DP"
-
-
-def _loss(release: Release) -> dict[str, Any]:
-    claim, cost = release.promise, release.claim.cost
-    epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
-    rho = {} if cost.currency == "epsilon" else {"rho": float(cost.rho) if claim.holds else None}
-    return {
-        "privacy_unit": _unit_name(claim.unit),
-        "privacy_unit_details": unit_json(claim.unit)["neighbouring"],
-        "privacy_parameters": rho | {"epsilon": epsilon, "delta": delta},
-        "privacy_parameters_details": str(claim),
-    }
-
-
-def _unit_name(unit: Unit) -> str:
-    """A person is protected in all that they do, or in what they do in a period: the registry tells these apart."""
-    if not isinstance(unit, Person):
-        return "Trip-level"
-    return USER_LEVEL if unit.per == RELEASE else f"User-{unit.per}"
-
-
-def registry_fields_of_version_1(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as versions up to 0.2 wrote it: a person's day, week or month was called like a person."""
-    loss = stated["privacy_loss"]
-    name = USER_LEVEL if loss["privacy_unit"].startswith("User-") else loss["privacy_unit"]
-    return {**stated, "privacy_loss": {**loss, "privacy_unit": name}}
-
-
-def _implementation(release: Release) -> dict[str, Any]:
-    unit, name = release.claim.unit, release.mechanism
-    return {
-        "preprocessing_and_hyperparameter_tuning": f"At most {unit.max_trips} trips of each person{unit.period} are kept, at random."
-        if isinstance(unit, Person)
-        else "None: every trip inside the universe is counted.",
-        "mechanisms": f"{name}: integer noise, sampled exactly from the operating system's entropy (cbdp)."
-        if release.secure
-        else f"{name}: a simulation from a seeded source.",
-    }
-
-
-def _post_processing(release: Release) -> str:
-    expected = _has_expected_counts(release)
-    prior = " and public weights" if release.prior is not None else ""
-    first = f"Expected counts given all noisy answers{prior}, then constrained" if expected else "Constrained"
-    few = " on few trip types" if release.recipe.rounding == "few" else ""
-    return f"{first} least squares to consistent non-negative counts, then rounding to whole trips{few}."
-
-
-def _has_expected_counts(release: Release) -> bool:
-    estimator = release.recipe.estimator
-    return estimator is not None and ESTIMATORS.installed(estimator).expects
-
-
-# What a release says about itself: all that a reviewer needs, and nothing that depends on private data beyond it.
-
-
-CODE_SUFFIXES = (".py", ".css", ".js", ".html", ".json")  # what the text of a release follows from
 FORMAT, VERSION = "cbdp-release", 2
 SIMULATION = "simulation, not a release"
 ZEROS_PERTURBED, ZEROS_SKIPPED = (
@@ -283,6 +49,14 @@ ZEROS_PERTURBED, ZEROS_SKIPPED = (
     "skipped",
 )  # what counts of zero got: noise like all others, or none
 SIMULATED_INTERVALS = "by simulation from the published trips, accounting for noise, post-processing and rounding; no privacy is spent"
+UNNAMED_NOISE, UNSTATED_NOISE = (
+    "another law, of this variance",
+    "not stated",
+)  # words where a noise has no name
+RENAMED_SETTINGS = {"trips": "expected_trips", "filled": "expected_filled"}  # settings of version 1
+USER_LEVEL = "User-level"
+SUPPRESSION_NOTE = "Rounding, clipping or suppression of noisy counts."
+CODE_SUFFIXES = (".py", ".css", ".js", ".html", ".json")  # what the text of a release follows from
 
 
 def describe(release: Release) -> dict[str, Any]:
@@ -476,3 +250,231 @@ def software() -> dict[str, str]:
         "pyarrow": pa.__version__,
         "python": platform.python_version(),
     }
+
+
+# The manifest as a file, and its schema
+
+
+def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
+    """The manifest as the bytes of its file: the same content gives the same bytes."""
+    text = json.dumps(manifest, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+    return (text + "\n").encode()
+
+
+def manifest_schema() -> dict[str, Any]:
+    """The JSON Schema of manifests."""
+    schema: dict[str, Any] = json.loads(
+        files("cbdp.release").joinpath("manifest.schema.json").read_text("utf-8")
+    )
+    return schema
+
+
+def check_manifest(manifest: Any, what: str) -> None:
+    """Refuse what the schema does not allow."""
+    from importlib import import_module
+
+    try:
+        jsonschema = import_module("jsonschema")
+    except ImportError:
+        raise InputError("checking a manifest needs jsonschema: pip install jsonschema") from None
+    base = jsonschema.Draft202012Validator
+    types = base.TYPE_CHECKER.redefine("integer", lambda _, value: _is_whole(value))
+    types = types.redefine("number", lambda _, value: _is_whole(value) or type(value) is float)
+    validator = jsonschema.validators.extend(base, type_checker=types)(manifest_schema())
+    wrong = jsonschema.exceptions.best_match(validator.iter_errors(manifest))
+    if wrong is not None:
+        place = (
+            "/".join(repr(p)[1:-1] if isinstance(p, str) else str(p) for p in wrong.absolute_path)
+            or "its top"
+        )
+        raise InputError(f"{what} does not match its schema at {place}: {wrong.message[:200]}")
+
+
+def _is_whole(value: object) -> bool:
+    """Whether it is a whole number that columns can hold; 3.0 is one for JSON Schema, but not for Python."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_WHOLE_NUMBER
+
+
+# Manifests of earlier versions
+
+
+def upgraded_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest of version 1 as version 2 states it.
+
+    The mechanism is a recipe, measurements name their law, features say whether counts of zero got noise, and a simulation
+    promises nothing. Version 1 said nothing about title, place or period.
+    """
+    upgraded = {name: part for name, part in manifest.items() if name != "mechanism"}
+    stated = manifest["mechanism"]["settings"].items()
+    settings = {RENAMED_SETTINGS.get(n, n): v for n, v in stated if n not in ("features", "epsilon", "unit")}
+    upgraded["recipe"] = {"mechanism": manifest["mechanism"]["name"], "settings": settings}
+    upgraded["measurements"] = [
+        {**m, "law": _noise_statement_of_version_1(m)} for m in manifest["measurements"]
+    ]
+    upgraded["features"] = [{**f, "noise": _noise(f["noise"], settings)} for f in manifest["features"]]
+    upgraded["about"], upgraded["version"] = None, 2
+    return upgraded if upgraded["secure"] else _promising_nothing(upgraded)
+
+
+def _promising_nothing(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A simulation of version 1, which stated an ε as if it protected somebody."""
+    stated_guarantee, deployment = guarantee_from(manifest["privacy"]), manifest["deployment"]
+    claim = simulated_guarantee(stated_guarantee)
+    stated = {"holds": False, "caveat": claim.caveat, "statement": str(claim), "epsilon": None, "delta": None}
+    variant = {"variant_name": None, "unprotected_quantities": claim.caveat}
+    loss = {
+        "privacy_parameters": {"epsilon": None, "delta": None},
+        "privacy_parameters_details": str(claim),
+    }
+    return {
+        **manifest,
+        "privacy": {**manifest["privacy"], **stated},
+        "features": [{**f, "epsilon": None, "delta": None} for f in manifest["features"]],
+        "deployment": {
+            **deployment,
+            "dp_variant": {**deployment["dp_variant"], **variant},
+            "privacy_loss": {**deployment["privacy_loss"], **loss},
+        },
+    }
+
+
+def _noise_statement_of_version_1(measurement: Mapping[str, Any]) -> str | None:
+    scale, variance = exact_from(measurement["scale"]), measurement["variance"]
+    distribution = (
+        None
+        if scale is None
+        else distribution_by_variance(scale, variance if isinstance(variance, float) else None)
+    )
+    return None if distribution is None else distribution.name
+
+
+def _noise(stated: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What suppressed small counts skipped zeros, unless its settings said otherwise."""
+    if stated is None:
+        return None
+    zeros = "perturbed" if stated["threshold"] is None else settings.get("zeros", "skipped")
+    return {**stated, "zeros": zeros}
+
+
+def with_noise_names(manifest: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """A manifest whose features name their noise distribution; releases up to 0.2.0 state it by words, which are looked up once, here."""
+    features = [
+        f
+        if f["noise"] is None or "name" in f["noise"]
+        else {**f, "noise": {"name": _noise_name(f, what), **f["noise"]}}
+        for f in manifest["features"]
+    ]
+    return {**manifest, "features": features}
+
+
+def _noise_name(feature: Mapping[str, Any], what: str) -> str | None:
+    words = feature["noise"]["law"]
+    if words in (UNNAMED_NOISE, UNSTATED_NOISE):
+        return None
+    for name, law, _ in NOISE_DISTRIBUTIONS.each():
+        if law is not None and law.words == words:
+            return name
+    raise InputError(
+        f"{what}: the noise of {feature['name']!r} is {words!r}, which is not known: update cbdp, or install the package that brings it"
+    )
+
+
+def registry_fields_of_version_1(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as versions up to 0.2 wrote it: a person's day, week or month was called like a person."""
+    loss = stated["privacy_loss"]
+    name = USER_LEVEL if loss["privacy_unit"].startswith("User-") else loss["privacy_unit"]
+    return {**stated, "privacy_loss": {**loss, "privacy_unit": name}}
+
+
+# What the OpenDP registry of deployments asks for, as far as a release knows it; the curator adds names and dates
+
+
+def registry_fields(release: Release) -> dict[str, Any]:
+    """What the OpenDP deployments registry asks for, as far as a release knows it; the curator adds names and dates."""
+    dimensions = " × ".join(release.features.universe.dimensions)
+    return {
+        "basic": {
+            "data_product_type": "Summary statistics",
+            "description": f"Counts of trips by {dimensions}, and by {len(release.features.features)} features.",
+        },
+        "dp_variant": _variant(release, dimensions),
+        "privacy_loss": _loss(release),
+        "deployment_model": {
+            "model_name": "Central",
+            "release_type": "One release",
+            "data_source_type": "Static",
+            "access_type": "Non-interactive",
+        },
+        "accounting": {
+            "composition": str(release.claim.cost),
+            "post_processing": SUPPRESSION_NOTE if release.estimate is None else _post_processing(release),
+        },
+        "implementation": _implementation(release),
+    }
+
+
+def _variant(release: Release, dimensions: str) -> dict[str, Any]:
+    claim = release.promise
+    public = (
+        "The universe, zones, modes and places are public inputs; all that depends on trips is protected."
+    )
+    if release.recipe.public:
+        public_features = ", ".join(sorted(release.recipe.public))
+        public = f"The universe, zones, modes and places are public inputs, and so are the counts of {public_features}; all else that depends on trips is protected."
+    return {
+        "variant_name": _variant_name(claim),
+        "data_domain": f"Tables of trips over {dimensions}; trips outside the public universe are dropped.",
+        "unprotected_quantities": public if claim.holds else claim.caveat,
+    }
+
+
+def _variant_name(claim: PrivacyGuarantee) -> str | None:
+    if not claim.holds:
+        return None
+    if claim.cost.currency == "rho":
+        return "zCDP"
+    return "Pure DP" if claim.cost.delta == 0 else "Approximate DP"
+
+
+def _loss(release: Release) -> dict[str, Any]:
+    claim, cost = release.promise, release.claim.cost
+    epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
+    rho = {} if cost.currency == "epsilon" else {"rho": float(cost.rho) if claim.holds else None}
+    return {
+        "privacy_unit": _unit_name(claim.unit),
+        "privacy_unit_details": unit_json(claim.unit)["neighbouring"],
+        "privacy_parameters": rho | {"epsilon": epsilon, "delta": delta},
+        "privacy_parameters_details": str(claim),
+    }
+
+
+def _unit_name(unit: Unit) -> str:
+    """A person is protected in all that they do, or in what they do in a period: the registry tells these apart."""
+    if not isinstance(unit, Person):
+        return "Trip-level"
+    return USER_LEVEL if unit.per == RELEASE else f"User-{unit.per}"
+
+
+def _implementation(release: Release) -> dict[str, Any]:
+    unit, name = release.claim.unit, release.mechanism
+    return {
+        "preprocessing_and_hyperparameter_tuning": f"At most {unit.max_trips} trips of each person{unit.period} are kept, at random."
+        if isinstance(unit, Person)
+        else "None: every trip inside the universe is counted.",
+        "mechanisms": f"{name}: integer noise, sampled exactly from the operating system's entropy (cbdp)."
+        if release.secure
+        else f"{name}: a simulation from a seeded source.",
+    }
+
+
+def _post_processing(release: Release) -> str:
+    expected = _has_expected_counts(release)
+    prior = " and public weights" if release.prior is not None else ""
+    first = f"Expected counts given all noisy answers{prior}, then constrained" if expected else "Constrained"
+    few = " on few trip types" if release.recipe.rounding == "few" else ""
+    return f"{first} least squares to consistent non-negative counts, then rounding to whole trips{few}."
+
+
+def _has_expected_counts(release: Release) -> bool:
+    estimator = release.recipe.estimator
+    return estimator is not None and ESTIMATORS.installed(estimator).expects

@@ -60,8 +60,8 @@ class Plots:
 
 # Okabe and Ito's palette, which people with any kind of colour vision can tell apart; yellow is left out, it is too pale for lines
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-BAR = "#56B4E9"  # of the same palette: light enough for the thin dark lines on it
-INK, MUTED, LINE = "#1b2430", "#566274", "#d5dbe3"
+BAR_COLOUR = "#56B4E9"  # of the same palette: light enough for the thin dark lines on it
+TEXT_COLOUR, MUTED_COLOUR, GRID_COLOUR = "#1b2430", "#566274", "#d5dbe3"
 FOOT_LETTERS_PER_INCH = 14  # of the foot, in an inch
 AXES_MARK = "cbdp"  # marks axes that were made here
 
@@ -88,10 +88,10 @@ def clean_axes(ax: Any, grid: str) -> None:
     """No box around it, and lines to read the numbers of one axis off."""
     for side in ("top", "right", "left" if grid == "y" else "bottom"):
         ax.spines[side].set_visible(False)
-    ax.grid(axis=grid, color=LINE, linewidth=0.8)
+    ax.grid(axis=grid, color=GRID_COLOUR, linewidth=0.8)
     ax.set_axisbelow(True)
     (ax.xaxis if grid == "x" else ax.yaxis).set_major_formatter("{x:,.0f}")
-    ax.tick_params(colors=MUTED, length=0)
+    ax.tick_params(colors=MUTED_COLOUR, length=0)
 
 
 def head_and_foot(ax: Any, published: Published, what: str, note: str) -> None:
@@ -111,13 +111,13 @@ def head_and_foot(ax: Any, published: Published, what: str, note: str) -> None:
     )
     head = "\n".join(filter(None, [title_of(release), where_and_when(release)]))
     if ax.get_gid() == AXES_MARK:
-        whole.suptitle(head, x=0.01, ha="left", color=INK, fontweight="bold", fontsize=12)
-        whole.supxlabel(foot, x=0.01, ha="left", color=MUTED, fontsize=8.5)
-        ax.set_title(what, loc="left", color=MUTED, fontsize=10)
+        whole.suptitle(head, x=0.01, ha="left", color=TEXT_COLOUR, fontweight="bold", fontsize=12)
+        whole.supxlabel(foot, x=0.01, ha="left", color=MUTED_COLOUR, fontsize=8.5)
+        ax.set_title(what, loc="left", color=MUTED_COLOUR, fontsize=10)
         return
-    ax.set_title(f"{head}\n{what}", loc="left", color=INK, fontsize=10)
+    ax.set_title(f"{head}\n{what}", loc="left", color=TEXT_COLOUR, fontsize=10)
     note_at = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top", "fontsize": 7.5}
-    ax.annotate(foot, (0, 0), (0, -36), color=MUTED, **note_at).set_in_layout(False)
+    ax.annotate(foot, (0, 0), (0, -36), color=MUTED_COLOUR, **note_at).set_in_layout(False)
 
 
 def interval_note(published: Published, drawn: bool, exact: bool, marks: str) -> str:
@@ -153,7 +153,7 @@ def plot_day(published: Published, by: str | None, ax: Any) -> Any:
     clean_axes(ax, "y")
     _time_ticks(ax, dimension, left, width)
     noun = counted_noun(published.dag.universe)
-    ax.set_ylabel(noun.many, color=INK)
+    ax.set_ylabel(noun.many, color=TEXT_COLOUR)
     ax.set_ylim(bottom=0)
     zone = None if published.release.about is None else published.release.about.timezone
     ax.set_xlabel(
@@ -180,10 +180,10 @@ def _bar_positions(dimension: Dimension) -> tuple[Floats, Floats]:
 def _plot_bars(published: Published, time: str, left: Floats, width: Floats, ax: Any) -> GroupedCounts:
     grouped = published.grouped(time)
     middle = left + width / 2
-    ax.bar(middle, grouped.counts, width * 0.86, color=BAR)
+    ax.bar(middle, grouped.counts, width * 0.86, color=BAR_COLOUR)
     if grouped.low is not None and grouped.high is not None:
         ends = np.vstack([grouped.counts - grouped.low, grouped.high - grouped.counts]).clip(min=0)
-        ax.errorbar(middle, grouped.counts, ends, fmt="none", ecolor=INK, elinewidth=1.2, capsize=3)
+        ax.errorbar(middle, grouped.counts, ends, fmt="none", ecolor=TEXT_COLOUR, elinewidth=1.2, capsize=3)
     return grouped
 
 
@@ -318,18 +318,18 @@ def plot_flows(published: Published, most: int, level: str | None, ax: Any) -> A
     many = len(largest.flows)
     ax = axes_for(ax, (9, 1.9 + 0.3 * max(many, 3)))
     place, counts = np.arange(many), np.array([f.count for f in largest.flows], dtype=np.int64)
-    ax.barh(place, counts, height=0.72, color=BAR)
+    ax.barh(place, counts, height=0.72, color=BAR_COLOUR)
     drawn = many > 0 and largest.flows[0].low is not None
     if drawn:
         low, high = (np.array([getattr(f, end) for f in largest.flows]) for end in ("low", "high"))
         ends = np.vstack([counts - low, high - counts]).clip(min=0)
-        ax.errorbar(counts, place, xerr=ends, fmt="none", ecolor=INK, elinewidth=1.2, capsize=3)
+        ax.errorbar(counts, place, xerr=ends, fmt="none", ecolor=TEXT_COLOUR, elinewidth=1.2, capsize=3)
     ax.set_yticks(place, [" → ".join(map(_shortened_name, f.names)) for f in largest.flows])
     ax.invert_yaxis()
     clean_axes(ax, "x")
-    ax.tick_params(axis="y", labelcolor=INK)
+    ax.tick_params(axis="y", labelcolor=TEXT_COLOUR)
     ax.set_xlim(left=0)
-    ax.set_xlabel("trips", color=INK)
+    ax.set_xlabel("trips", color=TEXT_COLOUR)
     what = f"the {many} largest flows between {largest.level}"
     head_and_foot(ax, published, what, interval_note(published, drawn, largest.exact, "Thin lines"))
     return ax
@@ -372,7 +372,7 @@ def plot_map(published: Published, most: int, level: str | None, zoom: str | Non
     _draw_ground(ax, view, start)
     x, y = planar(stops.lat, stops.lon, start)
     size = max(3.0, 22 * min(1.0, float(np.sqrt(200 / max(len(x), 1)))))
-    ax.scatter(x, y, s=size, color=MUTED, alpha=0.55, linewidths=0, zorder=1)
+    ax.scatter(x, y, s=size, color=MUTED_COLOUR, alpha=0.55, linewidths=0, zorder=1)
     drawn = _draw_arrows(ax, largest, _end_positions(published, largest, stops, view, start))
     _draw_scale_bar(ax)
     head_and_foot(
@@ -417,7 +417,7 @@ def _draw_ground(ax: Any, view: Frame, start: tuple[float, float]) -> None:
     ax.set_xticks([])
     ax.set_yticks([])
     for side in ax.spines.values():
-        side.set_color(LINE)
+        side.set_color(GRID_COLOUR)
 
 
 def _end_positions(
@@ -488,7 +488,7 @@ def _draw_names(ax: Any, flows: DrawnFlows, inside: dict[tuple[int, int], tuple[
                 name,
                 ha="center",
                 va="center",
-                color=INK,
+                color=TEXT_COLOUR,
                 fontweight="bold",
                 path_effects=halo,
                 zorder=5,
@@ -517,13 +517,13 @@ def _draw_scale_bar(ax: Any) -> None:
     ax.plot(
         [x, x + long / KM_PER_DEGREE],
         [y, y],
-        color=INK,
+        color=TEXT_COLOUR,
         linewidth=2,
         solid_capstyle="butt",
         zorder=5,
         gid="scale",
     )
-    ax.text(x + long / KM_PER_DEGREE, y, f"  {long:g} km", va="center", color=INK, fontsize=9, zorder=5)
+    ax.text(x + long / KM_PER_DEGREE, y, f"  {long:g} km", va="center", color=TEXT_COLOUR, fontsize=9, zorder=5)
 
 
 def _draw_note(flows: DrawnFlows, view: Frame, drawn: int) -> str:

@@ -77,7 +77,7 @@ def series_from(stated: Mapping[str, Any] | None) -> InSeries | None:
 
 
 REST_COLUMN, BEFORE_COLUMN, AFTER_COLUMN = "running rest", "published before", "running total"  # columns
-COLUMN_MEANINGS = (
+RUNNING_TOTALS_MEANING = (
     "Running totals of these tables since the first day of a span. The price is for the whole span, for what one unit does in one period of "
     "it; 'privacy' states it in every release of the span, and it is charged once. Each published table is estimated from 'weight' times its own noisy "
     "count plus 'running rest', which is the total that all noisy answers of the span tell, less what was published before."
@@ -145,7 +145,7 @@ class RunningPart:
 
     def json(self, files: Mapping[str, str]) -> dict[str, Any]:
         return {
-            "meaning": COLUMN_MEANINGS,
+            "meaning": RUNNING_TOTALS_MEANING,
             "first": self.first.isoformat(),
             "number": self.number,
             "periods": self.periods,

@@ -1,4 +1,4 @@
-"""The stops and zones of the map: each once, with its name and where it is."""
+"""What each chart of the report shows, as plain numbers: embedded once in the page, and drawn by its script."""
 
 from __future__ import annotations
 
@@ -21,186 +21,8 @@ from cbdp.report.text import display_labels
 from cbdp_features.places import Stops
 from cbdp_features.universe import Dimension
 
-MAX_STOPS_DRAWN = 1_500  # drawn on the map
-NUMBERED_ZONE = re.compile(r"Z\d+")  # zones that were made from coordinates
-StopPosition = tuple[str, float | None, float | None, int]  # name, latitude, longitude, zone
-
-
-class Nodes:
-    """Stops in the order they are first needed: label, name, latitude, longitude (None if unknown) and zone."""
-
-    def __init__(
-        self, places: Stops | None, first: Dimension, second: Dimension, published: Published, parts: Roles
-    ) -> None:
-        self._place: dict[Hashable, int] = {}
-        self._stops = places
-        self._where = {} if places is None else {stop: i for i, stop in enumerate(places.ids)}
-        self._texts = {str(stop): i for stop, i in self._where.items()}
-        self._values = (first.values, second.values)
-        self._zone: dict[Hashable, int] = {}
-        self._zones: list[str] = []
-        self.listed: list[list[Any]] = []
-        self.hidden = 0
-        self._find_zones(published, parts)
-
-    def _find_zones(self, published: Published, parts: Roles) -> None:
-        universe = published.dag.universe
-        if parts.zones is not None:
-            names: dict[str, int] = {}
-            for values, attribute in zip(self._values, parts.zones, strict=True):
-                a = universe.attribute(attribute)
-                for value, code in zip(values, a.codes.tolist(), strict=True):
-                    self._zone[value] = names.setdefault(str(a.labels[code]), len(names))
-            order = sorted(names)
-            place = {names[name]: i for i, name in enumerate(order)}
-            self._zone = {value: place[z] for value, z in self._zone.items()}
-            self._zones = order
-        elif self._stops is not None and self._stops.zone is not None:
-            self._zones = sorted(set(self._stops.zone))
-            place_of = {name: i for i, name in enumerate(self._zones)}
-            self._zone = {s: place_of[z] for s, z in zip(self._stops.ids, self._stops.zone, strict=True)}
-
-    def first(self, code: int) -> int:
-        return self._node(self._values[0][code])
-
-    def second(self, code: int) -> int:
-        return self._node(self._values[1][code])
-
-    def _node(self, value: Hashable) -> int:
-        if value not in self._place:
-            self._place[value] = len(self.listed)
-            name, lat, lon = self._at(value)
-            self.listed.append([str(value), name, lat, lon, self._zone.get(value, -1)])
-        return self._place[value]
-
-    def _at(self, value: Hashable) -> tuple[str, float | None, float | None]:
-        where = self._where.get(value, self._texts.get(str(value)))
-        if self._stops is None or where is None:
-            return str(value), None, None
-        lat, lon = float(self._stops.lat[where]), float(self._stops.lon[where])
-        name = self._stops.names[where]
-        return (name, None, None) if math.isnan(lat) else (name, round(lat, 6), round(lon, 6))
-
-    def fill(self, codes: Mapping[str, Ints], parts: Roles, value: Ints) -> None:
-        """The other stops for the map, those with the most trips first, as long as there is room."""
-        if self._stops is None or parts.ends is None:
-            return
-        seen: dict[Hashable, int] = {}
-        for values, end in zip(self._values, parts.ends, strict=True):
-            trips = np.bincount(codes[end], value, len(values)) if len(value) else np.zeros(len(values))
-            for stop, n in zip(values, trips.tolist(), strict=True):
-                seen[stop] = seen.get(stop, 0) + int(n)
-        for stop in sorted(seen, key=lambda s: -seen[s]):
-            if len(self.listed) < MAX_STOPS_DRAWN:
-                self._node(stop)
-        self.hidden = len(seen) - len(self._place)
-
-    def zones(self, shown: Frame | None) -> list[list[Any]]:
-        """Each zone's name and the middle of its stops: of those that the map shows, if it shows any."""
-        points: dict[int, list[tuple[float, float]]] = {}
-        for stop, zone in self._zone.items():
-            _, lat, lon = self._at(stop)
-            if lat is not None and lon is not None:
-                points.setdefault(zone, []).append((lat, lon))
-        middle = {z: _middle(np.array(stops), shown) for z, stops in points.items()}
-        return [[name, *middle.get(z, [None, None])] for z, name in enumerate(self._zones)]
-
-
-def _middle(points: NDArray[np.float64], shown: Frame | None) -> list[float]:
-    inside = np.zeros(len(points), dtype=bool) if shown is None else shown.holds(points[:, 0], points[:, 1])
-    kept = points[inside] if inside.any() else points
-    return [round(float(c), 6) for c in kept.mean(axis=0)]
-
-
-def zone_labels(zones: Sequence[str], stops: Iterable[StopPosition]) -> list[str]:
-    """What to call zones for readers: to one that has a number alone, the stop in its middle is added.
-
-    >>> zone_labels(["Z1", "Old town"], [("A", 0, 0, 0), ("B", 0, 1, 0), ("C", 0, 3, 0), ("D", 9, 9, 1)])
-    ['Z1 around B', 'Old town']
-    """
-    stops_by_zone: dict[int, list[tuple[str, float, float]]] = {}
-    for name, lat, lon, zone in stops:
-        if lat is not None and lon is not None:
-            stops_by_zone.setdefault(zone, []).append((name, lat, lon))
-    return [
-        f"{zone} around {_medoid(stops_by_zone[n])}"
-        if n in stops_by_zone and NUMBERED_ZONE.fullmatch(zone)
-        else zone
-        for n, zone in enumerate(zones)
-    ]
-
-
-def _medoid(stops: list[tuple[str, float, float]]) -> str:
-    """The stop that is nearest to the middle of all; of several as near, the first by its name."""
-    points = np.array([stop[1:] for stop in stops])
-    off = (points - points.mean(axis=0)) * [1.0, math.cos(math.radians(points[:, 0].mean()))]
-    return min(zip(np.round((off**2).sum(axis=1), 12).tolist(), (s[0] for s in stops), strict=True))[1]
-
-
-# Where taps are made: a dot for every stop, as large as its count. For universes with one place, where no arrow can be drawn.
-
-
 Chart = dict[str, Any]
-
-MAX_DOT_COUNTS = 100_000  # counts of all periods together
-
-
-def dots_chart(published: Published, parts: Roles, time: str | None) -> Chart | None:
-    """Stops with their names and places, and their counts in all and by period; None where no place is known."""
-    place = next((n for n in published.dag.universe.dimensions if n in PLACE_NAMES), None)
-    if parts.ends is not None or place is None or published.places is None:
-        return None
-    where = {str(stop): i for i, stop in enumerate(published.places.ids)}
-    at = [where.get(label) for label in published.labels(place)]
-    lat, lon = (
-        np.array([np.nan if i is None else float(coordinates[i]) for i in at])
-        for coordinates in (published.places.lat, published.places.lon)
-    )
-    whole = published.grouped(place)
-    shown = map_frame(lat, lon, whole.counts.astype(np.float64))
-    if shown is None:
-        return None
-    kept = np.flatnonzero(shown.holds(lat, lon))
-    each = None
-    if time is not None and len(kept) * published.many(time) <= MAX_DOT_COUNTS:
-        each = published.grouped(place, time)
-    periods = range(0 if each is None else each.counts.shape[1])
-    names, (zones, zone) = display_labels(published, place), _dot_zones(published, place)
-    stops = [(names[i], round(float(lat[i]), 6), round(float(lon[i]), 6), zone[i]) for i in kept.tolist()]
-    return {
-        "stops": [list(stop) for stop in stops],
-        "zones": zones,
-        "called": zone_labels(zones, stops),
-        "counts": [
-            _dot_interval_ends(whole, kept),
-            *(_dot_interval_ends(each, (kept, t)) for t in periods if each is not None),
-        ],
-        "exact": whole.exact,
-        "exact_each": each is not None and each.exact,
-        "frame": [round(c, 6) for c in (shown.south, shown.west, shown.north, shown.east)],
-        "outside": shown.outside,
-        "outside_share": shown.share,
-    }
-
-
-def _dot_zones(published: Published, place: str) -> tuple[list[str], list[int]]:
-    """The zones of the stops, where the universe has them, and each stop's."""
-    attribute = published.dag.universe.attributes.get(f"{place}.zone")
-    if attribute is None:
-        return [], [-1] * published.many(place)
-    return [str(label) for label in attribute.labels], attribute.codes.tolist()
-
-
-def _dot_interval_ends(grouped: GroupedCounts, chosen: Any) -> Chart:
-    chart = {"count": grouped.counts[chosen].tolist()}
-    if grouped.low is not None and grouped.high is not None:
-        chart |= {"low": grouped.low[chosen].tolist(), "high": grouped.high[chosen].tolist()}
-    return chart
-
-
-# What each chart shows, as plain numbers: embedded once in the page, and drawn from there.
-
-
+StopPosition = tuple[str, float | None, float | None, int]  # name, latitude, longitude, zone
 MAX_MATRIX_LINES = 40  # rows and columns of a matrix
 MAX_MATRIX_CELLS = 100_000  # of all matrices of a chart together
 MAX_PERIODS = 200  # that can be chosen
@@ -209,6 +31,9 @@ MAX_FLOWS = 150  # of all periods together
 MAX_FLOWS_PER_PERIOD = 60  # of each period
 MAX_FLOWS_OF_PERIODS = 2_000  # of the periods together, as near as that comes
 MAX_TRIP_TYPES = 200  # trip types listed
+MAX_DOT_COUNTS = 100_000  # counts of all periods together
+MAX_STOPS_DRAWN = 1_500  # drawn on the map
+NUMBERED_ZONE = re.compile(r"Z\d+")  # zones that were made from coordinates
 
 
 def chart_data(published: Published) -> Chart:
@@ -511,3 +336,173 @@ def _type_interval_ends(grouped: GroupedCounts, chosen: Any = ...) -> Chart:
 
 def _ints(numbers: NDArray[Any]) -> list[int]:
     return [int(n) for n in np.asarray(numbers).reshape(-1)]
+
+
+# Where taps are made: a dot for every stop. For universes with one place, where no arrow can be drawn
+
+
+def dots_chart(published: Published, parts: Roles, time: str | None) -> Chart | None:
+    """Stops with their names and places, and their counts in all and by period; None where no place is known."""
+    place = next((n for n in published.dag.universe.dimensions if n in PLACE_NAMES), None)
+    if parts.ends is not None or place is None or published.places is None:
+        return None
+    where = {str(stop): i for i, stop in enumerate(published.places.ids)}
+    at = [where.get(label) for label in published.labels(place)]
+    lat, lon = (
+        np.array([np.nan if i is None else float(coordinates[i]) for i in at])
+        for coordinates in (published.places.lat, published.places.lon)
+    )
+    whole = published.grouped(place)
+    shown = map_frame(lat, lon, whole.counts.astype(np.float64))
+    if shown is None:
+        return None
+    kept = np.flatnonzero(shown.holds(lat, lon))
+    each = None
+    if time is not None and len(kept) * published.many(time) <= MAX_DOT_COUNTS:
+        each = published.grouped(place, time)
+    periods = range(0 if each is None else each.counts.shape[1])
+    names, (zones, zone) = display_labels(published, place), _dot_zones(published, place)
+    stops = [(names[i], round(float(lat[i]), 6), round(float(lon[i]), 6), zone[i]) for i in kept.tolist()]
+    return {
+        "stops": [list(stop) for stop in stops],
+        "zones": zones,
+        "called": zone_labels(zones, stops),
+        "counts": [
+            _dot_interval_ends(whole, kept),
+            *(_dot_interval_ends(each, (kept, t)) for t in periods if each is not None),
+        ],
+        "exact": whole.exact,
+        "exact_each": each is not None and each.exact,
+        "frame": [round(c, 6) for c in (shown.south, shown.west, shown.north, shown.east)],
+        "outside": shown.outside,
+        "outside_share": shown.share,
+    }
+
+
+def _dot_zones(published: Published, place: str) -> tuple[list[str], list[int]]:
+    """The zones of the stops, where the universe has them, and each stop's."""
+    attribute = published.dag.universe.attributes.get(f"{place}.zone")
+    if attribute is None:
+        return [], [-1] * published.many(place)
+    return [str(label) for label in attribute.labels], attribute.codes.tolist()
+
+
+def _dot_interval_ends(grouped: GroupedCounts, chosen: Any) -> Chart:
+    chart = {"count": grouped.counts[chosen].tolist()}
+    if grouped.low is not None and grouped.high is not None:
+        chart |= {"low": grouped.low[chosen].tolist(), "high": grouped.high[chosen].tolist()}
+    return chart
+
+
+# The stops and zones of the map: each once, with its name and where it is
+
+
+class Nodes:
+    """Stops in the order they are first needed: label, name, latitude, longitude (None if unknown) and zone."""
+
+    def __init__(
+        self, places: Stops | None, first: Dimension, second: Dimension, published: Published, parts: Roles
+    ) -> None:
+        self._place: dict[Hashable, int] = {}
+        self._stops = places
+        self._where = {} if places is None else {stop: i for i, stop in enumerate(places.ids)}
+        self._texts = {str(stop): i for stop, i in self._where.items()}
+        self._values = (first.values, second.values)
+        self._zone: dict[Hashable, int] = {}
+        self._zones: list[str] = []
+        self.listed: list[list[Any]] = []
+        self.hidden = 0
+        self._find_zones(published, parts)
+
+    def _find_zones(self, published: Published, parts: Roles) -> None:
+        universe = published.dag.universe
+        if parts.zones is not None:
+            names: dict[str, int] = {}
+            for values, attribute in zip(self._values, parts.zones, strict=True):
+                a = universe.attribute(attribute)
+                for value, code in zip(values, a.codes.tolist(), strict=True):
+                    self._zone[value] = names.setdefault(str(a.labels[code]), len(names))
+            order = sorted(names)
+            place = {names[name]: i for i, name in enumerate(order)}
+            self._zone = {value: place[z] for value, z in self._zone.items()}
+            self._zones = order
+        elif self._stops is not None and self._stops.zone is not None:
+            self._zones = sorted(set(self._stops.zone))
+            place_of = {name: i for i, name in enumerate(self._zones)}
+            self._zone = {s: place_of[z] for s, z in zip(self._stops.ids, self._stops.zone, strict=True)}
+
+    def first(self, code: int) -> int:
+        return self._node(self._values[0][code])
+
+    def second(self, code: int) -> int:
+        return self._node(self._values[1][code])
+
+    def _node(self, value: Hashable) -> int:
+        if value not in self._place:
+            self._place[value] = len(self.listed)
+            name, lat, lon = self._at(value)
+            self.listed.append([str(value), name, lat, lon, self._zone.get(value, -1)])
+        return self._place[value]
+
+    def _at(self, value: Hashable) -> tuple[str, float | None, float | None]:
+        where = self._where.get(value, self._texts.get(str(value)))
+        if self._stops is None or where is None:
+            return str(value), None, None
+        lat, lon = float(self._stops.lat[where]), float(self._stops.lon[where])
+        name = self._stops.names[where]
+        return (name, None, None) if math.isnan(lat) else (name, round(lat, 6), round(lon, 6))
+
+    def fill(self, codes: Mapping[str, Ints], parts: Roles, value: Ints) -> None:
+        """The other stops for the map, those with the most trips first, as long as there is room."""
+        if self._stops is None or parts.ends is None:
+            return
+        seen: dict[Hashable, int] = {}
+        for values, end in zip(self._values, parts.ends, strict=True):
+            trips = np.bincount(codes[end], value, len(values)) if len(value) else np.zeros(len(values))
+            for stop, n in zip(values, trips.tolist(), strict=True):
+                seen[stop] = seen.get(stop, 0) + int(n)
+        for stop in sorted(seen, key=lambda s: -seen[s]):
+            if len(self.listed) < MAX_STOPS_DRAWN:
+                self._node(stop)
+        self.hidden = len(seen) - len(self._place)
+
+    def zones(self, shown: Frame | None) -> list[list[Any]]:
+        """Each zone's name and the middle of its stops: of those that the map shows, if it shows any."""
+        points: dict[int, list[tuple[float, float]]] = {}
+        for stop, zone in self._zone.items():
+            _, lat, lon = self._at(stop)
+            if lat is not None and lon is not None:
+                points.setdefault(zone, []).append((lat, lon))
+        middle = {z: _middle(np.array(stops), shown) for z, stops in points.items()}
+        return [[name, *middle.get(z, [None, None])] for z, name in enumerate(self._zones)]
+
+
+def _middle(points: NDArray[np.float64], shown: Frame | None) -> list[float]:
+    inside = np.zeros(len(points), dtype=bool) if shown is None else shown.holds(points[:, 0], points[:, 1])
+    kept = points[inside] if inside.any() else points
+    return [round(float(c), 6) for c in kept.mean(axis=0)]
+
+
+def zone_labels(zones: Sequence[str], stops: Iterable[StopPosition]) -> list[str]:
+    """What to call zones for readers: to one that has a number alone, the stop in its middle is added.
+
+    >>> zone_labels(["Z1", "Old town"], [("A", 0, 0, 0), ("B", 0, 1, 0), ("C", 0, 3, 0), ("D", 9, 9, 1)])
+    ['Z1 around B', 'Old town']
+    """
+    stops_by_zone: dict[int, list[tuple[str, float, float]]] = {}
+    for name, lat, lon, zone in stops:
+        if lat is not None and lon is not None:
+            stops_by_zone.setdefault(zone, []).append((name, lat, lon))
+    return [
+        f"{zone} around {_medoid(stops_by_zone[n])}"
+        if n in stops_by_zone and NUMBERED_ZONE.fullmatch(zone)
+        else zone
+        for n, zone in enumerate(zones)
+    ]
+
+
+def _medoid(stops: list[tuple[str, float, float]]) -> str:
+    """The stop that is nearest to the middle of all; of several as near, the first by its name."""
+    points = np.array([stop[1:] for stop in stops])
+    off = (points - points.mean(axis=0)) * [1.0, math.cos(math.radians(points[:, 0].mean()))]
+    return min(zip(np.round((off**2).sum(axis=1), 12).tolist(), (s[0] for s in stops), strict=True))[1]

@@ -1,4 +1,4 @@
-"""Rows of a comparison in words, and the table of all of them."""
+"""The page of a comparison: what changed between releases in words, on a map, by group and in a table, and what noise can explain."""
 
 from __future__ import annotations
 
@@ -13,78 +13,154 @@ from cbdp.release.comparison import CHANCE, CHANGED, NOISE, ReleaseComparison
 from cbdp.report.markup import Html, join, page, tag
 from cbdp_features.places import Stops
 
+MAX_ROWS_NAMED = 5  # rows that the head names
 MAX_ROWS_LISTED = 3_000  # rows listed on a page
 VERDICT_CLASSES = {CHANGED: "good", CHANCE: "fair", NOISE: "none"}
 ROW_HEADINGS = ("Before", "After", "Change", "Interval", "Ratio", "Verdict")
 
 
-def label_of(comparison: ReleaseComparison, row: int, by: tuple[str, ...] | None = None) -> str:
-    """The labels of a row."""
-    names = comparison.by if by is None else by
-    arrow = len(names) == 2 and names[0].startswith("origin") and names[1].startswith("destination")
-    return (" → " if arrow else ", ").join(
-        str(comparison.columns[name][row]) for name in names
-    ) or f"all {comparison.noun.many}"
+def build(
+    comparison: ReleaseComparison, places: Stops | None = None, whole: ReleaseComparison | None = None
+) -> str:
+    """The comparison as HTML, which opens offline and asks nothing of any server.
 
+    `places` gives coordinates for the map; `whole` is the same comparison of all trips together, for the head.
 
-def signed(value: int) -> str:
-    """A change with its sign.
-
-    >>> signed(1200), signed(-3), signed(0)
-    ('+1,200', '−3', '0')
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)
+    >>> may, june = (mechanism.simulate({"stop": ["A"] * n, "time": ["am"] * n}, seed=n) for n in (300, 900))
+    >>> build(cbdp.compare(may, june, by="time")).startswith("<!doctype html>")
+    True
     """
-    return f"{value:+,}".replace("-", "−") if value else "0"
+    sections = [
+        ("map", "Where it changed", change_map(comparison, places)),
+        ("multiples", "Change by group", small_multiples(comparison)),
+        ("stems", "The clearest changes", stem_plot(comparison)),
+        ("all", "Every row", rows_table(comparison)),
+        ("method", "How to read this", _method(comparison)),
+    ]
+    shown = [(key, name, inside) for key, name, inside in sections if inside is not None]
+    body = join(
+        _page_head(comparison, whole),
+        tag("nav", [tag("a", name, href=f"#{key}") for key, name, _ in shown], aria_label="Contents"),
+        tag("main", [tag("section", tag("h2", name), inside, id=key) for key, name, inside in shown]),
+        tag(
+            "footer", tag("p", "Made by cbdp from published values only. Opening this page sends no request.")
+        ),
+    )
+    return page(f"Change from {comparison.names[0]} to {comparison.names[1]}", body, {}, name="comparison")
 
 
-def percent_of(first: int, second: int) -> str:
-    """A change in percent of what was before."""
-    if first <= 0:
-        return "none before"
-    change = 100 * (second - first) / first
-    return f"{change:+.1f} %".replace("-", "−") if abs(change) < 1000 else f"{second / first:.3g} times"
-
-
-def mark_of(sign: float, sure: bool) -> str:
-    """The colour class of a change."""
-    return ("up" if sign > 0 else "down") if sure else "quiet"
-
-
-def numbers_of(comparison: ReleaseComparison, row: int) -> tuple[int, int, int]:
-    """Before, after and change."""
-    first, second, change = (int(comparison.columns[n][row]) for n in ("first", "second", "change"))  # type: ignore[arg-type]
-    return first, second, change
-
-
-def ends_of(comparison: ReleaseComparison, row: int) -> tuple[int, int] | None:
-    """Both ends of the change's interval, where it has one."""
-    low, high = (float(comparison.columns[n][row]) for n in ("low", "high"))  # type: ignore[arg-type]
-    return None if math.isnan(low) else (int(low), int(high))
-
-
-def range_of(comparison: ReleaseComparison, row: int) -> str:
-    """The interval in words."""
-    ends = ends_of(comparison, row)
-    return "no interval" if ends is None else f"{signed(ends[0])} to {signed(ends[1])}"
-
-
-def stands_out(comparison: ReleaseComparison, row: int) -> bool:
-    """Whether a row stands out."""
-    return bool(comparison.columns["verdict"][row] == CHANGED)
-
-
-def change_text(comparison: ReleaseComparison, row: int) -> str:
-    """A row's change in words."""
-    first, second, change = numbers_of(comparison, row)
-    return (
-        f"{first:,} → {second:,}, {signed(change)} ({percent_of(first, second)}; {range_of(comparison, row)})"
+def _page_head(comparison: ReleaseComparison, whole: ReleaseComparison | None) -> Html:
+    lead = [tag("p", sentence.replace(" %", "\u00a0%"), class_="lead") for sentence in comparison.headline]
+    notes = [tag("p", note, class_="note") for note in comparison.notes]
+    return tag(
+        "header",
+        tag("p", f"{comparison.names[0]} → {comparison.names[1]}", class_="where"),
+        tag("h1", comparison.noun.say("How trips changed")),
+        lead,
+        _clearest_changes(comparison),
+        _tiles(comparison, whole),
+        notes,
     )
 
 
-def tip_of(comparison: ReleaseComparison, row: int) -> str:
-    """What stands at a mark."""
+def _clearest_changes(comparison: ReleaseComparison) -> Html | None:
+    changed = comparison.standing_out()[:MAX_ROWS_NAMED] if comparison.by else []
     return (
-        f"{label_of(comparison, row)}\n{change_text(comparison, row)}\n{comparison.columns['verdict'][row]}"
+        tag(
+            "ul",
+            [tag("li", f"{label_of(comparison, row)}: {change_text(comparison, row)}") for row in changed],
+        )
+        if changed
+        else None
     )
+
+
+def _tiles(comparison: ReleaseComparison, whole: ReleaseComparison | None) -> Html:
+    first, second = (int(comparison.columns[side].sum()) for side in ("first", "second"))  # type: ignore[union-attr]
+    tiles = [
+        (comparison.noun.say("Published trips before"), f"{first:,}", comparison.names[0]),
+        (comparison.noun.say("Published trips after"), f"{second:,}", comparison.names[1]),
+        (
+            "Change",
+            signed(second - first),
+            f"{percent_of(first, second)}{_certain_changes(comparison if comparison.rows == 1 else whole)}",
+        ),
+        (
+            "Rows that stand out",
+            f"{len(comparison.standing_out()):,}",
+            f"of {comparison.rows:,}, after the correction for many rows",
+        ),
+    ]
+    return tag("div", [_headline_tile(*tile) for tile in tiles], class_="tiles")
+
+
+def _certain_changes(whole: ReleaseComparison | None) -> str:
+    if whole is None or whole.rows != 1:
+        return ""
+    if ends_of(whole, 0) is None:
+        return "; no interval: no measured table adds up to it"
+    return f"; {100 * whole.confidence:g} % interval {range_of(whole, 0)}"
+
+
+def _headline_tile(head: str, value: str, about: str) -> Html:
+    return tag(
+        "div",
+        tag("span", head, class_="head"),
+        tag("span", value, class_="value"),
+        tag("span", about, class_="about"),
+        class_="tile",
+    )
+
+
+def _method(comparison: ReleaseComparison) -> Html:
+    percent = f"{100 * comparison.confidence:g} %"
+    return join(
+        tag(
+            "p",
+            "Both releases carry random noise that protects people. So two releases differ even where nothing changed. ",
+            f"The interval of a change holds the true change with {percent} confidence, each row on its own.",
+        ),
+        tag(
+            "p",
+            "“More than noise can explain”: the interval leaves zero out, and it still does so after the Benjamini–Hochberg "
+            "correction for looking at many rows at once. “Could be chance among so many rows”: on its own the row looks changed, but "
+            "so would some rows without any change. “Within noise”: no change can be told from none, which does not prove that there is none. "
+            "“Cannot tell”: no measured table adds up to the row, so it has no interval.",
+        ),
+        tag(
+            "p",
+            "Verdicts are about noise only. Whether a change comes from the season, a holiday, or a new timetable, numbers alone do not say.",
+        ),
+        tag("p", _legend(comparison)),
+    )
+
+
+def _legend(comparison: ReleaseComparison) -> Html:
+    say = comparison.noun.say
+    marks = ((1, True, say("more trips")), (-1, True, say("fewer trips")), (1, False, "within noise"))
+    return tag(
+        "ul",
+        [
+            tag(
+                "li",
+                tag(
+                    "svg",
+                    tag("rect", width=12, height=12, rx=3, class_=mark_of(sign, sure)),
+                    width=12,
+                    height=12,
+                ),
+                text,
+            )
+            for sign, sure, text in marks
+        ],
+        class_="legend",
+    )
+
+
+# The table of all rows
 
 
 def rows_table(comparison: ReleaseComparison) -> Html:
@@ -150,15 +226,13 @@ def _table_cell(text: str, value: float) -> Html:
     return tag("td", text, class_="number", data_value=value)
 
 
-# A change map: a disc for each stop or zone, or a line for each pair, as large as its change; grey where noise explains it.
-
+# The map: a disc for each stop or zone, or a line for each pair, as large as its change; grey where noise explains it
 
 MAP_WIDTH, MAP_PADDING = 900.0, 46.0
 MAX_DISC_RADIUS = 26.0  # radius of the largest change
 MAX_LINE_WIDTH = 9.0  # of a line
 MAX_LINES = 80  # lines drawn, the clearest changes
 MAX_PLACES_NAMED = 24  # places that are named
-
 Point = tuple[float, float]
 
 
@@ -307,8 +381,7 @@ def _lines(comparison: ReleaseComparison, at: Mapping[tuple[str, Hashable], Poin
     return [*marks, *names]
 
 
-# Small multiples: a little chart of the change over time for each group.
-
+# Small multiples: a little chart of the change over time for each group
 
 MAX_PANELS = 24  # the groups with the largest changes
 MAX_VALUES_ALONG = 100  # values along a chart
@@ -416,8 +489,7 @@ def _bar(comparison: ReleaseComparison, row: int, x: float, step: float, middle:
     return tag("g", bar, line)
 
 
-# The clearest changes one below the other: a dot for the change, a line for its interval, and zero between more and fewer.
-
+# The clearest changes one below the other: a dot for the change, a line for its interval, and zero between more and fewer
 
 MAX_STEMS = 30
 STEM_ROW_HEIGHT, STEM_LETTER_WIDTH, STEM_WIDTH, STEM_RIGHT, STEM_TOP = 24, 8.8, 520, 80, 26
@@ -490,154 +562,76 @@ def _stem(comparison: ReleaseComparison, row: int, y: float, left: int, at: Any)
     return tag("g", line, dot, label, number)
 
 
-# The page: what changed in words, on a map, by group, and in a table; made of published values only.
+# A row in words
 
 
-MAX_ROWS_NAMED = 5  # rows that the head names
+def label_of(comparison: ReleaseComparison, row: int, by: tuple[str, ...] | None = None) -> str:
+    """The labels of a row."""
+    names = comparison.by if by is None else by
+    arrow = len(names) == 2 and names[0].startswith("origin") and names[1].startswith("destination")
+    return (" → " if arrow else ", ").join(
+        str(comparison.columns[name][row]) for name in names
+    ) or f"all {comparison.noun.many}"
 
 
-def build(
-    comparison: ReleaseComparison, places: Stops | None = None, whole: ReleaseComparison | None = None
-) -> str:
-    """The comparison as HTML, which opens offline and asks nothing of any server.
+def signed(value: int) -> str:
+    """A change with its sign.
 
-    `places` gives coordinates for the map; `whole` is the same comparison of all trips together, for the head.
-
-    >>> import cbdp
-    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
-    >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)
-    >>> may, june = (mechanism.simulate({"stop": ["A"] * n, "time": ["am"] * n}, seed=n) for n in (300, 900))
-    >>> build(cbdp.compare(may, june, by="time")).startswith("<!doctype html>")
-    True
+    >>> signed(1200), signed(-3), signed(0)
+    ('+1,200', '−3', '0')
     """
-    sections = [
-        ("map", "Where it changed", change_map(comparison, places)),
-        ("multiples", "Change by group", small_multiples(comparison)),
-        ("stems", "The clearest changes", stem_plot(comparison)),
-        ("all", "Every row", rows_table(comparison)),
-        ("method", "How to read this", _method(comparison)),
-    ]
-    shown = [(key, name, inside) for key, name, inside in sections if inside is not None]
-    body = join(
-        _page_head(comparison, whole),
-        tag("nav", [tag("a", name, href=f"#{key}") for key, name, _ in shown], aria_label="Contents"),
-        tag("main", [tag("section", tag("h2", name), inside, id=key) for key, name, inside in shown]),
-        tag(
-            "footer", tag("p", "Made by cbdp from published values only. Opening this page sends no request.")
-        ),
-    )
-    return page(f"Change from {comparison.names[0]} to {comparison.names[1]}", body, {}, name="comparison")
+    return f"{value:+,}".replace("-", "−") if value else "0"
 
 
-def _page_head(comparison: ReleaseComparison, whole: ReleaseComparison | None) -> Html:
-    lead = [tag("p", sentence.replace(" %", "\u00a0%"), class_="lead") for sentence in comparison.headline]
-    notes = [tag("p", note, class_="note") for note in comparison.notes]
-    return tag(
-        "header",
-        tag("p", f"{comparison.names[0]} → {comparison.names[1]}", class_="where"),
-        tag("h1", comparison.noun.say("How trips changed")),
-        lead,
-        _clearest_changes(comparison),
-        _tiles(comparison, whole),
-        notes,
-    )
+def percent_of(first: int, second: int) -> str:
+    """A change in percent of what was before."""
+    if first <= 0:
+        return "none before"
+    change = 100 * (second - first) / first
+    return f"{change:+.1f} %".replace("-", "−") if abs(change) < 1000 else f"{second / first:.3g} times"
 
 
-def _clearest_changes(comparison: ReleaseComparison) -> Html | None:
-    changed = comparison.standing_out()[:MAX_ROWS_NAMED] if comparison.by else []
+def mark_of(sign: float, sure: bool) -> str:
+    """The colour class of a change."""
+    return ("up" if sign > 0 else "down") if sure else "quiet"
+
+
+def numbers_of(comparison: ReleaseComparison, row: int) -> tuple[int, int, int]:
+    """Before, after and change."""
+    first, second, change = (int(comparison.columns[n][row]) for n in ("first", "second", "change"))  # type: ignore[arg-type]
+    return first, second, change
+
+
+def ends_of(comparison: ReleaseComparison, row: int) -> tuple[int, int] | None:
+    """Both ends of the change's interval, where it has one."""
+    low, high = (float(comparison.columns[n][row]) for n in ("low", "high"))  # type: ignore[arg-type]
+    return None if math.isnan(low) else (int(low), int(high))
+
+
+def range_of(comparison: ReleaseComparison, row: int) -> str:
+    """The interval in words."""
+    ends = ends_of(comparison, row)
+    return "no interval" if ends is None else f"{signed(ends[0])} to {signed(ends[1])}"
+
+
+def stands_out(comparison: ReleaseComparison, row: int) -> bool:
+    """Whether a row stands out."""
+    return bool(comparison.columns["verdict"][row] == CHANGED)
+
+
+def change_text(comparison: ReleaseComparison, row: int) -> str:
+    """A row's change in words."""
+    first, second, change = numbers_of(comparison, row)
     return (
-        tag(
-            "ul",
-            [tag("li", f"{label_of(comparison, row)}: {change_text(comparison, row)}") for row in changed],
-        )
-        if changed
-        else None
+        f"{first:,} → {second:,}, {signed(change)} ({percent_of(first, second)}; {range_of(comparison, row)})"
     )
 
 
-def _tiles(comparison: ReleaseComparison, whole: ReleaseComparison | None) -> Html:
-    first, second = (int(comparison.columns[side].sum()) for side in ("first", "second"))  # type: ignore[union-attr]
-    tiles = [
-        (comparison.noun.say("Published trips before"), f"{first:,}", comparison.names[0]),
-        (comparison.noun.say("Published trips after"), f"{second:,}", comparison.names[1]),
-        (
-            "Change",
-            signed(second - first),
-            f"{percent_of(first, second)}{_certain_changes(comparison if comparison.rows == 1 else whole)}",
-        ),
-        (
-            "Rows that stand out",
-            f"{len(comparison.standing_out()):,}",
-            f"of {comparison.rows:,}, after the correction for many rows",
-        ),
-    ]
-    return tag("div", [_headline_tile(*tile) for tile in tiles], class_="tiles")
-
-
-def _certain_changes(whole: ReleaseComparison | None) -> str:
-    if whole is None or whole.rows != 1:
-        return ""
-    if ends_of(whole, 0) is None:
-        return "; no interval: no measured table adds up to it"
-    return f"; {100 * whole.confidence:g} % interval {range_of(whole, 0)}"
-
-
-def _headline_tile(head: str, value: str, about: str) -> Html:
-    return tag(
-        "div",
-        tag("span", head, class_="head"),
-        tag("span", value, class_="value"),
-        tag("span", about, class_="about"),
-        class_="tile",
+def tip_of(comparison: ReleaseComparison, row: int) -> str:
+    """What stands at a mark."""
+    return (
+        f"{label_of(comparison, row)}\n{change_text(comparison, row)}\n{comparison.columns['verdict'][row]}"
     )
-
-
-def _method(comparison: ReleaseComparison) -> Html:
-    percent = f"{100 * comparison.confidence:g} %"
-    return join(
-        tag(
-            "p",
-            "Both releases carry random noise that protects people. So two releases differ even where nothing changed. ",
-            f"The interval of a change holds the true change with {percent} confidence, each row on its own.",
-        ),
-        tag(
-            "p",
-            "“More than noise can explain”: the interval leaves zero out, and it still does so after the Benjamini–Hochberg "
-            "correction for looking at many rows at once. “Could be chance among so many rows”: on its own the row looks changed, but "
-            "so would some rows without any change. “Within noise”: no change can be told from none, which does not prove that there is none. "
-            "“Cannot tell”: no measured table adds up to the row, so it has no interval.",
-        ),
-        tag(
-            "p",
-            "Verdicts are about noise only. Whether a change comes from the season, a holiday, or a new timetable, numbers alone do not say.",
-        ),
-        tag("p", _legend(comparison)),
-    )
-
-
-def _legend(comparison: ReleaseComparison) -> Html:
-    say = comparison.noun.say
-    marks = ((1, True, say("more trips")), (-1, True, say("fewer trips")), (1, False, "within noise"))
-    return tag(
-        "ul",
-        [
-            tag(
-                "li",
-                tag(
-                    "svg",
-                    tag("rect", width=12, height=12, rx=3, class_=mark_of(sign, sure)),
-                    width=12,
-                    height=12,
-                ),
-                text,
-            )
-            for sign, sure, text in marks
-        ],
-        class_="legend",
-    )
-
-
-# The page of a comparison: what changed between releases, and what noise can explain.
 
 
 __all__ = ["build"]

@@ -11,7 +11,7 @@ from cbdp.report.text import attribute_words, confidence_text, percent
 
 Section = tuple[str, str, Html]  # key, heading, content
 
-FLOW_ENDS = (
+INTERVAL_ENDS_NOTE = (
     "The published count is the one to use if you need a single number; the interval says where the true count lies. The two are worked out in different "
     "ways, so a count may stand at one end of its interval. That is no mistake."
 )
@@ -224,6 +224,6 @@ def _largest(data: Chart) -> Html | None:
         "article", tag("h3", f"The largest {what}"),
         tag("div", choice, tag("label", "Find ", tag("input", type="search", id="find", autocomplete="off")), class_="choices"),
         tag("p", "Select a column heading to sort by it. ", tag("span", id="said-table"), class_="note"),
-        tag("p", FLOW_ENDS, class_="note", id="said-ends") if has_intervals else None,
+        tag("p", INTERVAL_ENDS_NOTE, class_="note", id="said-ends") if has_intervals else None,
         tag("div", tag("table", id="largest", class_="sortable"), class_="scroll tall", tabindex=0, role="region", aria_label=f"The largest {what}"),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The head of the report: what this is, who publishes it, and the first numbers one asks for."""
+"""The public report of a release: one self-contained page, made of published values only."""
 
 from __future__ import annotations
 
@@ -33,13 +33,120 @@ from cbdp.report.text import attribute_words, confidence_text, display_labels, p
 from cbdp_features.places import Stops
 
 Tile = tuple[str, str, str]  # a heading, a number, and what it is
-
 IMPRINT_FIELDS = {
     "publisher": "Publisher",
     "licence": "Licence",
     "contact": "Contact",
     "timezone": "Time zone",
 }
+GLOSSARY_TERMS = {
+    "Differential privacy": "A property of the way numbers are made, not of the numbers themselves: whether one unit (a trip, a "
+    "person) is in the data changes the chance of any result by a limited factor only. It holds whatever else anybody knows, now or later.",
+    "Unit of protection": "What is protected: one trip, one person, or what one person does in one period (day, week, month).",
+    "ε (epsilon), the budget": "How strong the protection is. The odds of any conclusion change by at most a factor of e^ε. Smaller "
+    "is safer. When several answers are given about the same data, their ε add up.",
+    "Odds": "How much more likely something is than not: odds of 3 to 1 are a chance of 75 %.",
+    "δ (delta)": "A small probability by which the bound set by ε may be exceeded. It is 0 unless this report says otherwise.",
+    "ρ (rho)": "Another measure of what answers cost, for Gaussian noise. It adds up like ε, and gives an ε for every δ.",
+    "Noise": "Random numbers that are added to counts on purpose, so that no single trip or person can be found in them.",
+    "Noise scale": "How large the noise added to each count is, in trips. Typical noise is about as large as its scale; noise "
+    "of more than three times the scale occurs in about one count of twenty (geometric noise) or of 370 (Gaussian noise).",
+    "Measurement": "A true count with noise added. It may be below zero.",
+    "Estimate": "What the measurements together say about a count, made consistent and not negative, before it is rounded to whole trips.",
+    "Published count": "The number in a table: the estimate as a whole number of trips.",
+    "Interval": "From a lower to an upper end (low and high): it contains the true count with the stated confidence. It accounts for the noise and for "
+    "everything done afterwards. A count may stand at one end of its interval, because the two are worked out in different ways. Intervals are computed "
+    "from the release alone, so they cost no privacy.",
+    "Confidence": "How often such intervals are right: of many intervals, this share contains the true count, and the others miss it.",
+    "Range": "Some sums have no interval. Then the lower ends of their parts are added up, and so are the upper ends. A range is usually much "
+    "wider than an interval would be, and no confidence is stated for it.",
+    "Table (feature)": "A way to group trips, for example by origin zone, destination zone and time, and the count of each group.",
+    "Singleton": "The table with the most detail: a count for every combination of everything that describes a trip, for example one origin, one "
+    "destination and one period. Such a combination is also called a trip type.",
+    "Consistent": "The tables agree: adding up a more detailed one gives the coarser one exactly.",
+    "Structural zero": "A combination that cannot occur, declared publicly beforehand: no noise is added there.",
+    "Post-processing": "What is computed from the noisy counts alone, such as making them consistent, not negative and whole. It "
+    "cannot weaken the protection.",
+}
+
+
+def build(release: Release, *, places: Stops | None = None, manifest: Mapping[str, Any] | None = None) -> str:
+    """The report of a release as HTML, which opens offline and asks nothing of any server.
+
+    `places` gives the stops' coordinates for the map, `manifest` what is folded at its end; a release that carries
+    its own needs neither. The same release gives the same page to the byte.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
+    >>> release = cbdp.ConstraintBased(features, epsilon=1).simulate(trips, seed=0)
+    >>> page = build(release)
+    >>> page.startswith("<!doctype html>")
+    True
+    """
+    published = published_view(release, places, manifest)
+    parts, data = roles(published.dag), chart_data(published)
+    sections = [s for s in _sections(published, parts, data) if s is not None]
+    body = join(
+        header_section(published, parts, data),
+        tag("nav", [tag("a", name, href=f"#{key}") for key, name, _ in sections], aria_label="Contents"),
+        tag("main", [tag("section", tag("h2", name), inside, id=key) for key, name, inside in sections]),
+        tag(
+            "footer", tag("p", "Made by cbdp from published values only. Opening this page sends no request.")
+        ),
+    )
+    mark = "" if release.secure else "Simulation: "
+    return page(f"{mark}{title_of(release, parts)}: report", body, data)
+
+
+def _sections(published: Published, parts: Roles, data: Chart) -> list[Section | None]:
+    return [
+        ("protection", "What is protected, and how strongly", protection_section(published)),
+        demand_section(published, data),
+        explore_sections(parts, data),
+        ("trust", "How far each table can be trusted", verdict_table(published)),
+        ("budget", "Where the privacy budget went", _budget(published)),
+        ("tables", "How the tables fit together", consistency_section(published)),
+        _manifest(published),
+        ("glossary", "Glossary", glossary_section(counted_noun(published.dag.universe))),
+    ]
+
+
+def _budget(published: Published) -> Html:
+    claim, spends = published.release.promise, published.spends()
+    sign, total = ("ρ" if claim.cost.currency == "rho" else "ε"), cost_amount(claim.cost)
+    whole = f"{sign} = {amount_text(total)}"
+    sentence = f"The whole budget is {whole}."
+    if not claim.holds:
+        sentence = f"The noise is as large as a budget of {whole} would make it, but nothing is promised."
+    delta = f" δ in total: {float(claim.cost.delta):.2g}." if claim.cost.delta and sign == "ε" else ""
+    shared = "The privacy budget was shared among the tables. A larger share means less noise. "
+    return join(
+        tag("p", shared, sentence, delta),
+        budget_diagram({name: cost_amount(spend) for name, spend in spends.items()}, total, sign),
+    )
+
+
+def _manifest(published: Published) -> Section | None:
+    if not published.manifest:
+        return None
+    shown = json.dumps(published.manifest, indent=2, sort_keys=True, ensure_ascii=False, default=str)
+    inside = tag("details", tag("summary", "Show the manifest (JSON)"), tag("pre", shown, tabindex=0))
+    explanation = tag(
+        "p",
+        "Everything a reviewer needs to check this release: settings, versions and hashes. The file manifest.json in the "
+        "release’s folder also has the SHA-256 of every file.",
+    )
+    return "manifest", "Manifest", join(explanation, inside)
+
+
+def glossary_section(noun: Noun = TRIP_NOUN) -> Html:
+    return tag(
+        "dl", [[tag("dt", term), tag("dd", noun.say(meaning))] for term, meaning in GLOSSARY_TERMS.items()]
+    )
+
+
+# The head: what this is, who publishes it, and the first numbers one asks for
 
 
 def header_section(published: Published, parts: Roles, data: Chart) -> Html:
@@ -182,7 +289,7 @@ def _ranged(bars: Chart, place: int, exact: bool, published: Published) -> str:
     return f"{count} ({sure} {bars['low'][place]:,}–{bars['high'][place]:,})"
 
 
-# How the tables fit together: what holds among the numbers, checked for this release while its page is written.
+# How the tables fit together: what holds among the numbers, checked for this release while its page is written
 
 
 def consistency_section(published: Published) -> Html:
@@ -283,116 +390,3 @@ def _certificate(published: Published) -> Html | None:
         f"of the solver: the conditions for an optimum hold up to {residual:.1e} (KKT residual)."
     )
     return tag("details", tag("summary", "For reviewers: how this was checked"), tag("p", explanation))
-
-
-# What the report's terms mean.
-
-
-GLOSSARY_TERMS = {
-    "Differential privacy": "A property of the way numbers are made, not of the numbers themselves: whether one unit (a trip, a "
-    "person) is in the data changes the chance of any result by a limited factor only. It holds whatever else anybody knows, now or later.",
-    "Unit of protection": "What is protected: one trip, one person, or what one person does in one period (day, week, month).",
-    "ε (epsilon), the budget": "How strong the protection is. The odds of any conclusion change by at most a factor of e^ε. Smaller "
-    "is safer. When several answers are given about the same data, their ε add up.",
-    "Odds": "How much more likely something is than not: odds of 3 to 1 are a chance of 75 %.",
-    "δ (delta)": "A small probability by which the bound set by ε may be exceeded. It is 0 unless this report says otherwise.",
-    "ρ (rho)": "Another measure of what answers cost, for Gaussian noise. It adds up like ε, and gives an ε for every δ.",
-    "Noise": "Random numbers that are added to counts on purpose, so that no single trip or person can be found in them.",
-    "Noise scale": "How large the noise added to each count is, in trips. Typical noise is about as large as its scale; noise "
-    "of more than three times the scale occurs in about one count of twenty (geometric noise) or of 370 (Gaussian noise).",
-    "Measurement": "A true count with noise added. It may be below zero.",
-    "Estimate": "What the measurements together say about a count, made consistent and not negative, before it is rounded to whole trips.",
-    "Published count": "The number in a table: the estimate as a whole number of trips.",
-    "Interval": "From a lower to an upper end (low and high): it contains the true count with the stated confidence. It accounts for the noise and for "
-    "everything done afterwards. A count may stand at one end of its interval, because the two are worked out in different ways. Intervals are computed "
-    "from the release alone, so they cost no privacy.",
-    "Confidence": "How often such intervals are right: of many intervals, this share contains the true count, and the others miss it.",
-    "Range": "Some sums have no interval. Then the lower ends of their parts are added up, and so are the upper ends. A range is usually much "
-    "wider than an interval would be, and no confidence is stated for it.",
-    "Table (feature)": "A way to group trips, for example by origin zone, destination zone and time, and the count of each group.",
-    "Singleton": "The table with the most detail: a count for every combination of everything that describes a trip, for example one origin, one "
-    "destination and one period. Such a combination is also called a trip type.",
-    "Consistent": "The tables agree: adding up a more detailed one gives the coarser one exactly.",
-    "Structural zero": "A combination that cannot occur, declared publicly beforehand: no noise is added there.",
-    "Post-processing": "What is computed from the noisy counts alone, such as making them consistent, not negative and whole. It "
-    "cannot weaken the protection.",
-}
-
-
-def glossary_section(noun: Noun = TRIP_NOUN) -> Html:
-    return tag(
-        "dl", [[tag("dt", term), tag("dd", noun.say(meaning))] for term, meaning in GLOSSARY_TERMS.items()]
-    )
-
-
-# The public report of a release: one self-contained page, made of published values only.
-
-
-def build(release: Release, *, places: Stops | None = None, manifest: Mapping[str, Any] | None = None) -> str:
-    """The report of a release as HTML, which opens offline and asks nothing of any server.
-
-    `places` gives the stops' coordinates for the map, `manifest` what is folded at its end; a release that carries
-    its own needs neither. The same release gives the same page to the byte.
-
-    >>> import cbdp
-    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
-    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
-    >>> release = cbdp.ConstraintBased(features, epsilon=1).simulate(trips, seed=0)
-    >>> page = build(release)
-    >>> page.startswith("<!doctype html>")
-    True
-    """
-    published = published_view(release, places, manifest)
-    parts, data = roles(published.dag), chart_data(published)
-    sections = [s for s in _sections(published, parts, data) if s is not None]
-    body = join(
-        header_section(published, parts, data),
-        tag("nav", [tag("a", name, href=f"#{key}") for key, name, _ in sections], aria_label="Contents"),
-        tag("main", [tag("section", tag("h2", name), inside, id=key) for key, name, inside in sections]),
-        tag(
-            "footer", tag("p", "Made by cbdp from published values only. Opening this page sends no request.")
-        ),
-    )
-    mark = "" if release.secure else "Simulation: "
-    return page(f"{mark}{title_of(release, parts)}: report", body, data)
-
-
-def _sections(published: Published, parts: Roles, data: Chart) -> list[Section | None]:
-    return [
-        ("protection", "What is protected, and how strongly", protection_section(published)),
-        demand_section(published, data),
-        explore_sections(parts, data),
-        ("trust", "How far each table can be trusted", verdict_table(published)),
-        ("budget", "Where the privacy budget went", _budget(published)),
-        ("tables", "How the tables fit together", consistency_section(published)),
-        _manifest(published),
-        ("glossary", "Glossary", glossary_section(counted_noun(published.dag.universe))),
-    ]
-
-
-def _budget(published: Published) -> Html:
-    claim, spends = published.release.promise, published.spends()
-    sign, total = ("ρ" if claim.cost.currency == "rho" else "ε"), cost_amount(claim.cost)
-    whole = f"{sign} = {amount_text(total)}"
-    sentence = f"The whole budget is {whole}."
-    if not claim.holds:
-        sentence = f"The noise is as large as a budget of {whole} would make it, but nothing is promised."
-    delta = f" δ in total: {float(claim.cost.delta):.2g}." if claim.cost.delta and sign == "ε" else ""
-    shared = "The privacy budget was shared among the tables. A larger share means less noise. "
-    return join(
-        tag("p", shared, sentence, delta),
-        budget_diagram({name: cost_amount(spend) for name, spend in spends.items()}, total, sign),
-    )
-
-
-def _manifest(published: Published) -> Section | None:
-    if not published.manifest:
-        return None
-    shown = json.dumps(published.manifest, indent=2, sort_keys=True, ensure_ascii=False, default=str)
-    inside = tag("details", tag("summary", "Show the manifest (JSON)"), tag("pre", shown, tabindex=0))
-    explanation = tag(
-        "p",
-        "Everything a reviewer needs to check this release: settings, versions and hashes. The file manifest.json in the "
-        "release’s folder also has the SHA-256 of every file.",
-    )
-    return "manifest", "Manifest", join(explanation, inside)

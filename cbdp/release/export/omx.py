@@ -1,4 +1,7 @@
-"""Flows over a list of zones that another program prescribes: in its order, also those without trips."""
+"""Open Matrix: an HDF5 file with a matrix of whole trips (as float64) per period, and the ids of its rows and columns.
+
+The rows can be those of a list of zones that another program prescribes: in its order, also those without trips.
+"""
 
 from __future__ import annotations
 
@@ -20,75 +23,6 @@ from cbdp.release.export.flows import Flows, Period, flows_of, with_intervals
 from cbdp.release.release import Release
 
 ZONE_COLUMN_NAMES = ("zone", "zone_id", "taz", "stop", "stop_id", "id", "no", "number")
-
-
-def read_zones(path: str | Path) -> tuple[str, ...]:
-    """The ids in a file: one on each line, or the column zone (zone_id, taz, stop, stop_id, id, no, number) of a CSV file."""
-    try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            rows = [
-                [cell.strip() for cell in row]
-                for row in csv.reader(file)
-                if any(cell.strip() for cell in row)
-            ]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise InputError(
-            f"the list of zones {str(path)!r} cannot be read: give a text or CSV file in UTF-8"
-        ) from None
-    if not rows:
-        raise InputError(f"the list of zones {str(path)!r} is empty: write one id on each line")
-    head = [cell.lower() for cell in rows[0]]
-    column = next((head.index(name) for name in ZONE_COLUMN_NAMES if name in head), None)
-    if column is None and len(head) > 1:
-        raise InputError(
-            f"the list of zones {str(path)!r} has the columns {', '.join(rows[0])}: call the one with the ids zone"
-        )
-    ids = [
-        row[column or 0] if len(row) > (column or 0) else "" for row in (rows if column is None else rows[1:])
-    ]
-    return _check_zones(ids, path)
-
-
-def _check_zones(ids: Sequence[str], path: str | Path) -> tuple[str, ...]:
-    twice = [zone for zone, n in Counter(ids).items() if n > 1]
-    if "" in ids or not ids:
-        raise InputError(
-            f"a line of the list of zones {str(path)!r} has no id: write one, or leave the line out"
-        )
-    if twice:
-        raise InputError(f"the zone {twice[0]!r} is in the list {str(path)!r} twice: leave one out")
-    return tuple(ids)
-
-
-def flows_between_zones(flows: Flows, zones: str | Path | Sequence[str] | None) -> Flows:
-    """The flows between these zones, in their order; None: as they are. Every place with trips must be listed."""
-    if zones is None:
-        return flows
-    ids = (
-        read_zones(zones) if isinstance(zones, str | Path) else _check_zones([str(z) for z in zones], "given")
-    )
-    at = {zone: p for p, zone in enumerate(ids)}
-    place = np.array([at.get(text, -1) for text in flows.texts], dtype=np.int64)
-    start, finish = place[flows.origin], place[flows.destination]
-    lost = np.flatnonzero(((start < 0) | (finish < 0)) & (flows.count > 0))
-    if len(lost):
-        end = flows.origin if start[lost[0]] < 0 else flows.destination
-        raise InputError(
-            f"the place {flows.texts[int(end[lost[0]])]!r} has trips and is not among the {len(ids):,} zones listed: add it to the "
-            "list, or export with the level (say --level zone) that the list is of"
-        )
-    kept = np.flatnonzero((start >= 0) & (finish >= 0))
-    order = kept[np.lexsort((finish[kept], start[kept], flows.period[kept]))]
-    ends: dict[str, Any] = {"origin": start[order], "destination": finish[order]}
-    for name in ("period", "count", "first", "low", "high"):
-        values = getattr(flows, name)
-        ends[name] = None if values is None else values[order]
-    return replace(flows, ids=ids, **ends)
-
-
-# Open Matrix: an HDF5 file with a matrix of whole trips (as float64) per period, and the ids of its rows and columns.
-
-
 MAX_PLACES = 2**14  # places: the files are for programs that hold whole matrices
 MAX_MATRICES = 10_000
 NUMBERS_PER_BLOCK = 2**24  # numbers of a matrix that are in memory at once
@@ -208,3 +142,70 @@ def _names(flows: Flows, endings: Sequence[str]) -> dict[str, list[str]]:
     if len(set(every)) < len(every):
         raise InputError("two matrices would have the same name: rename a period")
     return named
+
+
+# Flows over a prescribed list of zones
+
+
+def flows_between_zones(flows: Flows, zones: str | Path | Sequence[str] | None) -> Flows:
+    """The flows between these zones, in their order; None: as they are. Every place with trips must be listed."""
+    if zones is None:
+        return flows
+    ids = (
+        read_zones(zones) if isinstance(zones, str | Path) else _check_zones([str(z) for z in zones], "given")
+    )
+    at = {zone: p for p, zone in enumerate(ids)}
+    place = np.array([at.get(text, -1) for text in flows.texts], dtype=np.int64)
+    start, finish = place[flows.origin], place[flows.destination]
+    lost = np.flatnonzero(((start < 0) | (finish < 0)) & (flows.count > 0))
+    if len(lost):
+        end = flows.origin if start[lost[0]] < 0 else flows.destination
+        raise InputError(
+            f"the place {flows.texts[int(end[lost[0]])]!r} has trips and is not among the {len(ids):,} zones listed: add it to the "
+            "list, or export with the level (say --level zone) that the list is of"
+        )
+    kept = np.flatnonzero((start >= 0) & (finish >= 0))
+    order = kept[np.lexsort((finish[kept], start[kept], flows.period[kept]))]
+    ends: dict[str, Any] = {"origin": start[order], "destination": finish[order]}
+    for name in ("period", "count", "first", "low", "high"):
+        values = getattr(flows, name)
+        ends[name] = None if values is None else values[order]
+    return replace(flows, ids=ids, **ends)
+
+
+def read_zones(path: str | Path) -> tuple[str, ...]:
+    """The ids in a file: one on each line, or the column zone (zone_id, taz, stop, stop_id, id, no, number) of a CSV file."""
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            rows = [
+                [cell.strip() for cell in row]
+                for row in csv.reader(file)
+                if any(cell.strip() for cell in row)
+            ]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise InputError(
+            f"the list of zones {str(path)!r} cannot be read: give a text or CSV file in UTF-8"
+        ) from None
+    if not rows:
+        raise InputError(f"the list of zones {str(path)!r} is empty: write one id on each line")
+    head = [cell.lower() for cell in rows[0]]
+    column = next((head.index(name) for name in ZONE_COLUMN_NAMES if name in head), None)
+    if column is None and len(head) > 1:
+        raise InputError(
+            f"the list of zones {str(path)!r} has the columns {', '.join(rows[0])}: call the one with the ids zone"
+        )
+    ids = [
+        row[column or 0] if len(row) > (column or 0) else "" for row in (rows if column is None else rows[1:])
+    ]
+    return _check_zones(ids, path)
+
+
+def _check_zones(ids: Sequence[str], path: str | Path) -> tuple[str, ...]:
+    twice = [zone for zone, n in Counter(ids).items() if n > 1]
+    if "" in ids or not ids:
+        raise InputError(
+            f"a line of the list of zones {str(path)!r} has no id: write one, or leave the line out"
+        )
+    if twice:
+        raise InputError(f"the zone {twice[0]!r} is in the list {str(path)!r} twice: leave one out")
+    return tuple(ids)
