@@ -7,9 +7,9 @@ from pathlib import Path
 
 from cbdp.errors import InputError
 
-DEFAULT_MEMORY_BYTES = 2**33  # where the system does not say how much it has
+DEFAULT_MEMORY_BYTES = 2**33  # 8 GiB: where the system does not say how much it has
 ENGINE_SHARE = 0.5  # of the memory that a counting engine may hold before it spills; the rest is for what counts are kept in
-MIN_ENGINE_MB = 250
+MIN_ENGINE_MB = 250  # megabytes that an engine is given at least, however small the machine
 SETTING = "CBDP_MEMORY_MB"  # the environment variable that sets the engine's limit
 
 

@@ -25,7 +25,6 @@ from typing import Any, Generic, TypeVar
 from cbdp.errors import CbdpError, InputError
 
 T = TypeVar("T")
-
 _HANDED: dict[tuple[str, str], Any] = {}  # (group, name) → a part that is in no table; files never add to it
 
 
@@ -150,48 +149,27 @@ class Parts(Generic[T]):
             raise self.error(f"{self.kind} {where!r} cannot be loaded: {failure}") from failure
 
 
-@contextmanager
-def _working_folder() -> Iterator[None]:
-    """Modules of the working folder too, after all installed ones: for the part that its owner names there."""
-    here = str(Path.cwd())
-    sys.path.append(here)
-    try:
-        yield
-    finally:
-        sys.path.reverse()  # the last of them is ours
-        sys.path.remove(here)
-        sys.path.reverse()
+@dataclass(frozen=True)
+class Setting:
+    """What a configuration may say of a part's field, and a line about it."""
+
+    about: str
+    kind: str = "text"
+    choices: Any = None
 
 
-def handed(name: str) -> bool:
-    """Whether Python or a configuration has chosen a part of this name in this process.
+def setting(about: str, kind: str = "text", *, choices: Any = None, default: Any = None, **field: Any) -> Any:
+    """A field of a part that a configuration may set.
 
-    >>> handed("antigravity:fly")
-    False
+    `kind` is one of "text", "whole", "real", "flag", "names" (a list of features), "weights" and "file". `choices` are the
+    only texts allowed: a tuple, or a `Parts` whose names they are.
     """
-    return any(part_name == name for _, part_name in _HANDED)
+    return dataclasses.field(default=default, metadata={"setting": Setting(about, kind, choices)}, **field)
 
 
-def _installed() -> tuple[tuple[str, int], ...]:
-    """Where packages may be, and when something was last added there."""
-    return tuple((place, _changed(Path(place))) for place in sys.path)
-
-
-def _changed(folder: Path) -> int:
-    try:
-        return folder.stat().st_mtime_ns
-    except OSError:
-        return 0
-
-
-@lru_cache(maxsize=64)
-def _registered(search: Callable[..., Any], group: str, _: tuple[tuple[str, int], ...]) -> Mapping[str, str]:
-    """Name → where of what other packages register. All of them are looked at, so once for each state of the folders."""
-    return {entry.name: entry.value for entry in search(group=group)}
-
-
-def _article(word: str) -> str:
-    return "an" if word[0] in "aeiou" else "a"
+def settings_of(part: type) -> dict[str, Setting]:
+    """The fields of a part that a configuration may set."""
+    return {f.name: f.metadata["setting"] for f in dataclasses.fields(part) if "setting" in f.metadata}
 
 
 def instance_of(base: type[T]) -> Callable[[Any], T | None]:
@@ -212,34 +190,6 @@ def subclass_of(base: Any) -> Callable[[Any], Any]:
     )
 
 
-def did_you_mean(wrong: str, names: list[str]) -> str:
-    """Advice for a name that no part has: the closest one (`difflib.get_close_matches`), or all of them.
-
-    >>> did_you_mean("newtom", ["newton", "osqp"]), did_you_mean("x", ["newton", "osqp"])
-    ("did you mean 'newton'?", 'there are newton, osqp')
-    """
-    close = difflib.get_close_matches(wrong, names, n=1, cutoff=0.6)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
-
-
-def setting(about: str, kind: str = "text", *, choices: Any = None, default: Any = None, **field: Any) -> Any:
-    """A field of a part that a configuration may set.
-
-    `kind` is one of "text", "whole", "real", "flag", "names" (a list of features), "weights" and "file". `choices` are the
-    only texts allowed: a tuple, or a `Parts` whose names they are.
-    """
-    return dataclasses.field(default=default, metadata={"setting": Setting(about, kind, choices)}, **field)
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a configuration may say of a part's field, and a line about it."""
-
-    about: str
-    kind: str = "text"
-    choices: Any = None
-
-
 def table_of(kind: str) -> Parts[Any]:
     """A table of parts that the package lists by kind, wherever it stands: for whoever reads names of parts and must not import them.
 
@@ -251,6 +201,55 @@ def table_of(kind: str) -> Parts[Any]:
     return table
 
 
-def settings_of(part: type) -> dict[str, Setting]:
-    """The fields of a part that a configuration may set."""
-    return {f.name: f.metadata["setting"] for f in dataclasses.fields(part) if "setting" in f.metadata}
+def handed(name: str) -> bool:
+    """Whether Python or a configuration has chosen a part of this name in this process.
+
+    >>> handed("antigravity:fly")
+    False
+    """
+    return any(part_name == name for _, part_name in _HANDED)
+
+
+def did_you_mean(wrong: str, names: list[str]) -> str:
+    """Advice for a name that no part has: the closest one (`difflib.get_close_matches`), or all of them.
+
+    >>> did_you_mean("newtom", ["newton", "osqp"]), did_you_mean("x", ["newton", "osqp"])
+    ("did you mean 'newton'?", 'there are newton, osqp')
+    """
+    close = difflib.get_close_matches(wrong, names, n=1, cutoff=0.6)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
+
+
+@contextmanager
+def _working_folder() -> Iterator[None]:
+    """Modules of the working folder too, after all installed ones: for the part that its owner names there."""
+    here = str(Path.cwd())
+    sys.path.append(here)
+    try:
+        yield
+    finally:
+        sys.path.reverse()  # the last of them is ours
+        sys.path.remove(here)
+        sys.path.reverse()
+
+
+def _installed() -> tuple[tuple[str, int], ...]:
+    """Where packages may be, and when something was last added there."""
+    return tuple((place, _changed(Path(place))) for place in sys.path)
+
+
+def _changed(folder: Path) -> int:
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=64)
+def _registered(search: Callable[..., Any], group: str, _: tuple[tuple[str, int], ...]) -> Mapping[str, str]:
+    """Name → "module:attribute" of the parts that other packages register. All packages are searched, so once for each state of the folders."""
+    return {entry.name: entry.value for entry in search(group=group)}
+
+
+def _article(word: str) -> str:
+    return "an" if word[0] in "aeiou" else "a"

@@ -51,9 +51,9 @@ def locked_folder(folder: Path, mode: int = 0o777) -> Iterator[Path]:
     new.mkdir(mode)
     lock = None
     try:
-        lock = _opened(new)
+        lock = _open_folder(new)
         if lock is not None:
-            _take(lock)
+            _try_lock(lock)
         new.rename(folder)
         yield folder
     finally:
@@ -72,7 +72,8 @@ def sweep(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL_SUFFIX) -> Non
 def abandoned(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL_SUFFIX) -> list[Path]:
     """The folders of dead processes in a folder."""
     owners = re.compile(
-        f"{stem}(?:{OWNER_PATTERN}|[0-9a-f]{{16}}){re.escape(end)}(?P<new>{re.escape(UNLOCKED_SUFFIX)})?", re.DOTALL
+        f"{stem}(?:{OWNER_PATTERN}|[0-9a-f]{{16}}){re.escape(end)}(?P<new>{re.escape(UNLOCKED_SUFFIX)})?",
+        re.DOTALL,
     )
     left = []
     with contextlib.suppress(OSError):
@@ -87,16 +88,16 @@ def abandoned(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL_SUFFIX) ->
 def _is_abandoned(folder: Path, owner: re.Match[str]) -> bool:
     if fcntl is None:
         return False
-    lock = _opened(folder)
+    lock = _open_folder(folder)
     try:
-        free = None if lock is None else _take(lock)
+        free = None if lock is None else _try_lock(lock)
     finally:
         if lock is not None:
             os.close(lock)
     if free is False:
         return False
     asked = owner["computer"] == _computer()  # None: of version 0.2, whose names held no owner
-    if asked and not _alive(int(owner["pid"])):
+    if asked and not _is_alive(int(owner["pid"])):
         return True
     if asked and free and owner["new"] is None:
         return True  # the process id was given to another
@@ -113,11 +114,11 @@ def _computer() -> str:
     return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 
 
-def _opened(folder: Path) -> int | None:
+def _open_folder(folder: Path) -> int | None:
     return None if fcntl is None else os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
 
 
-def _take(lock: int) -> bool | None:
+def _try_lock(lock: int) -> bool | None:
     """Whether the lock could be taken; None where the file system has no locks of folders."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -128,7 +129,7 @@ def _take(lock: int) -> bool | None:
     return True
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

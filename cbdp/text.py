@@ -41,7 +41,9 @@ def printable(text: str, *, layout: bool = False) -> str:
 
 
 def _visible(character: str) -> bool:
-    return character.isprintable() or character in JOINING_CHARACTERS or unicodedata.category(character) == "Zs"
+    return (
+        character.isprintable() or character in JOINING_CHARACTERS or unicodedata.category(character) == "Zs"
+    )
 
 
 def _escaped(character: str) -> str:
@@ -303,7 +305,7 @@ def from_spreadsheet_cell(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and SPREADSHEET_FORMULA.match(cell) else cell
 
 
-# Tables as text, for terminals.
+# Tables as text, for terminals
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:

@@ -154,7 +154,7 @@ def compare(
         if name in names:
             raise InputError(f"an attribute is named {name!r}, as a column of the comparison is: rename it")
     _check_different(*sides)
-    one, two, notes = _matched(sides, names, where)
+    one, two, notes = _matched_sides(sides, names, where)
     return ReleaseComparison(
         names,
         _columns(one, two, names, risk),
@@ -182,7 +182,7 @@ def _check_different(first: Sequence[Release], second: Sequence[Release]) -> Non
                 raise InputError("the same release is on both sides: give two different ones")
 
 
-def _matched(
+def _matched_sides(
     sides: Sequence[Sequence[Release]], by: tuple[str, ...], where: Where | None
 ) -> tuple[Side, Side, list[str]]:
     """Both sides, with the groups that both have, in the order of the first."""
@@ -254,10 +254,10 @@ def _verdicts(
 def difference_interval(
     first: UnbiasedAnswers, second: UnbiasedAnswers, risk: float
 ) -> tuple[Floats, Floats]:
-    """The least and the largest change that fits what was measured, in whole trips."""
+    """The ends of the change's interval at this risk, in whole trips: by the quantile of the difference of both errors."""
     error = sum_of_errors([first.error, second.error])
     reach = error.reach(risk)
-    # noise of whole numbers: as much probability lies within k as within k + 1/2 of the law without gaps
+    # noise of whole numbers: as much probability lies within k as within k + 1/2 of the distribution without gaps
     whole = np.ceil(reach - 0.5 - ROUNDING_TOLERANCE)
     half = np.where(error.whole, whole, np.maximum(reach, whole))
     change = second.value - first.value
@@ -265,7 +265,7 @@ def difference_interval(
 
 
 def p_values(first: UnbiasedAnswers, second: UnbiasedAnswers) -> Floats:
-    """How often noise alone makes a difference of this size or larger where there is no change."""
+    """Two-sided p-values of “no change”: how often noise alone makes a difference of this size or larger."""
     change = np.abs(second.value - first.value)
     # half a trip for the gaps between whole numbers; where sums are weighted it is on the safe side
     exact = (first.error.variance == 0) & (second.error.variance == 0)
@@ -274,7 +274,10 @@ def p_values(first: UnbiasedAnswers, second: UnbiasedAnswers) -> Floats:
 
 
 def ratio_interval(first: UnbiasedAnswers, second: UnbiasedAnswers, risk: float) -> tuple[Floats, Floats]:
-    """The least and the largest ratio of the second to the first that fits; infinite where the first may be zero."""
+    """The ends of the ratio of the second to the first (Fieller 1954): all r for which second − r · first is within its noise of zero.
+
+    A first count that may be zero leaves the ratio without an upper end.
+    """
     square = _deviations(first, second, risk) ** 2
     one, two = first.value, second.value
     a = one**2 - square * first.error.variance
@@ -289,7 +292,7 @@ def ratio_interval(first: UnbiasedAnswers, second: UnbiasedAnswers, risk: float)
 
 
 def _deviations(first: UnbiasedAnswers, second: UnbiasedAnswers, risk: float) -> Floats:
-    """How many deviations the noise of any mixture of both reaches: no further than the worst of its parts or the normal law."""
+    """How many standard deviations the noise of any mixture of both reaches: no further than the worst of its parts or the normal distribution."""
     worst = np.full(len(first.value), -float(ndtri(risk / 2)))
     for side in (first, second):
         deviation = np.sqrt(side.error.variance)
@@ -299,7 +302,10 @@ def _deviations(first: UnbiasedAnswers, second: UnbiasedAnswers, risk: float) ->
 
 
 def benjamini_hochberg(chance: Floats) -> Floats:
-    """The least risk at which each row is picked.
+    """The least false discovery rate at which each row is picked (Benjamini and Hochberg 1995; `scipy.stats.false_discovery_control`).
+
+    Among a hundred rows without any change, ten lie outside their own 90 % interval. Rows of one comparison are about different trips, and every noisy count
+    belongs to at most one of them, so their errors are independent, as the procedure asks.
 
     >>> benjamini_hochberg(np.array([0.01, 0.8, 0.02, 0.04])).round(4).tolist()
     [0.04, 0.8, 0.04, 0.0533]
@@ -312,7 +318,7 @@ def benjamini_hochberg(chance: Floats) -> Floats:
     return adjusted
 
 
-# What two universes have in common: values that only one has are left out, dates (no two months share one) and dimensions that only one has are added up
+# What two universes have in common. Values that only one has are left out; dates (two months share none) and dimensions that only one has are added up
 
 
 def common_trip_types(first: Universe, second: Universe, named: Sequence[str]) -> CommonTripTypes:
@@ -331,7 +337,7 @@ def common_trip_types(first: Universe, second: Universe, named: Sequence[str]) -
         common = _common_values(one, other)
         used = any(name in first.attribute(a).of for a in named)
         notes.append(_values_note(name, one, other, common, used=used))
-        if _as_whole(one, other) and not used:
+        if _compared_as_wholes(one, other) and not used:
             continue
         here.append(_filter(name, one, common))
         there.append(_filter(name, other, common))
@@ -346,7 +352,7 @@ def _sum_note(universe: Universe, other: Universe, which: str) -> list[str]:
     ]
 
 
-def _meaning(dimension: Dimension) -> dict[Hashable, Any]:
+def _value_meanings(dimension: Dimension) -> dict[Hashable, Any]:
     """What each value stands for: a period is its two ends, whatever it is called."""
     if dimension.edges is None:
         return {value: value for value in dimension.values}
@@ -355,15 +361,15 @@ def _meaning(dimension: Dimension) -> dict[Hashable, Any]:
 
 
 def _values_differ(one: Dimension, other: Dimension) -> bool:
-    return _meaning(one) != _meaning(other)
+    return _value_meanings(one) != _value_meanings(other)
 
 
 def _common_values(one: Dimension, other: Dimension) -> set[Hashable]:
-    theirs = _meaning(other)
-    return {value for value, means in _meaning(one).items() if theirs.get(value, theirs) == means}
+    theirs = _value_meanings(other)
+    return {value for value, means in _value_meanings(one).items() if theirs.get(value, theirs) == means}
 
 
-def _as_whole(one: Dimension, other: Dimension) -> bool:
+def _compared_as_wholes(one: Dimension, other: Dimension) -> bool:
     """Dates, and times of day that are cut differently but begin and end alike, are compared as wholes."""
     if one.edges is not None and other.edges is not None:
         return (one.edges[0], one.edges[-1]) == (other.edges[0], other.edges[-1])
@@ -376,12 +382,14 @@ def _filter(name: str, dimension: Dimension, common: set[Hashable]) -> Filter:
 
 
 def _values_note(name: str, one: Dimension, other: Dimension, common: set[Hashable], *, used: bool) -> str:
-    if _as_whole(one, other) and not used:
+    if _compared_as_wholes(one, other) and not used:
         if days_in(one) is not None:
             return f"The first release covers {_value_count_text(one, 'day')} of {name}, the second {_value_count_text(other, 'day')}: all are added up."
         return f"Both cover the same hours, cut into {len(one):,} and {len(other):,} periods of {name}: all are added up."
     if not common:
-        cure = "leave it out of by and where" if _as_whole(one, other) else "they cannot be compared"
+        cure = (
+            "leave it out of by and where" if _compared_as_wholes(one, other) else "they cannot be compared"
+        )
         raise InputError(f"no value of {name} means the same in both releases: {cure}")
     left = [_left_out_values(f"the {which}", d, common) for which, d in (("first", one), ("second", other))]
     gone = " and ".join(text for text in left if text)
@@ -549,7 +557,7 @@ def _period_text(release: Release) -> str:
 
 
 def differences_between(first: Sequence[Release], second: Sequence[Release]) -> list[str]:
-    """In what the releases differ that changes how their numbers compare: allowed, and said."""
+    """In what the releases differ that changes how their numbers compare: allowed, and stated."""
     sentences = []
     for what, read in (
         ("privacy budget", _cost_difference),

@@ -118,7 +118,7 @@ def describe_files(release: Release, sections: Mapping[str, Any], folder: Path) 
     """Every Parquet file, those that most people want first."""
     words, noun = _column_meanings(release, sections), counted_noun(release.features.universe)
     return [
-        _file(folder, path, noun.say(about), {**words, **particular}, keys)
+        _file_description(folder, path, noun.say(about), {**words, **particular}, keys)
         for path, about, particular, keys in _file_entries(sections)
     ]
 
@@ -137,7 +137,7 @@ def _file_entries(
     seen = set()
     for f in sections["features"]:
         seen.add(f["file"])
-        yield f["file"], _table(f), {}, tuple(f["by"])
+        yield f["file"], _table_description(f), {}, tuple(f["by"])
     for m in sections["measurements"]:
         if m["file"] not in seen:
             seen.add(m["file"])
@@ -146,7 +146,7 @@ def _file_entries(
             yield m["floors"], f"Where small measurements of “{m['feature']}” were left out.", {}, ()
     if sections["places"] is not None:
         yield sections["places"]["file"], "Where the stops are. Public.", PLACE_MEANINGS, ("id",)
-    yield from _universe(sections["universe"])
+    yield from _universe_entries(sections["universe"])
     if "prior" in sections:
         yield sections["prior"]["file"], "Public weights that entered the estimate.", {}, dimensions
 
@@ -160,7 +160,7 @@ def combination(names: Sequence[str]) -> str:
     return f"combination of {enumerated(list(names))}" if len(names) > 1 else "".join(names)
 
 
-def _table(feature: Mapping[str, Any]) -> str:
+def _table_description(feature: Mapping[str, Any]) -> str:
     if feature["name"] == TOTAL:
         return "Table “total”: all trips together, one row."
     if feature["name"] == SINGLETON:
@@ -169,7 +169,9 @@ def _table(feature: Mapping[str, Any]) -> str:
     return f"Table “{feature['name']}”: counts by {enumerated([name.replace('.', ' ') for name in feature['by']])}."
 
 
-def _universe(universe: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, str], tuple[str, ...]]]:
+def _universe_entries(
+    universe: Mapping[str, Any],
+) -> Iterator[tuple[str, str, Mapping[str, str], tuple[str, ...]]]:
     for d in universe["dimensions"]:
         values = "The only possible value" if d["size"] == 1 else f"All {d['size']:,} possible values"
         yield d["file"], f"{values} of “{d['name']}”. Public.", {}, (d["name"],)
@@ -187,7 +189,7 @@ def _column_meanings(release: Release, sections: Mapping[str, Any]) -> dict[str,
     noun = counted_noun(release.features.universe)
     words = {name: noun.say(text.format(sure=sure)) for name, text in NUMBER_MEANINGS.items()}
     for d in sections["universe"]["dimensions"]:
-        words[d["name"]] = _dimension(release, d, sections["places"])
+        words[d["name"]] = _dimension_meaning(release, d, sections["places"])
     for a in sections["universe"]["attributes"]:
         kind = a["name"].rpartition(".")[2]
         whose = f"of the {a['of'][0]}" if len(a["of"]) == 1 else f"for this {enumerated(a['of'])}"
@@ -196,7 +198,7 @@ def _column_meanings(release: Release, sections: Mapping[str, Any]) -> dict[str,
     return words
 
 
-def _dimension(release: Release, stated: Mapping[str, Any], places: Mapping[str, Any] | None) -> str:
+def _dimension_meaning(release: Release, stated: Mapping[str, Any], places: Mapping[str, Any] | None) -> str:
     name, dimension = stated["name"], release.features.universe.dimension(stated["name"])
     noun = counted_noun(release.features.universe)
     json = " Text in JSON." if stated["labels"] == ENCODED_KIND else ""
@@ -214,7 +216,7 @@ def _dimension(release: Release, stated: Mapping[str, Any], places: Mapping[str,
     return f"One of the values in {stated['file']}.{json}"
 
 
-def _file(
+def _file_description(
     folder: Path, path: str, about: str, words: Mapping[str, str], keys: tuple[str, ...]
 ) -> FileDescription:
     with pq.ParquetFile(folder / path) as file:
@@ -225,13 +227,13 @@ def _file(
             for c in range(len(schema))
         ]
         columns = [
-            ColumnDescription(f.name, _type(f.type), words.get(f.name, ""), many)
+            ColumnDescription(f.name, _frictionless_type(f.type), words.get(f.name, ""), many)
             for f, many in zip(schema, missing, strict=True)
         ]
         return FileDescription(path, about, tuple(columns), metadata.num_rows, keys)
 
 
-def _type(arrow_type: Any) -> str:
+def _frictionless_type(arrow_type: Any) -> str:
     """The type of a column as Frictionless tables name it; for bytes they have no name."""
     return next((name for fits, name in FRICTIONLESS_TYPES if fits(arrow_type)), "any")
 
@@ -261,13 +263,13 @@ def readme(release: Release, files: Sequence[FileDescription], others: Sequence[
     """The text of README.md; `others` are the files that are not Parquet."""
     paragraphs = [
         *_readme_head(release),
-        *_protection(release),
+        *_protection_paragraphs(release),
         "## Files",
         _file_table(files, others),
         "## Columns",
         *_column_table(files),
         "## How to read it",
-        *_advice(release, others),
+        *_reading_advice(release, others),
         "## How to cite it",
         _citation(release),
         "## Licence",
@@ -294,7 +296,7 @@ def _readme_head(release: Release) -> Iterator[str]:
         yield f"Times are local times of {markdown_text(release.about.timezone)}."
 
 
-def _protection(release: Release) -> Iterator[str]:
+def _protection_paragraphs(release: Release) -> Iterator[str]:
     """In one sentence what is promised, and precisely."""
     claim, noun = release.promise, counted_noun(release.features.universe)
     bound = left_out(claim.unit, noun)
@@ -361,7 +363,7 @@ def _column_kind(columns: Sequence[ColumnDescription]) -> str:
     return kinds.get(columns[0].type, columns[0].type)
 
 
-def _advice(release: Release, others: Sequence[str]) -> Iterator[str]:
+def _reading_advice(release: Release, others: Sequence[str]) -> Iterator[str]:
     sure, noun = f"{100 * (release.confidence or 0.9):g} %", counted_noun(release.features.universe)
     yield (
         noun.say("Use `count`. It is near the true number of trips")
@@ -376,7 +378,7 @@ def _advice(release: Release, others: Sequence[str]) -> Iterator[str]:
         yield "The tables were published one by one: do not combine numbers of different tables. Small counts were left out."
     else:
         yield noun.say("All tables are sums of the same published trips, so they agree with each other.")
-        yield from _sums(release)
+        yield from _sums_advice(release)
     rounding = release.recipe.rounding
     if rounding is not None and ROUNDINGS.installed(rounding).needs_expected:
         yield (
@@ -392,13 +394,13 @@ def _advice(release: Release, others: Sequence[str]) -> Iterator[str]:
     )
 
 
-def _sums(release: Release) -> Iterator[str]:
+def _sums_advice(release: Release) -> Iterator[str]:
     """Which sums were measured, and what tells the error of others."""
     published, public = Published(release), release.recipe.public
     measured = [
         n
         for n in release.features.features
-        if n != SINGLETON and (n in public or published.law(n) is not None)
+        if n != SINGLETON and (n in public or published.noise_distribution(n) is not None)
     ]
     if measured:
         yield (
@@ -452,7 +454,7 @@ def data_package(release: Release, files: Sequence[FileDescription]) -> str:
         "keywords": ["differential privacy", "mobility", "origin-destination"],
         **_publisher_fields(release),
         "privacy": _privacy_fields(release),
-        "resources": [_resource(f, names[f.path]) for f in files],
+        "resources": [_resource_descriptor(f, names[f.path]) for f in files],
     }
     return json.dumps(package, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -480,7 +482,7 @@ def _privacy_fields(release: Release) -> dict[str, Any]:
     return {"statement": str(claim), "unit": unit["words"], "epsilon": epsilon, "delta": delta} | rho
 
 
-def _resource(file: FileDescription, name: str) -> dict[str, Any]:
+def _resource_descriptor(file: FileDescription, name: str) -> dict[str, Any]:
     keys = {"primaryKey": list(file.keys)} if file.keys else {}
     return {
         "name": name,
@@ -489,11 +491,11 @@ def _resource(file: FileDescription, name: str) -> dict[str, Any]:
         "format": "parquet",
         "mediatype": PARQUET_MEDIA_TYPE,
         "description": file.about,
-        "schema": {"fields": [_field(c, file.rows) for c in file.columns], **keys},
+        "schema": {"fields": [_field_descriptor(c, file.rows) for c in file.columns], **keys},
     }
 
 
-def _field(column: ColumnDescription, rows: int) -> dict[str, Any]:
+def _field_descriptor(column: ColumnDescription, rows: int) -> dict[str, Any]:
     """Readers make floating-point numbers of whole ones where some are missing: the type says what can be relied on."""
     empty = rows > 0 and column.missing == rows
     type_ = "any" if empty else "number" if column.type == "integer" and column.missing else column.type

@@ -2,7 +2,7 @@
 
 The prior is worked out before the next trips are counted, from noisy answers that are published. The weights lie in the next release's
 folder, and its recipe states which releases they were learnt from, by hash: whoever has those can work them out again, and whoever has the
-folder alone can call `finish` again.
+folder alone can call `finish` again. Where stops got other names in between, `with_renamed_values` gives earlier releases the new ones first.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _prior_source(
     }
 
 
-# A release with other names for some values of its dimensions: what a stop was called before it got another name. Nothing else changes.
+# Values that got another name
 
 
 def with_renamed_values(release: Release, names: Mapping[Hashable, Hashable]) -> Release:

@@ -1,4 +1,4 @@
-"""The files of a release, written all or nothing.
+"""The files of a release: written all or nothing, and read back as data of whoever wrote them.
 
 The same release gives the same bytes with the same version of pyarrow (Parquet files name the version that wrote them; the
 manifest states it).
@@ -194,7 +194,7 @@ def _rename(work: Path, target: Path) -> None:
         raise InputError(f"{str(target)!r} exists already: choose another folder for the release") from None
 
 
-# A release read back from its folder as it was saved.
+# Reading
 
 
 def load(folder: str | Path, verify: bool = True) -> Release:

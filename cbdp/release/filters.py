@@ -42,15 +42,15 @@ def conditions(universe: Universe, where: Where | None) -> tuple[Filter, ...]:
     if where is None:
         return ()
     if isinstance(where, Mapping):
-        return tuple(_of_labels(universe, names, labels) for names, labels in where.items())
+        return tuple(_condition_of_labels(universe, names, labels) for names, labels in where.items())
     if isinstance(where, str):
-        return (_of_text(universe, where),)
+        return (_condition_of_text(universe, where),)
     texts: Any = where
     if isinstance(texts, bytes | bytearray) or not isinstance(texts, Iterable):
         raise InputError(
             f"where is {where!r}: write conditions like 'time<10:00' or 'origin=A,B', or give a mapping like {{'origin': ['A', 'B']}}"
         )
-    return tuple(_of_text(universe, text) for text in texts)
+    return tuple(_condition_of_text(universe, text) for text in texts)
 
 
 def attribute_of(universe: Universe, name: Any) -> Attribute:
@@ -60,7 +60,7 @@ def attribute_of(universe: Universe, name: Any) -> Attribute:
     return universe.attribute(name)
 
 
-def _of_labels(universe: Universe, names: Any, labels: Any) -> Filter:
+def _condition_of_labels(universe: Universe, names: Any, labels: Any) -> Filter:
     """A label or several; of several attributes, combinations of labels."""
     several = isinstance(names, tuple)
     attributes = [attribute_of(universe, name) for name in (names if several else (names,))]
@@ -69,7 +69,7 @@ def _of_labels(universe: Universe, names: Any, labels: Any) -> Filter:
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         labels = [labels]
     rows = [tuple(row) if several and isinstance(row, Iterable) else (row,) for row in labels]
-    return _matching_labels(attributes, rows, [{v: v for v in a.labels} for a in attributes])
+    return _label_filter(attributes, rows, [{v: v for v in a.labels} for a in attributes])
 
 
 def _labels(attribute: Attribute) -> _Labels:
@@ -86,7 +86,7 @@ class _Labels:
         return isinstance(label, Hashable) and label in self._labels
 
 
-def _of_text(universe: Universe, text: Any) -> Filter:
+def _condition_of_text(universe: Universe, text: Any) -> Filter:
     match = CONDITION.match(text) if isinstance(text, str) else None
     if match is None:
         raise InputError(
@@ -94,7 +94,7 @@ def _of_text(universe: Universe, text: Any) -> Filter:
         )
     names, sign, label_text = match.groups()
     if sign in COMPARISONS:
-        return _ordered(attribute_of(universe, names), sign, label_text)
+        return _ordered_filter(attribute_of(universe, names), sign, label_text)
     several = names not in universe.attributes and ATTRIBUTE_JOINER in names
     attributes = [attribute_of(universe, n) for n in (names.split(ATTRIBUTE_JOINER) if several else [names])]
     spoken = [{str(label): label for label in a.labels} for a in attributes]
@@ -105,11 +105,11 @@ def _of_text(universe: Universe, text: Any) -> Filter:
     )
     parts = [t.split(ATTRIBUTE_JOINER) if several else [t] for t in listed]
     rows = [(*map(_as_labelled, row, spoken), *row[len(spoken) :]) for row in parts]
-    condition = _matching_labels(attributes, rows, spoken)
+    condition = _label_filter(attributes, rows, spoken)
     return Filter(condition.attributes, ~condition.wanted) if sign == "!=" else condition
 
 
-def _matching_labels(
+def _label_filter(
     attributes: Sequence[Attribute],
     rows: Sequence[tuple[Any, ...]],
     spoken: Sequence[Mapping[Any, Hashable]],
@@ -128,12 +128,12 @@ def _matching_labels(
             raise InputError(f"{row!r} has {len(row)} labels: give one each of {names}")
         for label, attribute, labels_by_text in zip(row, attributes, spoken, strict=True):
             if not isinstance(label, Hashable) or label not in labels_by_text:
-                raise InputError(_unknown(label, attribute))
+                raise InputError(_unknown_label_text(label, attribute))
         mask[tuple(c[k[label]] for label, c, k in zip(row, code, spoken, strict=True))] = True
     return Filter(tuple(a.name for a in attributes), mask)
 
 
-def _unknown(label: Any, attribute: Attribute) -> str:
+def _unknown_label_text(label: Any, attribute: Attribute) -> str:
     labels = [str(v) for v in attribute.labels]
     cure = did_you_mean(str(label), labels)
     if cure.startswith("there are") and len(labels) > 10:
@@ -141,7 +141,7 @@ def _unknown(label: Any, attribute: Attribute) -> str:
     return f"{attribute.name} has no {label!r}: {cure}"
 
 
-def _ordered(attribute: Attribute, sign: str, bound_text: str) -> Filter:
+def _ordered_filter(attribute: Attribute, sign: str, bound_text: str) -> Filter:
     """Labels before or after one: times by the clock (periods by their beginning), numbers by size, other text by alphabet."""
     for read, like in ((_clock, "a time of day, like 09:00"), (float, "a number, like 9"), (str, "text")):
         try:

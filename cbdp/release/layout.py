@@ -29,7 +29,7 @@ from cbdp_features.universe import sorted_union
 
 TRIPS_FILE, FLOORS_FOLDER, PLACES_FILE = "trips.parquet", "floors", "universe/places.parquet"
 PRIOR_FILE = "universe/prior.parquet"
-# no attribute may be so named
+# columns of the files: no attribute may have such a name
 NUMBER_COLUMNS = ("noisy", "scale", "variance", "estimate", "count", "low", "high", "floor")
 
 
@@ -134,7 +134,7 @@ def _add_features(release: Release, sections: dict[str, Any], sheets: list[FileT
     for m in release.measurements:
         where = features.get(m.feature, {})
         if beside.get(m.feature) is not m:
-            rows = _elements(m) if m.feature == SINGLETON else None
+            rows = _sorted_elements(m) if m.feature == SINGLETON else None
             where = {"file": own_name(m.feature), "rows": "all" if rows is None else "listed"}
             sheets.append(
                 FileTables(
@@ -193,7 +193,7 @@ def _measurement(m: Measurement, floor: str | None) -> dict[str, Any]:
     }
 
 
-def _elements(m: Measurement) -> Ints | None:
+def _sorted_elements(m: Measurement) -> Ints | None:
     return None if m.elements is None else np.sort(m.elements)
 
 
@@ -258,7 +258,7 @@ def _keys(dag: FeatureDag, name: str) -> Callable[[Ints | slice], dict[str, pa.A
         return lambda here: dict(
             zip(
                 columns,
-                map(take_labels, columns.values(), dag.universe.unrank_codes(_listed(here))),
+                map(take_labels, columns.values(), dag.universe.unrank_codes(_as_indices(here))),
                 strict=True,
             )
         )
@@ -273,7 +273,7 @@ def _label_columns(
     return lambda here: {n: take_labels(v, c[here]) for (n, v), c in zip(labels.items(), codes, strict=True)}
 
 
-def _listed(here: Ints | slice) -> Ints:
+def _as_indices(here: Ints | slice) -> Ints:
     return np.arange(here.start, here.stop, dtype=np.int64) if isinstance(here, slice) else here
 
 

@@ -73,21 +73,21 @@ def describe(release: Release) -> dict[str, Any]:
             "secure": release.secure,
             "about": None if release.about is None else release.about.json(),
             "recipe": release.recipe.json(),
-            "privacy": _privacy(release.promise),
-            "estimate": _estimate(release),
-            "rounding": _rounding(release),
-            "intervals": _intervals(release),
-            "software": _software(release),
+            "privacy": _privacy_section(release.promise),
+            "estimate": _estimate_section(release),
+            "rounding": _rounding_section(release),
+            "intervals": _intervals_section(release),
+            "software": _stated_software(release),
             "ledger": dict(release.stored.ledger) if release.stored else {"head": None},
             "deployment": registry_fields(release),
         }
     )
 
 
-def _privacy(claim: PrivacyGuarantee) -> dict[str, Any]:
+def _privacy_section(claim: PrivacyGuarantee) -> dict[str, Any]:
     """Where nothing is promised, no ε is stated: what would have been spent is in the tree only."""
     holds = claim.holds
-    rho = {} if claim.cost.currency == "epsilon" else _rho(claim)
+    rho = {} if claim.cost.currency == "epsilon" else _rho_fields(claim)
     return rho | {
         "holds": holds,
         "caveat": claim.caveat,
@@ -100,7 +100,7 @@ def _privacy(claim: PrivacyGuarantee) -> dict[str, Any]:
     }
 
 
-def _rho(claim: PrivacyGuarantee) -> dict[str, Any]:
+def _rho_fields(claim: PrivacyGuarantee) -> dict[str, Any]:
     """ρ, and the ε that it gives at every δ of a list: one promise in many words."""
     if not claim.holds:
         return {"rho": None, "curve": []}
@@ -173,7 +173,7 @@ def variance_of(measured: Measurement) -> float | None:
     return float(variance[0])
 
 
-def _estimate(release: Release) -> dict[str, Any] | None:
+def _estimate_section(release: Release) -> dict[str, Any] | None:
     if release.estimate is None:
         return None
     solution = release.estimate.solution
@@ -190,7 +190,7 @@ def _estimate(release: Release) -> dict[str, Any] | None:
     }
 
 
-def _rounding(release: Release) -> dict[str, Any] | None:
+def _rounding_section(release: Release) -> dict[str, Any] | None:
     """Which features' counts are not their estimates rounded down or up. Worked out here, if the mechanism does not say."""
     if release.estimate is None:
         return None
@@ -218,7 +218,7 @@ def exactness_of(release: Release, tolerance: float | None = None) -> Exactness:
     return rounding.exactness(release.features, *release.estimate.trips(), trips, budget, tolerance)
 
 
-def _intervals(release: Release) -> dict[str, Any] | None:
+def _intervals_section(release: Release) -> dict[str, Any] | None:
     if not release.intervals:
         return None
     listed = [name for name in release.features.features if name in release.intervals]
@@ -235,7 +235,7 @@ def code_fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def _software(release: Release) -> dict[str, str]:
+def _stated_software(release: Release) -> dict[str, str]:
     return dict(release.stored.software) if release.stored else software()
 
 
@@ -311,12 +311,14 @@ def upgraded_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
     upgraded["measurements"] = [
         {**m, "law": _noise_statement_of_version_1(m)} for m in manifest["measurements"]
     ]
-    upgraded["features"] = [{**f, "noise": _noise(f["noise"], settings)} for f in manifest["features"]]
+    upgraded["features"] = [
+        {**f, "noise": _noise_with_zeros(f["noise"], settings)} for f in manifest["features"]
+    ]
     upgraded["about"], upgraded["version"] = None, 2
-    return upgraded if upgraded["secure"] else _promising_nothing(upgraded)
+    return upgraded if upgraded["secure"] else _without_guarantee(upgraded)
 
 
-def _promising_nothing(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _without_guarantee(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """A simulation of version 1, which stated an ε as if it protected somebody."""
     stated_guarantee, deployment = guarantee_from(manifest["privacy"]), manifest["deployment"]
     claim = simulated_guarantee(stated_guarantee)
@@ -348,7 +350,7 @@ def _noise_statement_of_version_1(measurement: Mapping[str, Any]) -> str | None:
     return None if distribution is None else distribution.name
 
 
-def _noise(stated: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+def _noise_with_zeros(stated: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any] | None:
     """What suppressed small counts skipped zeros, unless its settings said otherwise."""
     if stated is None:
         return None
@@ -397,8 +399,8 @@ def registry_fields(release: Release) -> dict[str, Any]:
             "data_product_type": "Summary statistics",
             "description": f"Counts of trips by {dimensions}, and by {len(release.features.features)} features.",
         },
-        "dp_variant": _variant(release, dimensions),
-        "privacy_loss": _loss(release),
+        "dp_variant": _privacy_variant(release, dimensions),
+        "privacy_loss": _privacy_loss(release),
         "deployment_model": {
             "model_name": "Central",
             "release_type": "One release",
@@ -407,13 +409,15 @@ def registry_fields(release: Release) -> dict[str, Any]:
         },
         "accounting": {
             "composition": str(release.claim.cost),
-            "post_processing": SUPPRESSION_NOTE if release.estimate is None else _post_processing(release),
+            "post_processing": SUPPRESSION_NOTE
+            if release.estimate is None
+            else _post_processing_text(release),
         },
-        "implementation": _implementation(release),
+        "implementation": _implementation_fields(release),
     }
 
 
-def _variant(release: Release, dimensions: str) -> dict[str, Any]:
+def _privacy_variant(release: Release, dimensions: str) -> dict[str, Any]:
     claim = release.promise
     public = (
         "The universe, zones, modes and places are public inputs; all that depends on trips is protected."
@@ -436,7 +440,7 @@ def _variant_name(claim: PrivacyGuarantee) -> str | None:
     return "Pure DP" if claim.cost.delta == 0 else "Approximate DP"
 
 
-def _loss(release: Release) -> dict[str, Any]:
+def _privacy_loss(release: Release) -> dict[str, Any]:
     claim, cost = release.promise, release.claim.cost
     epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
     rho = {} if cost.currency == "epsilon" else {"rho": float(cost.rho) if claim.holds else None}
@@ -455,7 +459,7 @@ def _unit_name(unit: Unit) -> str:
     return USER_LEVEL if unit.per == RELEASE else f"User-{unit.per}"
 
 
-def _implementation(release: Release) -> dict[str, Any]:
+def _implementation_fields(release: Release) -> dict[str, Any]:
     unit, name = release.claim.unit, release.mechanism
     return {
         "preprocessing_and_hyperparameter_tuning": f"At most {unit.max_trips} trips of each person{unit.period} are kept, at random."
@@ -467,7 +471,7 @@ def _implementation(release: Release) -> dict[str, Any]:
     }
 
 
-def _post_processing(release: Release) -> str:
+def _post_processing_text(release: Release) -> str:
     expected = _has_expected_counts(release)
     prior = " and public weights" if release.prior is not None else ""
     first = f"Expected counts given all noisy answers{prior}, then constrained" if expected else "Constrained"

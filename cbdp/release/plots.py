@@ -55,14 +55,14 @@ class Plots:
         return Published(release, release.intervals, release.confidence or DEFAULT_CONFIDENCE, release.places)
 
 
-# How plots look: colours that everybody can tell apart, a title from the publisher's words, and a foot that says what is promised.
+# How plots look: a title from the publisher's words, and a foot that says what is promised
 
 
-# Okabe and Ito's palette, which people with any kind of colour vision can tell apart; yellow is left out, it is too pale for lines
+# the palette of Okabe and Ito, which people with any kind of colour vision can tell apart; yellow is left out, it is too pale for lines
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 BAR_COLOUR = "#56B4E9"  # of the same palette: light enough for the thin dark lines on it
 TEXT_COLOUR, MUTED_COLOUR, GRID_COLOUR = "#1b2430", "#566274", "#d5dbe3"
-FOOT_LETTERS_PER_INCH = 14  # of the foot, in an inch
+FOOT_LETTERS_PER_INCH = 14  # letters of the foot in an inch of the figure's width: where its lines end
 AXES_MARK = "cbdp"  # marks axes that were made here
 
 
@@ -130,7 +130,7 @@ def interval_note(published: Published, drawn: bool, exact: bool, marks: str) ->
     return f"{marks}: the {sure} intervals of a more detailed table, added up, so wider than necessary."
 
 
-# Demand over the day: a bar for each period with its interval, or a line with a band for each value of an attribute.
+# Demand over the day: a bar for each period with its interval, or a line with a band for each value of an attribute
 
 
 SECONDS_PER_HOUR = 3600
@@ -228,7 +228,7 @@ def _time_ticks(ax: Any, dimension: Dimension, left: Floats, width: Floats) -> N
     ax.set_xlim(left[0], left[-1] + width[-1])
 
 
-# Flows from place to place: between zones where there are any, or between stops; the largest first, with intervals.
+# The largest flows: between zones where there are any, or between stops
 
 
 FLOW_LEVELS = ("zones", "stops")
@@ -289,9 +289,9 @@ def _flow_level(published: Published, level: str | None) -> tuple[str, tuple[str
         raise InputError(f"level is {level!r}: this release has {some}")
     by = ends_by_level[level]
     assert by is not None
-    if published.many(by[0]) * published.many(by[1]) > MAX_REGROUPED_ELEMENTS:
+    if published.label_count(by[0]) * published.label_count(by[1]) > MAX_REGROUPED_ELEMENTS:
         raise InputError(
-            f"{published.many(by[0]):,} × {published.many(by[1]):,} {level} are too many to draw: use release.ask"
+            f"{published.label_count(by[0]):,} × {published.label_count(by[1]):,} {level} are too many to draw: use release.ask"
         )
     return level, by
 
@@ -306,10 +306,10 @@ def _place_names(published: Published, attribute: str, level: str) -> list[str]:
     return named if len(set(named)) == len(labels) else labels
 
 
-# The largest flows as bars with intervals.
+# The largest flows as bars with intervals
 
 
-MAX_NAME_LETTERS = 24  # letters of a name
+MAX_NAME_LETTERS = 24  # letters of a place's name, which leave room for the bars
 
 
 def plot_flows(published: Published, most: int, level: str | None, ax: Any) -> Any:
@@ -344,13 +344,26 @@ def _shortened_name(name: str) -> str:
     return name if len(name) <= MAX_NAME_LETTERS else f"{name[: MAX_NAME_LETTERS - 1]}…"
 
 
-# The largest flows on a map: arrows as wide as their trips, pale where noise alone could have made them.
+# The largest flows on a map: arrows as wide as their trips, pale where noise alone could have made them
 
 
-KM_PER_DEGREE = 111.195  # of a degree of latitude
-FRAME_MARGIN = 0.06  # of the frame
-MAX_ARROW_POINTS = 9.0  # points of the widest arrow
-SCALE_BAR_KM = (500, 200, 100, 50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1)  # kilometres of the scale
+KM_PER_DEGREE = 111.195  # kilometres in a degree of latitude, on a sphere of 6,371 km
+FRAME_MARGIN = 0.06  # room around the stops, as a part of the frame
+MAX_ARROW_POINTS = 9.0  # width of the widest arrow, in points
+SCALE_BAR_KM = (
+    500,
+    200,
+    100,
+    50,
+    20,
+    10,
+    5,
+    2,
+    1,
+    0.5,
+    0.2,
+    0.1,
+)  # lengths that the scale bar may have, in kilometres
 
 
 def plot_map(published: Published, most: int, level: str | None, zoom: str | None, ax: Any) -> Any:
@@ -451,7 +464,7 @@ def _draw_arrows(ax: Any, flows: DrawnFlows, middles: dict[tuple[int, int], tupl
         a, b = inside[0, f.start], inside[1, f.end]
         colour, alpha = PALETTE[f.start % 6], 0.25 if _is_within_noise(f) else 0.85
         width = max(0.8, MAX_ARROW_POINTS * f.count / widest)
-        if _inner_flows(f) or a == b:
+        if _is_inside_a_place(f) or a == b:
             size = (10 + 26 * float(np.sqrt(f.count / top))) ** 2
             ax.scatter(
                 *a,
@@ -495,13 +508,13 @@ def _draw_names(ax: Any, flows: DrawnFlows, inside: dict[tuple[int, int], tuple[
             )
 
 
-def _inner_flows(flow: DrawnFlow) -> bool:
+def _is_inside_a_place(flow: DrawnFlow) -> bool:
     return flow.names[0] == flow.names[1]
 
 
 def _widest_flow(flows: Sequence[DrawnFlow]) -> int:
     """The trips of the widest arrow; circles, which may be far larger, have a scale of their own."""
-    return max((f.count for f in flows if not _inner_flows(f)), default=1)
+    return max((f.count for f in flows if not _is_inside_a_place(f)), default=1)
 
 
 def _is_within_noise(flow: DrawnFlow) -> bool:
@@ -523,7 +536,9 @@ def _draw_scale_bar(ax: Any) -> None:
         zorder=5,
         gid="scale",
     )
-    ax.text(x + long / KM_PER_DEGREE, y, f"  {long:g} km", va="center", color=TEXT_COLOUR, fontsize=9, zorder=5)
+    ax.text(
+        x + long / KM_PER_DEGREE, y, f"  {long:g} km", va="center", color=TEXT_COLOUR, fontsize=9, zorder=5
+    )
 
 
 def _draw_note(flows: DrawnFlows, view: Frame, drawn: int) -> str:

@@ -243,7 +243,7 @@ def rounded(index: Ints, value: NDArray[Any]) -> tuple[Ints, Ints]:
     return index[here], whole[here]
 
 
-# Tables as one works with them: counts that say which group of trips each is of, with their intervals.
+# Tables as one works with them: counts that say which group of trips each is of, with their intervals
 
 
 class LabelledCounts(np.ndarray[Any, np.dtype[np.int64]]):

@@ -1,4 +1,4 @@
-"""Numbers, units and claims as manifests state them, and back."""
+"""Numbers, units, costs, guarantees and recipes as manifests state them, and back. Names in a manifest are looked up among installed parts only."""
 
 from __future__ import annotations
 
@@ -38,6 +38,52 @@ NEIGHBOURING_RELATIONS = {
     "person": "Two data sets are neighbours if one is the other with all trips of one person{within} added or removed; "
     "at most {max_trips} trips of each person{each}, chosen at random, are counted{apart}.",
 }
+
+
+@dataclass(frozen=True)
+class TableNoise:
+    """The noise of a table that is published as it was measured: its distribution, and the threshold below which no count is shown."""
+
+    law: NoiseDistribution
+    threshold: float | None = None
+    skips_zeros: bool = False  # counts of zero got no noise, and never show
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """The mechanism by name and all its settings. Manifest, request, intervals and audit go by it."""
+
+    mechanism: str
+    settings: Mapping[str, Any] = field(default_factory=dict)  # JSON
+    tables: Mapping[str, TableNoise] = field(
+        default_factory=dict
+    )  # of tables published as they were measured
+
+    def json(self) -> dict[str, Any]:
+        return {"mechanism": self.mechanism, "settings": dict(self.settings)}
+
+    @property
+    def estimator(self) -> str | None:
+        """How counts were estimated, where they were."""
+        return self._text("estimator")
+
+    @property
+    def rounding(self) -> str | None:
+        """How whole trips were chosen, where the mechanism says."""
+        return self._text("rounding")
+
+    @property
+    def public(self) -> Mapping[str, Sequence[int]]:
+        """Counts that were public already and are met exactly: by feature, in the order of its elements."""
+        stated = self.settings.get("public")
+        return stated if isinstance(stated, Mapping) else {}
+
+    def _text(self, name: str) -> str | None:
+        stated = self.settings.get(name)
+        return stated if isinstance(stated, str) else None
+
+
+# Numbers, units, costs and guarantees
 
 
 def exact_json(value: Fraction | float | None) -> dict[str, Any] | None:
@@ -161,7 +207,7 @@ def _part_from(stated: Mapping[str, Any]) -> Composable:
 
 
 def guarantee_from(privacy: Mapping[str, Any]) -> PrivacyGuarantee:
-    """The claim that a manifest states."""
+    """The privacy guarantee that a manifest states."""
     return PrivacyGuarantee(
         unit_from(privacy["unit"]), cost_from(privacy["spent"]), privacy["holds"], privacy["caveat"]
     )
@@ -183,50 +229,36 @@ def certificate_from(stated: Mapping[str, Any]) -> Certificate:
     return Certificate(**stated)
 
 
-# How a release was made: everything that `finish` needs beside the measurements, as plain JSON.
+# Settings, and the names of parts among them
 
 
-@dataclass(frozen=True)
-class TableNoise:
-    """The noise of a table that is published as it was measured: its law, and below which count nothing is shown."""
+def setting_to_json(value: Any) -> Any:
+    """A setting as JSON: fractions as text, arrays by their size and hash, objects by their name."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else str(value)
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): setting_to_json(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value, dtype="<f8").tobytes()).hexdigest()
+        return {"numbers": value.size, "sha256": digest}
+    if isinstance(value, Sequence):
+        return [setting_to_json(inner) for inner in value]
+    return str(getattr(value, "name", type(value).__name__))
 
-    law: NoiseDistribution
-    threshold: float | None = None
-    skips_zeros: bool = False  # counts of zero got no noise, and never show
 
-
-@dataclass(frozen=True, eq=False)
-class Recipe:
-    """The mechanism by name and all its settings. Manifest, request, intervals and audit go by it."""
-
-    mechanism: str
-    settings: Mapping[str, Any] = field(default_factory=dict)  # JSON
-    tables: Mapping[str, TableNoise] = field(
-        default_factory=dict
-    )  # of tables published as they were measured
-
-    def json(self) -> dict[str, Any]:
-        return {"mechanism": self.mechanism, "settings": dict(self.settings)}
-
-    @property
-    def estimator(self) -> str | None:
-        """How counts were estimated, where they were."""
-        return self._text("estimator")
-
-    @property
-    def rounding(self) -> str | None:
-        """How whole trips were chosen, where the mechanism says."""
-        return self._text("rounding")
-
-    @property
-    def public(self) -> Mapping[str, Sequence[int]]:
-        """Counts that were public already and are met exactly: by feature, in the order of its elements."""
-        stated = self.settings.get("public")
-        return stated if isinstance(stated, Mapping) else {}
-
-    def _text(self, name: str) -> str | None:
-        stated = self.settings.get(name)
-        return stated if isinstance(stated, str) else None
+def setting_from_json(stated: Any) -> Any:
+    """The setting that `setting_to_json` wrote, as far as it can be had back: arrays are stated by their hash only."""
+    if isinstance(stated, Mapping):
+        if set(stated) == {"numbers", "sha256"}:
+            raise InputError("a setting is stated by its hash only: it cannot be used again")
+        return {name: setting_from_json(inner) for name, inner in stated.items()}
+    if isinstance(stated, list):
+        return [setting_from_json(inner) for inner in stated]
+    return float(stated) if stated in ("inf", "-inf", "nan") else stated
 
 
 def check_installed_parts(manifest: Mapping[str, Any], what: str) -> None:
@@ -263,32 +295,3 @@ def _refuse_code(name: str, what: str) -> None:
             f"{what} names code to load, {name!r}, which is not done because a file says so: install a package that registers it, "
             "or, in Python, hand it to this program before"
         )
-
-
-def setting_to_json(value: Any) -> Any:
-    """A setting as JSON: fractions as text, arrays by their size and hash, objects by their name."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if np.isfinite(value) else str(value)
-    if isinstance(value, Fraction):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(key): setting_to_json(inner) for key, inner in value.items()}
-    if isinstance(value, np.ndarray):
-        digest = hashlib.sha256(np.ascontiguousarray(value, dtype="<f8").tobytes()).hexdigest()
-        return {"numbers": value.size, "sha256": digest}
-    if isinstance(value, Sequence):
-        return [setting_to_json(inner) for inner in value]
-    return str(getattr(value, "name", type(value).__name__))
-
-
-def setting_from_json(stated: Any) -> Any:
-    """The setting that `setting_to_json` wrote, as far as it can be had back: arrays are stated by their hash only."""
-    if isinstance(stated, Mapping):
-        if set(stated) == {"numbers", "sha256"}:
-            raise InputError("a setting is stated by its hash only: it cannot be used again")
-        return {name: setting_from_json(inner) for name, inner in stated.items()}
-    if isinstance(stated, list):
-        return [setting_from_json(inner) for inner in stated]
-    return float(stated) if stated in ("inf", "-inf", "nan") else stated

@@ -1,4 +1,9 @@
-"""Which release of a series this is: the series' name and version, its calendar, and the period with its days. Public."""
+"""A release's place in a series (name, version, calendar, period), and the running totals that the series keeps. Public.
+
+A span of running totals is paid for once, by a charge of its own: continual counting by a matrix mechanism (`cbdp.privacy.continual`). Each release holds the
+noisy sums that end with it, so that whoever has all releases of a span can work out every total again; and what the sums so far make of its own noisy answers,
+so that whoever has one folder can call `finish` again.
+"""
 
 from __future__ import annotations
 
@@ -70,10 +75,7 @@ def series_from(stated: Mapping[str, Any] | None) -> InSeries | None:
     return InSeries(**{**stated, **days, "changes": tuple(stated.get("changes", ())), "renamed": renamed})
 
 
-# What a release of a series holds of running totals: the noisy sums that end in its period, and what they make of its own tables. Public.
-#
-# A span of periods is paid for once, by a charge of its own. Each release holds the sums that end with it, so that whoever has all releases of a
-# span can work out every total again; and what the sums so far make of its own noisy answers, so that whoever has one folder can make it again.
+# Running totals
 
 
 REST_COLUMN, BEFORE_COLUMN, AFTER_COLUMN = "running rest", "published before", "running total"  # columns
@@ -85,12 +87,12 @@ RUNNING_TOTALS_MEANING = (
 
 
 def running_total_part(feature: str) -> str:
-    """What a claim calls the price of a table's running totals."""
+    """What a guarantee calls the cost of a table's running totals."""
     return f"running totals of {feature}, all of their span"
 
 
 def sensitivity_of_span(stated: Mapping[str, Any], one: Sensitivity) -> Sensitivity:
-    """What one unit can change of all sums of a span, as a manifest states it, if it changes this much of a period's table."""
+    """The sensitivity of all sums of a span, as a manifest states it, for that of one period's table."""
     return STRATEGIES[stated["strategy"]](stated["periods"]).change(one)
 
 

@@ -25,7 +25,7 @@ from cbdp.release.views import Published
 from cbdp.text import html_text, message, printable
 from cbdp_features.queries import html_table
 
-MAX_PICTURABLE_EPSILON = 30  # an ε whose factor nobody can picture
+MAX_PICTURABLE_EPSILON = 30  # beyond, e^ε has more than 13 digits, and nobody can picture it
 
 
 def amount_text(amount: Fraction) -> str:
@@ -212,7 +212,7 @@ def left_out(unit: Unit, noun: Noun = TRIP_NOUN) -> str:
     )
 
 
-# What a notebook shows of a release: what it is, how strongly it protects, and its tables.
+# What a notebook shows of a release
 
 
 def release_html(release: Release) -> str:

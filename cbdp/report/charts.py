@@ -23,16 +23,17 @@ from cbdp_features.universe import Dimension
 
 Chart = dict[str, Any]
 StopPosition = tuple[str, float | None, float | None, int]  # name, latitude, longitude, zone
+# what one page can show and hold: the data of all charts stand in it
 MAX_MATRIX_LINES = 40  # rows and columns of a matrix
-MAX_MATRIX_CELLS = 100_000  # of all matrices of a chart together
-MAX_PERIODS = 200  # that can be chosen
+MAX_MATRIX_CELLS = 100_000  # cells of all matrices of a chart together
+MAX_PERIODS = 200  # periods that can be chosen
 MAX_CURVES = 6  # curves in one chart
-MAX_FLOWS = 150  # of all periods together
-MAX_FLOWS_PER_PERIOD = 60  # of each period
-MAX_FLOWS_OF_PERIODS = 2_000  # of the periods together, as near as that comes
+MAX_FLOWS = 150  # flows of all periods together
+MAX_FLOWS_PER_PERIOD = 60  # flows of each period
+MAX_FLOWS_OF_PERIODS = 2_000  # flows of the single periods in all, about
 MAX_TRIP_TYPES = 200  # trip types listed
-MAX_DOT_COUNTS = 100_000  # counts of all periods together
-MAX_STOPS_DRAWN = 1_500  # drawn on the map
+MAX_DOT_COUNTS = 100_000  # counts of the dots of all periods together
+MAX_STOPS_DRAWN = 1_500  # stops on the map
 NUMBERED_ZONE = re.compile(r"Z\d+")  # zones that were made from coordinates
 
 
@@ -47,7 +48,7 @@ def chart_data(published: Published) -> Chart:
         "confidence": round(100 * published.confidence, 4),
         "noun": [noun.one, noun.many],
         "total": total_trips(published),
-        "periods": [_sum_all(published, parts), *names],
+        "periods": [_all_periods_label(published, parts), *names],
         "demand": demand_chart(published, parts),
         "matrix": matrix_chart(published, parts, time),
         "shares": [shares_chart(published, name, time) for name in parts.shares],
@@ -62,7 +63,7 @@ def total_trips(published: Published) -> int:
     return int(published.grouped().counts)
 
 
-def _sum_all(published: Published, parts: Roles) -> str:
+def _all_periods_label(published: Published, parts: Roles) -> str:
     if parts.time is None:
         return "everything"
     dimension = published.dag.universe.dimension(parts.time)
@@ -79,7 +80,7 @@ def demand_chart(published: Published, parts: Roles) -> Chart | None:
         return None
     dimension = published.dag.universe.dimension(parts.time)
     whole = published.grouped(parts.time)
-    split = None if whole.tabled else _split(published, parts.time)
+    split = None if whole.tabled else _curve_attribute(published, parts.time)
     chart: Chart = {
         "by": split,
         "time": parts.time,
@@ -96,11 +97,11 @@ def demand_chart(published: Published, parts: Roles) -> Chart | None:
     return {**chart, "series": rows, "exact": apart.exact}
 
 
-def _split(published: Published, time: str) -> str | None:
+def _curve_attribute(published: Published, time: str) -> str | None:
     """The attribute that a table of two groups by beside the time, if it has few values."""
     for feature in published.dag.features.values():
         others = [name for name in feature.by if name != time]
-        if time in feature.by and len(others) == 1 and published.many(others[0]) <= MAX_CURVES:
+        if time in feature.by and len(others) == 1 and published.label_count(others[0]) <= MAX_CURVES:
             return others[0]
     return None
 
@@ -114,7 +115,7 @@ def matrix_chart(published: Published, parts: Roles, time: str | None) -> Chart 
     whole = published.grouped(*pair)
     chosen = _largest(whole.counts, same=kind != "other")
     rows, columns = (_by_calendar(c, published.labels(name)) for c, name in zip(chosen, pair, strict=True))
-    periods = 0 if per_period is None else published.many(per_period)
+    periods = 0 if per_period is None else published.label_count(per_period)
     if (periods + 1) * len(rows) * len(columns) > MAX_MATRIX_CELLS:
         periods = 0
     chart: Chart = {
@@ -140,10 +141,10 @@ def _matrix_attributes(published: Published, parts: Roles) -> tuple[tuple[str, s
     if parts.zones is not None and _listable(published, parts.zones):
         return parts.zones, "zones"
     if parts.ends is not None:
-        few = max(published.many(end) for end in parts.ends) <= 2 * MAX_MATRIX_LINES
+        few = max(published.label_count(end) for end in parts.ends) <= 2 * MAX_MATRIX_LINES
         return (parts.ends, "stops") if few else (None, "")
     dimensions = [n for n in published.dag.universe.dimensions if n != parts.time]
-    dimensions.sort(key=lambda name: -published.many(name))
+    dimensions.sort(key=lambda name: -published.label_count(name))
     both = [*dimensions[:1], *([parts.time] if parts.time else dimensions[1:2])]
     if len(both) == 2 and _listable(published, (both[0], both[1])):
         return (both[0], both[1]), "other"
@@ -151,7 +152,7 @@ def _matrix_attributes(published: Published, parts: Roles) -> tuple[tuple[str, s
 
 
 def _listable(published: Published, pair: tuple[str, str]) -> bool:
-    return math.prod(published.many(name) for name in pair) <= 2**22
+    return math.prod(published.label_count(name) for name in pair) <= 2**22
 
 
 def _largest(counts: Ints, *, same: bool) -> tuple[list[int], list[int]]:
@@ -223,7 +224,7 @@ def flows_chart(published: Published, parts: Roles, time: str | None) -> Chart |
     listed = [_largest_pairs(pair, release.value, MAX_FLOWS)]
     each = MAX_FLOWS_PER_PERIOD
     if time is not None:
-        each = max(10, min(MAX_FLOWS_PER_PERIOD, MAX_FLOWS_OF_PERIODS // published.many(time)))
+        each = max(10, min(MAX_FLOWS_PER_PERIOD, MAX_FLOWS_OF_PERIODS // published.label_count(time)))
         order = np.argsort(codes[time], kind="stable")
         ends = np.searchsorted(codes[time][order], np.arange(len(universe.dimension(time)) + 1))
         groups = (order[a:b] for a, b in pairwise(ends))
@@ -235,7 +236,7 @@ def flows_chart(published: Published, parts: Roles, time: str | None) -> Chart |
     chart: Chart = {
         "most": MAX_FLOWS,
         "most_each": each,
-        "unsure": _unsure(published, parts),
+        "unsure": _sums_only(published, parts),
         "flows": triples,
         **_flow_ends(published, parts.ends, time, [largest[0] for largest in listed]),
     }
@@ -245,10 +246,15 @@ def flows_chart(published: Published, parts: Roles, time: str | None) -> Chart |
     zones = nodes.zones(shown)
     spots = [(name, lat, lon, zone) for _, name, lat, lon, zone in nodes.listed]
     parts_of_map = {"stops": nodes.listed, "zones": zones, "hidden": nodes.hidden}
-    return {**chart, **parts_of_map, "called": zone_labels([z[0] for z in zones], spots), **_framed(shown)}
+    return {
+        **chart,
+        **parts_of_map,
+        "called": zone_labels([z[0] for z in zones], spots),
+        **_frame_fields(shown),
+    }
 
 
-def _framed(shown: Frame | None) -> Chart:
+def _frame_fields(shown: Frame | None) -> Chart:
     """The part of the map with the trips, and what lies far outside of it."""
     if shown is None:
         return {"frame": None, "outside": 0, "outside_share": 0}
@@ -256,7 +262,7 @@ def _framed(shown: Frame | None) -> Chart:
     return {"frame": corners, "outside": shown.outside, "outside_share": shown.share}
 
 
-def _unsure(published: Published, parts: Roles) -> bool:
+def _sums_only(published: Published, parts: Roles) -> bool:
     """Whether single flows between stops say little: as a table of them does, or of the trip types they are made of."""
     pair_features = [
         n for n, f in published.dag.features.items() if f.by and set(f.by) == set(parts.ends or ())
@@ -283,13 +289,13 @@ def _flow_ends(
     published: Published, ends: tuple[str, str], time: str | None, pairs: list[Ints]
 ) -> dict[str, list[list[int]]]:
     """The ends of the flows' intervals, of all periods together and of each; nothing where they are not told."""
-    size = published.many(ends[0]) * published.many(ends[1])
+    size = published.label_count(ends[0]) * published.label_count(ends[1])
     if size > MAX_INTERVALS:
         return {}
     whole = published.grouped(*ends)
     each = (
         published.grouped(*ends, time)
-        if time is not None and size * published.many(time) <= MAX_INTERVALS
+        if time is not None and size * published.label_count(time) <= MAX_INTERVALS
         else None
     )
     low, high = [_interval_ends(whole, pairs[0])], [_interval_ends(whole, pairs[0], high=True)]
@@ -358,7 +364,7 @@ def dots_chart(published: Published, parts: Roles, time: str | None) -> Chart | 
         return None
     kept = np.flatnonzero(shown.holds(lat, lon))
     each = None
-    if time is not None and len(kept) * published.many(time) <= MAX_DOT_COUNTS:
+    if time is not None and len(kept) * published.label_count(time) <= MAX_DOT_COUNTS:
         each = published.grouped(place, time)
     periods = range(0 if each is None else each.counts.shape[1])
     names, (zones, zone) = display_labels(published, place), _dot_zones(published, place)
@@ -383,7 +389,7 @@ def _dot_zones(published: Published, place: str) -> tuple[list[str], list[int]]:
     """The zones of the stops, where the universe has them, and each stop's."""
     attribute = published.dag.universe.attributes.get(f"{place}.zone")
     if attribute is None:
-        return [], [-1] * published.many(place)
+        return [], [-1] * published.label_count(place)
     return [str(label) for label in attribute.labels], attribute.codes.tolist()
 
 

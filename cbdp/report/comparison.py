@@ -228,9 +228,9 @@ def _table_cell(text: str, value: float) -> Html:
 
 # The map: a disc for each stop or zone, or a line for each pair, as large as its change; grey where noise explains it
 
-MAP_WIDTH, MAP_PADDING = 900.0, 46.0
-MAX_DISC_RADIUS = 26.0  # radius of the largest change
-MAX_LINE_WIDTH = 9.0  # of a line
+MAP_WIDTH, MAP_PADDING = 900.0, 46.0  # pixels
+MAX_DISC_RADIUS = 26.0  # pixels: the radius of the largest change
+MAX_LINE_WIDTH = 9.0  # pixels: the width of the largest change
 MAX_LINES = 80  # lines drawn, the clearest changes
 MAX_PLACES_NAMED = 24  # places that are named
 Point = tuple[float, float]
@@ -386,7 +386,7 @@ def _lines(comparison: ReleaseComparison, at: Mapping[tuple[str, Hashable], Poin
 MAX_PANELS = 24  # the groups with the largest changes
 MAX_VALUES_ALONG = 100  # values along a chart
 TIME_LABEL = re.compile(r"\d{1,2}:\d{2}|\d{4}-\d{2}-\d{2}$")
-PANEL_WIDTH, PANEL_HEIGHT, PANEL_LEFT, PANEL_TOP, PANEL_BASE = 260, 110, 46, 8, 18
+PANEL_WIDTH, PANEL_HEIGHT, PANEL_LEFT, PANEL_TOP, PANEL_BASE = 260, 110, 46, 8, 18  # pixels
 
 
 def small_multiples(comparison: ReleaseComparison) -> Html | None:
@@ -491,9 +491,9 @@ def _bar(comparison: ReleaseComparison, row: int, x: float, step: float, middle:
 
 # The clearest changes one below the other: a dot for the change, a line for its interval, and zero between more and fewer
 
-MAX_STEMS = 30
-STEM_ROW_HEIGHT, STEM_LETTER_WIDTH, STEM_WIDTH, STEM_RIGHT, STEM_TOP = 24, 8.8, 520, 80, 26
-MAX_LABEL_LETTERS = 34  # of a label
+MAX_STEMS = 30  # rows, as many as one sees at once
+STEM_ROW_HEIGHT, STEM_LETTER_WIDTH, STEM_WIDTH, STEM_RIGHT, STEM_TOP = 24, 8.8, 520, 80, 26  # pixels
+MAX_LABEL_LETTERS = 34  # letters of a row's label
 
 
 def stem_plot(comparison: ReleaseComparison) -> Html | None:

@@ -14,6 +14,7 @@ from cbdp.features import FeatureDag
 from cbdp.release.summary import amount_text
 from cbdp.report.markup import Html, tag
 
+# in pixels: letters and lines of text, between boxes and between layers of them, above a scatter diagram, beside boxes that an arrow passes
 LETTER_WIDTH, LINE_HEIGHT, BOX_GAP, LAYER_GAP, SCATTER_TOP, LANE_WIDTH = 7.1, 18, 26, 54, 26, 14
 
 
@@ -27,7 +28,9 @@ def dag_diagram(dag: FeatureDag) -> Html:
     wide = {n: max(24 + LETTER_WIDTH * max(map(len, lines)), 90) for n, lines in texts.items()}
     tall = {n: 14 + LINE_HEIGHT * len(lines) for n, lines in texts.items()}
     rows = [sorted(layer, key=list(dag.features).index) for layer in layers]
-    full = max(sum(wide[n] for n in row) + BOX_GAP * (len(row) - 1) for row in rows) + 8 + 2 * _lanes(dag, rows)
+    full = (
+        max(sum(wide[n] for n in row) + BOX_GAP * (len(row) - 1) for row in rows) + 8 + 2 * _lanes(dag, rows)
+    )
     place, top = {}, 4.0
     for row in rows:
         left = (full - sum(wide[n] for n in row) - BOX_GAP * (len(row) - 1)) / 2
@@ -142,7 +145,9 @@ def scatter_diagram(published: Ints, true: Ints, name: str) -> Html:
     if len(points) > 2_000:
         points = points[np.linspace(0, len(points) - 1, 2_000).astype(int)]
     marks = [
-        tag("circle", cx=f"{left + at(t):.1f}", cy=f"{SCATTER_TOP + side - at(p):.1f}", r=2.5, class_="c1 dot")
+        tag(
+            "circle", cx=f"{left + at(t):.1f}", cy=f"{SCATTER_TOP + side - at(p):.1f}", r=2.5, class_="c1 dot"
+        )
         for t, p in points.tolist()
     ]
     ticks = sorted({0, most // 16, most // 4, most})

@@ -23,9 +23,9 @@ def demand_section(published: Published, data: Chart) -> Section | None:
     if chart is None or len(chart["labels"]) < 2:
         return None
     bars = len(chart["series"]) == 1
-    hint = f" Select a bar to see {_below(data)} below." if bars and _by_period(data) else ""
+    hint = f" Select a bar to see {_period_views_text(data)} below." if bars and _by_period(data) else ""
     return "demand", _heading(published, chart["of_day"]), join(
-        tag("p", f"{counted_noun(published.dag.universe).say('Trips')} in each period. {_intervals(published, chart, bars)}{hint}", class_="note"),
+        tag("p", f"{counted_noun(published.dag.universe).say('Trips')} in each period. {_intervals_note(published, chart, bars)}{hint}", class_="note"),
         tag("div", class_="chart", id="chart-demand"),
         tag("details", tag("summary", "Numbers as a table"), tag("div", class_="scroll"), id="numbers-demand"),
     )  # fmt: skip
@@ -43,7 +43,7 @@ def _by_period(data: Chart) -> bool:
     return len(data["periods"]) > 1 and any(len(each) > 1 for each in panels)
 
 
-def _below(data: Chart) -> str:
+def _period_views_text(data: Chart) -> str:
     """What shows one period at a time."""
     if data["flows"] is not None:
         return "its flows"
@@ -56,7 +56,7 @@ def _heading(published: Published, of_day: bool) -> str:
     return "Demand over the day" if is_single_day(published.release) else "Demand by time of day"
 
 
-def _intervals(published: Published, chart: Chart, bars: bool) -> str:
+def _intervals_note(published: Published, chart: Chart, bars: bool) -> str:
     if "low" not in chart["series"][0]:
         return "No intervals were published for these numbers."
     marks, lines = ("Bars", "thin lines") if bars else ("Curves", "shaded bands")
@@ -67,15 +67,15 @@ def _intervals(published: Published, chart: Chart, bars: bool) -> str:
 
 
 def explore_sections(parts: Roles, data: Chart) -> Section | None:
-    matrix, shares = [*filter(None, [_matrix(data)])], _shares(data)
+    matrix, shares = [*filter(None, [_matrix_article(data)])], _share_articles(data)
     narrow = data["matrix"] is None or len(data["matrix"]["columns"]) <= MAX_COLUMNS_NARROW
     every = data["matrix"] is not None and data["matrix"]["timed"]  # it shows all periods at once
     first = shares if every else [*matrix, *shares]
     pieces = [
         tag("div", first, class_="beside" if narrow else None) if first else None,
-        _map(data),
-        _dots(data),
-        _largest(data),
+        _map_article(data),
+        _dots_article(data),
+        _largest_article(data),
     ]
     if not any([*pieces, *matrix]):
         return None
@@ -95,7 +95,7 @@ def _controls(data: Chart) -> Html | None:
     )  # fmt: skip
 
 
-def _matrix(data: Chart) -> Html | None:
+def _matrix_article(data: Chart) -> Html | None:
     chart = data["matrix"]
     if chart is None:
         return None
@@ -120,7 +120,7 @@ def _largest_of(shown: int, every: int, what: str) -> str:
     return f"all {every:,} {what}" if shown == every else f"{shown:,} of {every:,} {what}"
 
 
-def _map(data: Chart) -> Html | None:
+def _map_article(data: Chart) -> Html | None:
     flows = data["flows"]
     if flows is None or not any(stop[2] is not None for stop in flows["stops"]):
         return None
@@ -134,12 +134,12 @@ def _map(data: Chart) -> Html | None:
     wide = [tag("option", "most trips" if flows["outside"] else "everything", value=-1)]
     wide += [tag("option", "all stops", value=-2)] if flows["outside"] else []
     controls = [
-        tag("label", "Flows between ", tag("select", _levels() if both else _levels()[1:], id="level")),
+        tag("label", "Flows between ", tag("select", _level_options() if both else _level_options()[1:], id="level")),
         tag("label", "Largest ", tag("select", many, id="many")),
         tag("label", "Zoom to ", tag("select", wide, zones if len(zones) > 1 else None, id="zoom")) if len(zones) > 1 or len(wide) > 1 else None,
     ]  # fmt: skip
     hidden = f" The {flows['hidden']:,} stops with the fewest trips are not drawn." if flows["hidden"] else ""
-    hidden += _outside(flows)
+    hidden += _outside_note(flows)
     note = (
         f"Dots are stops, coloured by zone. An arrow has the colour of the zone where it starts; the wider it is, the more {data['noun'][1]} "
         f"it stands for. Arrows curve to the right of their direction of travel. North is at the top.{hidden} "
@@ -151,7 +151,7 @@ def _map(data: Chart) -> Html | None:
     )  # fmt: skip
 
 
-def _dots(data: Chart) -> Html | None:
+def _dots_article(data: Chart) -> Html | None:
     chart, many = data["dots"], data["noun"][1]
     if chart is None:
         return None
@@ -177,7 +177,7 @@ def _dots_zoom(chart: Chart) -> Html | None:
     return tag("div", tag("label", "Zoom to ", tag("select", options, id="dots-zoom")), class_="choices")
 
 
-def _outside(flows: Chart) -> str:
+def _outside_note(flows: Chart) -> str:
     """Stops that the frame of the map leaves out."""
     many = flows["outside"]
     if not many:
@@ -187,11 +187,11 @@ def _outside(flows: Chart) -> str:
     return f" {stops} far from most trips, outside this map ({share} of all starts and ends of trips): zoom to all stops to see {'it' if many == 1 else 'them'}."
 
 
-def _levels() -> list[Html]:
+def _level_options() -> list[Html]:
     return [tag("option", level, value=level) for level in ("zones", "stops")]
 
 
-def _shares(data: Chart) -> list[Html]:
+def _share_articles(data: Chart) -> list[Html]:
     return [
         tag(
             "article", tag("h3", f"Shares by {attribute_words(share['name'])}"),
@@ -210,7 +210,7 @@ def _posterior_note(share: Chart) -> Html | None:
     return tag("p", warning, class_="note warning")
 
 
-def _largest(data: Chart) -> Html | None:
+def _largest_article(data: Chart) -> Html | None:
     flows, types = data["flows"], data["types"]
     if flows is None and not (types and types["count"]):
         return None
@@ -219,7 +219,7 @@ def _largest(data: Chart) -> Html | None:
         data["matrix"] is not None and "low" in data["matrix"]["cells"][0]
     )
     both = flows and data["matrix"] is not None and data["matrix"]["kind"] == "zones"
-    choice = tag("label", "Between ", tag("select", _levels(), id="table-level")) if both else None
+    choice = tag("label", "Between ", tag("select", _level_options(), id="table-level")) if both else None
     return tag(
         "article", tag("h3", f"The largest {what}"),
         tag("div", choice, tag("label", "Find ", tag("input", type="search", id="find", autocomplete="off")), class_="choices"),

@@ -105,15 +105,15 @@ def _sections(published: Published, parts: Roles, data: Chart) -> list[Section |
         demand_section(published, data),
         explore_sections(parts, data),
         ("trust", "How far each table can be trusted", verdict_table(published)),
-        ("budget", "Where the privacy budget went", _budget(published)),
+        ("budget", "Where the privacy budget went", _budget_content(published)),
         ("tables", "How the tables fit together", consistency_section(published)),
-        _manifest(published),
+        _manifest_section(published),
         ("glossary", "Glossary", glossary_section(counted_noun(published.dag.universe))),
     ]
 
 
-def _budget(published: Published) -> Html:
-    claim, spends = published.release.promise, published.spends()
+def _budget_content(published: Published) -> Html:
+    claim, spends = published.release.promise, published.costs()
     sign, total = ("ρ" if claim.cost.currency == "rho" else "ε"), cost_amount(claim.cost)
     whole = f"{sign} = {amount_text(total)}"
     sentence = f"The whole budget is {whole}."
@@ -127,7 +127,7 @@ def _budget(published: Published) -> Html:
     )
 
 
-def _manifest(published: Published) -> Section | None:
+def _manifest_section(published: Published) -> Section | None:
     if not published.manifest:
         return None
     shown = json.dumps(published.manifest, indent=2, sort_keys=True, ensure_ascii=False, default=str)
@@ -154,14 +154,14 @@ def header_section(published: Published, parts: Roles, data: Chart) -> Html:
         tag("div", tag("span", head, class_="head"), tag("span", value, class_="value"), tag("span", about, class_="about"), class_="tile")
         for head, value, about in headline_tiles(published, data)
     ]  # fmt: skip
-    sentence = f"{contents_text(published.release, parts)}. Published as {_how_many(published)}."
+    sentence = f"{contents_text(published.release, parts)}. Published as {_table_count_text(published)}."
     return tag(
         "header",
         _simulation(published.release),
         tag("h1", title_of(published.release, parts)),
         _where_and_when(published.release),
         tag("p", sentence, class_="lead"),
-        tag("div", tiles, _strength(published.release), class_="tiles"),
+        tag("div", tiles, _protection_tile(published.release), class_="tiles"),
         _imprint(published.release),
     )
 
@@ -191,14 +191,14 @@ def _imprint(release: Release) -> Html | None:
     return tag("dl", lines, class_="imprint") if lines else None
 
 
-def _how_many(published: Published) -> str:
+def _table_count_text(published: Published) -> str:
     many, release = len(published_features(published)), published.release
     agree = "" if release.tables else " that add up to each other"
     noise = "protected by random noise" if release.promise.holds else "with random noise"
     return f"{many} table{'s' if many > 1 else ''}{agree}, {noise}"
 
 
-def _strength(release: Release) -> Html:
+def _protection_tile(release: Release) -> Html:
     claim = release.promise
     about = "see below" if release.secure else "this is a simulation"
     if claim.holds:
@@ -212,12 +212,16 @@ def _strength(release: Release) -> Html:
 
 def headline_tiles(published: Published, data: Chart) -> list[Tile]:
     """Tiles for a first look. What no measurement supports is left out; the number of trips is marked."""
-    tiles = [_trips(published, data), _busiest(published, data), _largest_pair(published, data)]
-    shares = [tile for share in data["shares"] if (tile := _most_common(published, share)) is not None]
+    tiles = [
+        _total_tile(published, data),
+        _busiest_period_tile(published, data),
+        _largest_pair_tile(published, data),
+    ]
+    shares = [tile for share in data["shares"] if (tile := _most_common_tile(published, share)) is not None]
     return [tile for tile in (*tiles, *shares[:1]) if tile is not None]
 
 
-def _trips(published: Published, data: Chart) -> Tile:
+def _total_tile(published: Published, data: Chart) -> Tile:
     whole = published.grouped()
     note = "published"
     if published.release.recipe.public:
@@ -237,18 +241,18 @@ def _trips(published: Published, data: Chart) -> Tile:
     )
 
 
-def _busiest(published: Published, data: Chart) -> Tile | None:
+def _busiest_period_tile(published: Published, data: Chart) -> Tile | None:
     demand = data["demand"]
     if not demand or len(demand["labels"]) < 2 or len(demand["series"]) > 1 or not data["total"]:
         return None
     best = int(np.argmax(demand["series"][0]["count"]))
     if not supported(published, (demand["time"],), best, demand["series"][0]["count"][best]):
         return None
-    note = _ranged(demand["series"][0], best, demand["exact"], published)
+    note = _count_with_interval(demand["series"][0], best, demand["exact"], published)
     return "Busiest period", demand["names"][best], note
 
 
-def _largest_pair(published: Published, data: Chart) -> Tile | None:
+def _largest_pair_tile(published: Published, data: Chart) -> Tile | None:
     matrix = data["matrix"]
     if not matrix or matrix["kind"] == "other" or not data["total"]:
         return None
@@ -259,21 +263,21 @@ def _largest_pair(published: Published, data: Chart) -> Tile | None:
         display_labels(published, matrix[k]).index(matrix[f"{k}s"][at])
         for k, at in (("row", row), ("column", column))
     ]
-    place = pair[0] * published.many(matrix["column"]) + pair[1]
+    place = pair[0] * published.label_count(matrix["column"]) + pair[1]
     if not supported(published, (matrix["row"], matrix["column"]), place, matrix["cells"][0]["count"][best]):
         return None
-    note = _ranged(matrix["cells"][0], best, matrix["exact"], published)
+    note = _count_with_interval(matrix["cells"][0], best, matrix["exact"], published)
     return f"Largest {kind} pair", f"{matrix['rows'][row]} → {matrix['columns'][column]}", note
 
 
-def _most_common(published: Published, share: Chart) -> Tile | None:
+def _most_common_tile(published: Published, share: Chart) -> Tile | None:
     bars, counts = share["bars"][0], share["bars"][0]["count"]
     if not sum(counts):
         return None
     best = int(np.argmax(counts))
     if not supported(published, (share["name"],), best, counts[best]):
         return None
-    note = f"{percent(counts[best] / sum(counts))} of {counted_noun(published.dag.universe).many}: {_ranged(bars, best, share['exact'], published)}"
+    note = f"{percent(counts[best] / sum(counts))} of {counted_noun(published.dag.universe).many}: {_count_with_interval(bars, best, share['exact'], published)}"
     return (
         f"Most {counted_noun(published.dag.universe).many}, by {attribute_words(share['name'])}",
         share["labels"][best],
@@ -281,7 +285,7 @@ def _most_common(published: Published, share: Chart) -> Tile | None:
     )
 
 
-def _ranged(bars: Chart, place: int, exact: bool, published: Published) -> str:
+def _count_with_interval(bars: Chart, place: int, exact: bool, published: Published) -> str:
     count = counted_noun(published.dag.universe).number(bars["count"][place])
     if "low" not in bars:
         return count
@@ -310,10 +314,10 @@ def consistency_checks(published: Published) -> Html:
     )
     if published.release.tables:
         hidden = noun.say("Small counts were left out: a zero may stand for a few trips. ")
-        return tag("p", whole, hidden, _disagreement(published))
+        return tag("p", whole, hidden, _disagreement_note(published))
     adds = "All tables are sums of the same published trips, so they add up to each other exactly, on this page and in the files. "
-    explanation = noun.say(adds + _rounding(published) + _concentration_note(published))
-    return join(tag("p", whole, explanation), _certificate(published))
+    explanation = noun.say(adds + _rounding_note(published) + _concentration_note(published))
+    return join(tag("p", whole, explanation), _certificate_note(published))
 
 
 def _singleton_words(published: Published) -> str:
@@ -322,7 +326,7 @@ def _singleton_words(published: Published) -> str:
     return f"every combination of {enumerated(names)}" if len(names) > 1 else f"every {names[0]}"
 
 
-def _disagreement(published: Published) -> str:
+def _disagreement_note(published: Published) -> str:
     dag = published.dag
     checked = [
         n for n in published.release.tables if n != SINGLETON and dag.size(n) <= MAX_REGROUPED_ELEMENTS
@@ -342,7 +346,7 @@ def _adds_up(published: Published, fine: str, coarse: str) -> bool:
     return bool((total == published.release.counts(coarse)).all())
 
 
-def _rounding(published: Published) -> str:
+def _rounding_note(published: Published) -> str:
     release = published.release
     violated = {name: off for name, off in (release.violations or {}).items() if off}
     if violated:
@@ -375,7 +379,7 @@ def _concentration_note(published: Published) -> str:
     )
 
 
-def _certificate(published: Published) -> Html | None:
+def _certificate_note(published: Published) -> Html | None:
     solution = getattr(published.release.estimate, "solution", None)
     residual = getattr(solution, "kkt_residual", None)
     if residual is None:

@@ -25,7 +25,7 @@ def protection_section(published: Published) -> Html:
     holds, noun = published.release.promise.holds, counted_noun(published.dag.universe)
     summary = tag("summary", "For reviewers: the exact statement")
     return join(
-        *((_odds(published), _unit(published)) if holds else (_no_protection(published),)),
+        *((_odds_statement(published), _unit_statement(published)) if holds else (_no_protection(published),)),
         tag("details", summary, tag("dl", _formal_statement(published), class_="facts")),
         tag("h3", "What was not protected"),
         tag("p", noun.say("These facts are public. They were fixed before any trip was counted, and would be the same whatever trips were made:")),
@@ -52,7 +52,7 @@ def _not_counted(unit: Person, noun: Noun) -> Html:
     )  # fmt: skip
 
 
-def _odds(published: Published) -> Html:
+def _odds_statement(published: Published) -> Html:
     """The protection as a sentence, and as what a sceptic could learn at most."""
     claim, noun = published.release.promise, counted_noun(published.dag.universe)
     if claim.cost.currency == "rho":
@@ -72,15 +72,17 @@ def _odds(published: Published) -> Html:
     return join(example, statement)
 
 
-def _unit(published: Published) -> Html:
+def _unit_statement(published: Published) -> Html:
     """Who or what is protected, and what that means for people with many trips."""
     protects, epsilon = published.release.claim.unit, published.release.claim.cost.epsilon
     if isinstance(protects, Person):
-        return join(*_person(protects, counted_noun(published.dag.universe)), _missing(published))
+        return join(
+            *_person_statement(protects, counted_noun(published.dag.universe)), _left_out_estimate(published)
+        )
     words = "added or removed" if protects.neighbours == "add-remove" else "replaced by another"
     cost, noun = published.release.claim.cost, counted_noun(published.dag.universe)
     several = [f"{factor_text(float(k * epsilon))} for {k} {noun.many}" for k in (2, 5)]
-    if cost.currency == "rho":  # k trips cost k² times ρ
+    if cost.currency == "rho":  # group privacy: k trips cost k² times ρ (Bun and Steinke 2016)
         several = [
             f"{factor_text(float(epsilon_of(k * k * cost.rho, cost.delta)))} for {k} {noun.many}"
             for k in (2, 5)
@@ -92,7 +94,7 @@ def _unit(published: Published) -> Html:
     )  # fmt: skip
 
 
-def _person(unit: Person, noun: Noun) -> tuple[Html, Html]:
+def _person_statement(unit: Person, noun: Noun) -> tuple[Html, Html]:
     whole = unit.per == RELEASE
     what = "one person" if whole else f"one {unit.per} of one person"
     together = (
@@ -112,7 +114,7 @@ def _person(unit: Person, noun: Noun) -> tuple[Html, Html]:
     ), _not_counted(unit, noun)
 
 
-def _missing(published: Published) -> Html | None:
+def _left_out_estimate(published: Published) -> Html | None:
     """How many trips bounding may have left out, where a public figure tells: what the publisher expected before anything was counted."""
     release = published.release
     expected = release.recipe.settings.get("expected_trips")
@@ -159,16 +161,18 @@ def _public_counts(published: Published) -> Html | None:
     )
 
 
-def _values(many: int) -> str:
+def _value_count_text(many: int) -> str:
     return "1 value" if many == 1 else f"{many:,} values"
 
 
 def _public_inputs(published: Published) -> list[Html]:
     """What was given, not learnt from trips."""
     universe = published.dag.universe
-    dimensions = [f"{attribute_words(name)} ({_values(len(d))})" for name, d in universe.dimensions.items()]
+    dimensions = [
+        f"{attribute_words(name)} ({_value_count_text(len(d))})" for name, d in universe.dimensions.items()
+    ]
     extra = [
-        f"{attribute_words(n)} ({_values(len(a.labels))})"
+        f"{attribute_words(n)} ({_value_count_text(len(a.labels))})"
         for n, a in universe.attributes.items()
         if n not in universe.dimensions
     ]
@@ -236,12 +240,12 @@ def zcdp_statement(claim: PrivacyGuarantee, noun: Noun = TRIP_NOUN) -> Html:
         tag("p", _epsilon_at_deltas(claim)),
     )
     return join(
-        tag("p", _example(claim, noun), class_="lead"), statement, tag("p", means, id="delta"), others
+        tag("p", _zcdp_example(claim, noun), class_="lead"), statement, tag("p", means, id="delta"), others
     )
 
 
-def _example(claim: PrivacyGuarantee, noun: Noun) -> str:
-    """By the tail of the privacy loss: it exceeds ε with a probability of at most exp(−(ε − ρ)²/4ρ) (Bun and Steinke 2016)."""
+def _zcdp_example(claim: PrivacyGuarantee, noun: Noun) -> str:
+    """By the tail of the privacy loss under ρ-zCDP: it exceeds ε with a probability of at most exp(−(ε − ρ)²/4ρ) (Bun and Steinke 2016)."""
     epsilon, rho = float(claim.cost.epsilon), float(claim.cost.rho)
     sure = 1 / (1 + math.exp(-min(epsilon, 700.0)))
     rare = math.exp(-((epsilon - rho) ** 2) / (4 * rho)) if epsilon > rho else 1.0

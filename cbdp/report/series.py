@@ -255,7 +255,7 @@ def _tile(head: str, value: str, about: str) -> Html:
 
 
 def measured_totals(periods: list[PeriodFacts]) -> CumulativeTotals | None:
-    """The same with the noise of running totals that were measured; None where there are none, or they begin later."""
+    """The cumulative totals with the noise of running totals that were measured; None where there are none, or they begin later."""
     if not all(p.span is not None for p in periods):
         return None
     done, before, deviations = 0.0, periods[0], []
@@ -270,7 +270,7 @@ def measured_totals(periods: list[PeriodFacts]) -> CumulativeTotals | None:
 
 
 def variance_of(periods: list[PeriodFacts], chosen: list[PeriodFacts]) -> float:
-    """That of the noise of some neighbouring periods together: the difference of two running totals, where there are any."""
+    """The variance of the noise of some neighbouring periods together: that of the difference of two running totals, where there are any."""
     variance = 0.0
     for first in dict.fromkeys(p.span.first if p.span else None for p in chosen):
         of_span = [p for p in chosen if (p.span.first if p.span else None) == first]
@@ -285,7 +285,7 @@ def variance_of(periods: list[PeriodFacts], chosen: list[PeriodFacts]) -> float:
 
 
 def _between(spans: tuple[SpanFacts, ...], start: int, end: int) -> float:
-    """That of the total after `end` periods of a span less that after `start`."""
+    """The variance of the total after `end` periods of a span less that after `start`: generalised least squares on the sums and days of the span."""
     sums = STRATEGIES[spans[0].strategy](spans[0].periods)
     rows, variances = spans[0].row_variance, [s.own_variance for s in spans]
     before = gls_total(sums, rows, variances[:start]) if start else None
@@ -302,7 +302,7 @@ def summed_totals(periods: list[PeriodFacts]) -> CumulativeTotals:
 
 # A calendar heat map: a column for each week, a row for each day of the week, the darker the more trips
 
-DAY_CELL, DAY_GAP, CALENDAR_LEFT, CALENDAR_TOP = 15, 3, 40, 22
+DAY_CELL, DAY_GAP, CALENDAR_LEFT, CALENDAR_TOP = 15, 3, 40, 22  # pixels
 WEEKDAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -382,7 +382,7 @@ def tip_of(period: PeriodFacts) -> str:
 
 # A little chart of each day's trips by time, month by month like the sheets of a calendar
 
-SHEET_DAY_WIDTH, SHEET_DAY_HEIGHT, SHEET_GAP, SHEET_TOP = 66, 40, 6, 18
+SHEET_DAY_WIDTH, SHEET_DAY_HEIGHT, SHEET_GAP, SHEET_TOP = 66, 40, 6, 18  # pixels
 
 
 def day_charts(periods: list[PeriodFacts]) -> Html | None:
@@ -461,7 +461,7 @@ TOTAL_WIDTH, TOTAL_HEIGHT, TOTAL_LEFT, TOTAL_BASE, TOTAL_TOP = (
     26,
     44,
     10,
-)  # room below for dates in the letters that phones need
+)  # pixels; room below for dates in the letters that phones need
 SUMMED_LABEL, MEASURED_LABEL = "published periods added up", "measured on its own"
 INDEPENDENT_DAYS_LABEL, CONSISTENT_DAYS_LABEL = (
     "days measured one by one, added up",

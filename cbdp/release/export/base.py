@@ -67,7 +67,7 @@ class Format:
                 )
 
 
-# What every export says beside the numbers: the publisher's words, what protects the riders or that nothing does, and where it is from.
+# What every export says beside the numbers: the publisher's words, what protects the riders or that nothing does, and where it is from
 
 
 def provenance(release: Release) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _privacy_statement(release: Release) -> dict[str, Any]:
     return spent | {"protects": str(claim.unit)} | source
 
 
-# Files that are there when they are finished, and libraries that are asked for when they are needed.
+# Files that are there when they are finished, and libraries that are loaded when they are needed
 
 
 @contextmanager
@@ -152,7 +152,7 @@ def optional_library(module: str, extra: str) -> Any:
         raise InputError(f"this format needs {module}: pip install 'cbdp[{extra}]'") from None
 
 
-# Text inside XML.
+# Text inside XML
 
 
 # what XML 1.0 cannot hold, not even escaped

@@ -30,7 +30,7 @@ DAY_ORDER = (
     *WEEKDAYS,
     "weekend",
 )  # types of days follow each other in this order, others as they are listed
-MAX_PERIODS = 100_000  # periods
+MAX_PERIODS = 100_000  # combinations of all dimensions but the two ends: each is an object here, and a matrix or a layer elsewhere
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ def labels_at(release: Release, attribute: str, rows: Ints) -> list[Hashable] | 
     return [values.labels[c] for c in values.codes[tuple(codes[d] for d in values.of)].tolist()]
 
 
-# Flows with the intervals of their counts: what `release.ask` answers, in the order of flows.
+# Flows with the intervals of their counts: what `release.ask` answers, in the order of flows
 
 
 def drawn_flows(
@@ -281,10 +281,10 @@ def _flow_codes(labels: Sequence[Hashable], listed: Sequence[Hashable]) -> Ints:
     return np.array([place[label] for label in labels], dtype=np.int64)
 
 
-# Flows as a table: origin, destination, every other dimension, count and, where asked for, low and high.
+# Flows as a table: origin, destination, every other dimension, count and, where asked for, low and high
 
 
-ROWS_PER_BLOCK = 2**18  # rows at once
+ROWS_PER_BLOCK = 2**18  # flows that are in memory as a table at once
 
 
 def flow_tables(flows: Flows, taken: Iterable[str] = ()) -> Iterator[tuple[slice, pa.Table]]:
@@ -351,7 +351,7 @@ def wkb_lines(lon: Floats, lat: Floats, flows: Flows, rows: slice) -> NDArray[An
     return shapes
 
 
-# When a period begins, as date and time: what programs with a time slider want.
+# When a period begins, as date and time: what programs with a time slider want
 
 
 STAND_IN_DATE = dt.date(2001, 1, 1)  # a Monday that nobody takes for the day of the trips

@@ -87,7 +87,9 @@ class GeoPackage(Format):
         """
         flows, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
         with sqlite3.connect(path) as out:
-            out.executescript(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={USER_VERSION};{SCHEMA_SQL}")
+            out.executescript(
+                f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={USER_VERSION};{SCHEMA_SQL}"
+            )
             out.executemany("INSERT INTO gpkg_spatial_ref_sys VALUES (?,?,?,?,?,?)", REFERENCE_SYSTEMS)
             out.executemany("INSERT INTO about (name, value) VALUES (?,?)", provenance_lines(release).items())
             out.execute(
@@ -139,7 +141,8 @@ def _layer(
     )
     box = [float(f(v)) if len(v) else None for f in (np.min, np.max) for v in at]
     out.execute(
-        "INSERT INTO gpkg_contents VALUES (?,'features',?,'',?,?,?,?,?,4326)", [name, name, FIXED_TIMESTAMP, *box]
+        "INSERT INTO gpkg_contents VALUES (?,'features',?,'',?,?,?,?,?,4326)",
+        [name, name, FIXED_TIMESTAMP, *box],
     )
     out.execute("INSERT INTO gpkg_geometry_columns VALUES (?,'geom',?,4326,0,0)", [name, shape])
 

@@ -30,7 +30,7 @@ POPULATION_HEAD = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE population SYSTEM "http://www.matsim.org/files/dtd/population_v6.dtd">
 """
 WGS84_CODE = "EPSG:4326"
-GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
+GOLDEN_RATIO = (math.sqrt(5) - 1) / 2  # its multiples spread most evenly modulo 1 (Kronecker sequence)
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from cbdp.release.export.flows import Flows, Period, flows_of, with_intervals
 from cbdp.release.release import Release
 
 ZONE_COLUMN_NAMES = ("zone", "zone_id", "taz", "stop", "stop_id", "id", "no", "number")
-MAX_PLACES = 2**14  # places: the files are for programs that hold whole matrices
-MAX_MATRICES = 10_000
+MAX_PLACES = 2**14  # rows of a matrix: 2 GiB each, and the files are for programs that hold whole matrices
+MAX_MATRICES = 10_000  # periods: programs list the matrices of a file
 NUMBERS_PER_BLOCK = 2**24  # numbers of a matrix that are in memory at once
 
 

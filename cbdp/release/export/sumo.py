@@ -120,7 +120,7 @@ def _configurations(folder: Path, network: Path) -> dict[str, str]:
     }
 
 
-# A SUMO network: where its streets are, and which of them every vehicle can reach and leave.
+# A SUMO network: where its streets are, and which of them every vehicle can reach and leave
 
 
 NO_PROJECTION = "!"
@@ -248,7 +248,7 @@ def _pieces(shape: list[tuple[float, ...]]) -> Iterable[tuple[float, ...]]:
 
 
 def _largest_strong_component(edges: list[str], links: list[tuple[str, str]]) -> list[str]:
-    """The edges of the largest part in which every edge leads to every other."""
+    """The edges of the largest strongly connected component: every edge leads to every other."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -260,7 +260,7 @@ def _largest_strong_component(edges: list[str], links: list[tuple[str, str]]) ->
     return [edge for edge, p in zip(edges, part.tolist(), strict=True) if p == largest]
 
 
-# Which streets of a SUMO network the trips of a place begin and end on: its traffic assignment zone (TAZ).
+# Which streets of a SUMO network the trips of a place begin and end on: its traffic assignment zone (TAZ)
 
 
 Taz = Mapping[str, Mapping[str, float]]  # place → edge → weight
