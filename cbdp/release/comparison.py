@@ -108,7 +108,7 @@ class CommonTripTypes:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Published counts by group, and what the measurements tell; both cover the same trips."""
+    """Published counts by group, and the unbiased answers to them; both cover the same trips."""
 
     grouping: Grouping
     rows: Ints = field(repr=False)  # the groups that are compared

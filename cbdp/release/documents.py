@@ -395,7 +395,7 @@ def _reading_advice(release: Release, others: Sequence[str]) -> Iterator[str]:
 
 
 def _sums_advice(release: Release) -> Iterator[str]:
-    """Which sums were measured, and what tells the error of others."""
+    """Which sums were measured, and where to ask for the intervals of others."""
     published, public = Published(release), release.recipe.public
     measured = [
         n

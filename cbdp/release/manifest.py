@@ -112,7 +112,7 @@ def _rho_fields(claim: PrivacyGuarantee) -> dict[str, Any]:
 
 
 def cost_of_feature(release: Release, feature: str) -> dict[str, Fraction | None]:
-    """ε and δ, or ρ, of a feature: of its measurement, or of the part of the claim that is named after it."""
+    """ε and δ, or ρ, of a feature: of the part of the guarantee's cost that is named after it, or of its measurements."""
     paid_in_rho = release.claim.cost.currency == "rho"
     spent: dict[str, Fraction | None] = dict.fromkeys(("epsilon", "delta", *(["rho"] if paid_in_rho else [])))
     if not release.promise.holds:
@@ -134,7 +134,7 @@ def cost_of_feature(release: Release, feature: str) -> dict[str, Fraction | None
 
 
 def noise_of(release: Release, feature: str) -> dict[str, Any] | None:
-    """The law and the scale of a feature's noise: of its measurement, or as the recipe states it."""
+    """The distribution and the scale of a feature's noise: of its measurement, or as the recipe states it."""
     for m in release.measurements:
         if m.feature == feature:
             return {
@@ -159,7 +159,7 @@ def noise_of(release: Release, feature: str) -> dict[str, Any] | None:
 
 
 def noise_words(measured: Measurement) -> str:
-    """The law of a measurement's noise, as manifests state it."""
+    """The distribution of a measurement's noise in words, as manifests state it."""
     if measured.noise is not None:
         return measured.noise.words
     return UNSTATED_NOISE if measured.variance is None else UNNAMED_NOISE

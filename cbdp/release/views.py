@@ -32,8 +32,8 @@ MAX_INTERVALS = 250_000  # counts of no table up to which intervals are worked o
 class GroupedCounts:
     """Counts by some attributes: an axis for each, in the order of its labels.
 
-    `low` and `high` are the intervals' ends. They are `exact` when these very counts have intervals, published with a table or told by
-    the measurements; otherwise they are the added ends of a finer table's.
+    `low` and `high` are the intervals' ends. They are `exact` when these very counts have intervals, published with a table or worked out
+    from the measurements; otherwise they are the added ends of a finer table's.
     """
 
     by: tuple[str, ...]
@@ -90,7 +90,7 @@ class Published:
         return GroupedCounts(by, counts, low, high, tabled or measured_ends is not None, possible, tabled)
 
     def _measured_ends(self, by: tuple[str, ...]) -> tuple[Ints, Ints] | None:
-        """The ends of intervals that the measurements alone tell, as `Release.ask` gives them."""
+        """The ends of intervals from the measurements alone, as `Release.ask` gives them."""
         grouping = Grouping(self.dag.universe, by)
         interval = None if self.release.tables else measured_interval(self.release, grouping, self.confidence)
         if interval is None:

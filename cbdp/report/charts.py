@@ -263,7 +263,7 @@ def _frame_fields(shown: Frame | None) -> Chart:
 
 
 def _sums_only(published: Published, parts: Roles) -> bool:
-    """Whether single flows between stops say little: as a table of them does, or of the trip types they are made of."""
+    """Whether single flows between stops are good for sums only: by the verdict on a table of them, or of the trip types that they add up."""
     pair_features = [
         n for n, f in published.dag.features.items() if f.by and set(f.by) == set(parts.ends or ())
     ]
@@ -288,7 +288,7 @@ def _split_pairs(counted_pairs: tuple[Ints, Ints], wide: int) -> list[tuple[int,
 def _flow_ends(
     published: Published, ends: tuple[str, str], time: str | None, pairs: list[Ints]
 ) -> dict[str, list[list[int]]]:
-    """The ends of the flows' intervals, of all periods together and of each; nothing where they are not told."""
+    """The ends of the flows' intervals, of all periods together and of each; nothing where these very counts have none."""
     size = published.label_count(ends[0]) * published.label_count(ends[1])
     if size > MAX_INTERVALS:
         return {}
