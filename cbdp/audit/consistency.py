@@ -116,34 +116,34 @@ class _Comparison:
 
 def disagreements(published: PublishedTables) -> list[Disagreement]:
     """Every comparison that noise does not explain, at a risk of 1e-6 for all together; the worst first."""
-    found = list(_comparisons(published))
-    many = max(1, sum(len(c.off) for c in found))
-    made = [
+    comparisons = list(_comparisons(published))
+    many = max(1, sum(len(c.off) for c in comparisons))
+    unexplained = [
         Disagreement(
             c.first.label(int(c.rows[i])), c.against, float(c.off[i]), min(1.0, float(c.chance[i]) * many)
         )
-        for c in found
+        for c in comparisons
         for i in np.flatnonzero(c.chance * many <= FALSE_ALARM_RISK)
     ]
-    return sorted(made, key=lambda d: (d.chance, -abs(d.by)))
+    return sorted(unexplained, key=lambda d: (d.chance, -abs(d.by)))
 
 
 def disagreeing(published: PublishedTables) -> list[tuple[str, str]]:
     """Which tables disagree: pairs of their names."""
-    found = list(_comparisons(published))
-    many = max(1, sum(len(c.off) for c in found))
-    return [(c.first.name, c.other) for c in found if (c.chance * many <= FALSE_ALARM_RISK).any()]
+    comparisons = list(_comparisons(published))
+    many = max(1, sum(len(c.off) for c in comparisons))
+    return [(c.first.name, c.other) for c in comparisons if (c.chance * many <= FALSE_ALARM_RISK).any()]
 
 
 def compared(published: PublishedTables, names: Collection[str]) -> int:
     """How many sums and pairs among these tables are compared."""
-    found = (c for c in _comparisons(published) if c.first.name in names and c.other in names)
-    return sum(len(c.off) for c in found)
+    selected = (c for c in _comparisons(published) if c.first.name in names and c.other in names)
+    return sum(len(c.off) for c in selected)
 
 
-def _disagreements(found: list[_Comparison]) -> Iterator[Finding]:
-    many = max(1, sum(len(c.off) for c in found))
-    for c in found:
+def _disagreements(comparisons: list[_Comparison]) -> Iterator[Finding]:
+    many = max(1, sum(len(c.off) for c in comparisons))
+    for c in comparisons:
         wrong = np.flatnonzero(c.chance * many <= FALSE_ALARM_RISK)
         if not len(wrong):
             continue
@@ -331,7 +331,7 @@ def order(table: CountTable) -> str | None:
         return "by count"
     left = {name: _rank(column[listed]) for name, column in table.keys.items()}
     same = np.ones(max(0, len(counts) - 1), dtype=bool)  # neighbours that all keys so far leave equal
-    said = []
+    sorted_by = []
     while left and same.any():
         step = {name: np.diff(code)[same] for name, code in left.items()}
         up = next((n for n, d in step.items() if (d >= 0).all()), None)
@@ -339,9 +339,9 @@ def order(table: CountTable) -> str | None:
         name = up or down
         if name is None:
             return None
-        said.append(name if up else f"{name} (descending)")
+        sorted_by.append(name if up else f"{name} (descending)")
         same &= np.diff(left.pop(name)) == 0
-    return f"by {', '.join(said)}"
+    return f"by {', '.join(sorted_by)}"
 
 
 def _rank(column: NDArray[np.generic]) -> Ints:

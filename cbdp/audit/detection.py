@@ -132,12 +132,12 @@ def _complete(published: PublishedTables) -> set[str]:
 def _no_zeros_skipped(noisy: Sequence[CountTable]) -> Finding:
     """That no table skips zeros, with how many empty cells without noise would have been seen."""
     tested = [(t.name, _zeros_found(t), len(t)) for t in noisy if t.threshold is None]
-    said = "; ".join(
+    detectable = "; ".join(
         f"{most:,} of {cells:,} in {name!r}" for name, most, cells in tested[:4] if most <= cells
     )
     power = (
-        f"Empty cells that got no noise would have been found for certain from this many on: {said}."
-        if said
+        f"Empty cells that got no noise would have been found for certain from this many on: {detectable}."
+        if detectable
         else "This is what the tables declare: their counts are too few or too far from 0 to test it."
     )
     return Finding(
@@ -158,11 +158,11 @@ def _zeros_found(table: CountTable) -> int:
 
 def forced_delta(tables: Sequence[CountTable], group: int = 1) -> float | None:
     """The chance that a group which is alone in all of these tables shows in at least one; None if no noise is known."""
-    known = [(t.noise, _least(t)) for t in tables if t.noise is not None]
-    if not known:
+    declared = [(t.noise, _least(t)) for t in tables if t.noise is not None]
+    if not declared:
         return None
     missed = sum(
-        math.log1p(-min(detection_probability(noise, least, group), 1 - 1e-16)) for noise, least in known
+        math.log1p(-min(detection_probability(noise, least, group), 1 - 1e-16)) for noise, least in declared
     )
     return -math.expm1(missed)
 
@@ -171,8 +171,8 @@ def _least(table: CountTable) -> float:
     """The least count that can be published: the threshold, the one found, or 1."""
     if table.threshold is not None:
         return max(table.threshold, 1.0)
-    found = find_threshold(table)
-    return found.least if found else 1.0
+    threshold = find_threshold(table)
+    return threshold.least if threshold else 1.0
 
 
 def _detection(published: PublishedTables, tables: Sequence[CountTable], groups: Sequence[int]) -> Finding:
@@ -194,12 +194,12 @@ def _detection(published: PublishedTables, tables: Sequence[CountTable], groups:
         figures["assessed_delta"] = max(
             assessed_delta(float(t.noise.scale), _least(t)) for t in single if t.noise
         )
-    told = f"The chance that a group is detected beyond doubt if nobody else is there: {each}. Any (ε, δ) needs δ ≥ {delta:.2g}"
+    evidence = f"The chance that a group is detected beyond doubt if nobody else is there: {each}. Any (ε, δ) needs δ ≥ {delta:.2g}"
     if published.epsilon is not None and delta > published.delta * (1 + 1e-9):
         claim = f"(ε, δ = {published.delta:.2g})" if published.delta else "pure ε-differential privacy"
         return Finding(
             CHECK, "contradicts", f"Skipping zeros in {names} needs a larger δ than claimed",
-            f"{told}; the claim is {claim}.", ATTACK_TEXT, CURE_TEXT, figures,
+            f"{evidence}; the claim is {claim}.", ATTACK_TEXT, CURE_TEXT, figures,
         )  # fmt: skip
     covered = (
         f"; the declared δ is {published.delta:.2g}."
@@ -207,7 +207,7 @@ def _detection(published: PublishedTables, tables: Sequence[CountTable], groups:
         else "; none is claimed."
     )
     title = f"Zeros are skipped in {names}: a count proves that somebody was there"
-    return Finding(CHECK, "weakness", title, told + covered, ATTACK_TEXT, CURE_TEXT, figures)
+    return Finding(CHECK, "weakness", title, evidence + covered, ATTACK_TEXT, CURE_TEXT, figures)
 
 
 ATTACK_TEXT = (
@@ -220,16 +220,16 @@ CURE_TEXT = "Add noise to counts of zero as to all others (suppression then cost
 def _thresholds(table: CountTable, *, silent: bool) -> list[Finding]:
     """A threshold that the counts give away and nothing declares, and counts that a declared one should have hidden."""
     if table.threshold is None:
-        found = find_threshold(table) if silent else None
-        if found is None:
+        threshold = find_threshold(table) if silent else None
+        if threshold is None:
             return []
         return [
             Finding(
-                CHECK, "weakness", f"{table.name!r} shows no counts below {found.least:g}, and declares no threshold",
-                f"The smallest count is {found.least:g} (it occurs {times_text(found.at)}); {found.near} counts are below twice "
-                f"that, and none is smaller. The probability of this by chance is {_small(found.chance)}.",
+                CHECK, "weakness", f"{table.name!r} shows no counts below {threshold.least:g}, and declares no threshold",
+                f"The smallest count is {threshold.least:g} (it occurs {times_text(threshold.at)}); {threshold.near} counts are below twice "
+                f"that, and none is smaller. The probability of this by chance is {_small(threshold.chance)}.",
                 "A missing count is known to be small.", "Publish the threshold.",
-                {"threshold": found.least, "at_threshold": found.at, "near": found.near},
+                {"threshold": threshold.least, "at_threshold": threshold.at, "near": threshold.near},
             )
         ]  # fmt: skip
     counts = table.counts

@@ -106,19 +106,19 @@ def attack(published: PublishedTables, confidence: float = CONFIDENCE, *, listed
                 power="A cell that is listed without its count would have been seen for certain.",
             )
         ]  # fmt: skip
-    known = taken(published).published
-    left = bounded_counts(known)
+    assumed = taken(published).published
+    left = bounded_counts(assumed)
     exact = {(p.table, p.rows) for p in left}
-    noisy = any(t.noise is not None and t.noise.scale for t in known.tables)
-    found = (
-        [p for p in identified_counts(known, confidence) if (p.table, p.rows) not in exact] if noisy else []
+    noisy = any(t.noise is not None and t.noise.scale for t in assumed.tables)
+    identified = (
+        [p for p in identified_counts(assumed, confidence) if (p.table, p.rows) not in exact] if noisy else []
     )
-    found += left
-    reached = _reached(known)
+    identified += left
+    reached = _reached(assumed)
     return [
         _finding(
             t,
-            [p for p in found if p.table == t.name],
+            [p for p in identified if p.table == t.name],
             confidence,
             listed,
             private=published.epsilon is not None,
@@ -152,24 +152,24 @@ def _reached(published: PublishedTables) -> set[str]:
 def _finding(
     table: CountTable, every: Sequence[IdentifiedCount], confidence: float, listed: int, *, private: bool
 ) -> Finding:
-    hidden, found = int((~table.shown).sum()), [p for p in every if p.telling]
-    if not found:
+    hidden, informative = int((~table.shown).sum()), [p for p in every if p.telling]
+    if not informative:
         unlisted = "" if table.closed else ", nor those of its unlisted cells"
         return Finding(
             CHECK, "clear", f"No hidden count of {table.name!r} can be worked out",
             f"Differences of published counts do not give its {_many(hidden, 'hidden count')}{unlisted}.",
             figures={"hidden": hidden, "pinned": 0}, power=_power(every),
         )  # fmt: skip
-    single, exactly = [p for p in found if p.single], sum(p.exactly for p in found)
-    worst = sorted(found, key=lambda p: (not p.single, p.high - p.low, p.surely <= 0))[:listed]
+    single, exactly = [p for p in informative if p.single], sum(p.exactly for p in informative)
+    worst = sorted(informative, key=lambda p: (not p.single, p.high - p.low, p.surely <= 0))[:listed]
     figures: dict[str, Figure] = {
-        "hidden": hidden, "pinned": len(single), "groups": len(found) - len(single), "exactly": exactly,
-        "surely_present": (sure := sum(p.surely > 0 for p in found)), "best_deviation": min(p.deviation for p in found),
+        "hidden": hidden, "pinned": len(single), "groups": len(informative) - len(single), "exactly": exactly,
+        "surely_present": (sure := sum(p.surely > 0 for p in informative)), "best_deviation": min(p.deviation for p in informative),
         "estimate": worst[0].estimate, "low": worst[0].low, "high": worst[0].high,
     }  # fmt: skip
     parts = [_many(len(single), "hidden count")] if single else []
     parts += (
-        [_many(len(found) - len(single), "sum") + " of hidden counts"] if len(found) > len(single) else []
+        [_many(len(informative) - len(single), "sum") + " of hidden counts"] if len(informative) > len(single) else []
     )
     lines = "; ".join(_line(p, confidence) for p in worst)
     return Finding(
@@ -196,22 +196,22 @@ def _power(every: Sequence[IdentifiedCount]) -> str:
     bounds = [p for p in every if not p.deviation and p.single]
     if not noisy and not bounds:
         return "Each hidden count occurs only together with others: no difference gives one, however much noise there is."
-    said = []
+    sentences = []
     if noisy:
         best = min(noisy, key=lambda p: p.deviation)
         law = sum_distribution(best.noises)
         from_on = law.half_width(1 - CONFIDENCE) + law.half_width(2 * (1 - CONFIDENCE))
-        said.append(
+        sentences.append(
             f"Of {_many(len(noisy), 'estimate')} the best has a standard deviation of {best.deviation:.3g}: a hidden count of "
             f"{from_on:.3g} or more would have been told with a probability of {100 * CONFIDENCE:g} %."
         )
     if bounds:
         least = min(bounds, key=lambda p: p.high - p.low)
-        said.append(
+        sentences.append(
             f"The least and the largest value were worked out for {_many(len(bounds), 'hidden count')}; the narrowest is "
             f"{least.low:.6g} to {least.high:.6g}. {_sampled(bounds)}"
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _sampled(bounds: Sequence[IdentifiedCount]) -> str:
@@ -242,9 +242,9 @@ def identified_counts(published: PublishedTables, confidence: float = CONFIDENCE
     system = assemble_system(published)
     if system.relations.shape[0] == 0:
         return []
-    found = [e for part in components(system) for e in estimates(system, *part)]
-    share = FALSE_ALARM_RISK / max(1, len(found))
-    return [_identified_in_table(published, system, *e, confidence, share) for e in found]
+    estimators = [e for part in components(system) for e in estimates(system, *part)]
+    share = FALSE_ALARM_RISK / max(1, len(estimators))
+    return [_identified_in_table(published, system, *e, confidence, share) for e in estimators]
 
 
 def bounded_counts(published: PublishedTables) -> list[IdentifiedCount]:

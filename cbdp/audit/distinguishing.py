@@ -65,13 +65,13 @@ class Event:
     conditions: tuple[Condition, ...]
     formulas: Mapping[str, Formula]
 
-    def holds(self, columns: Columns, known: dict[str, Floats] | None = None) -> Bools:
+    def holds(self, columns: Columns, cache: dict[str, Floats] | None = None) -> Bools:
         """In which trials it happened; `known` keeps what was worked out, for other events of the same search."""
-        known = {} if known is None else known
+        cache = {} if cache is None else cache
         for c in self.conditions:
-            if c.column not in known:
-                known[c.column] = self.formulas[c.column](columns)
-        return np.asarray(np.logical_and.reduce([c.holds(known[c.column]) for c in self.conditions]))
+            if c.column not in cache:
+                cache[c.column] = self.formulas[c.column](columns)
+        return np.asarray(np.logical_and.reduce([c.holds(cache[c.column]) for c in self.conditions]))
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.conditions))
@@ -82,13 +82,13 @@ def search(columns: Columns, first: Bools, rate: Rate, most: int) -> list[Event]
 
     They are made from some of the trials and judged by the others, because the best of many is partly luck.
     """
-    made = min(int(len(first) * SEARCH_SHARE), MAX_TRIALS_SEARCHED)
-    events = _candidates({n: v[:made] for n, v in columns.items()}, first[:made], rate)
-    rest, coin = {n: v[made:] for n, v in columns.items()}, first[made:]
-    worth, known = {}, dict[str, Floats]()
+    searched = min(int(len(first) * SEARCH_SHARE), MAX_TRIALS_SEARCHED)
+    events = _candidates({n: v[:searched] for n, v in columns.items()}, first[:searched], rate)
+    rest, coin = {n: v[searched:] for n, v in columns.items()}, first[searched:]
+    worth, cache = {}, dict[str, Floats]()
     for event in events:
-        held = event.holds(rest, known)
-        one, two = np.array([(held & coin).sum()]), np.array([(held & ~coin).sum()])
+        occurs = event.holds(rest, cache)
+        one, two = np.array([(occurs & coin).sum()]), np.array([(occurs & ~coin).sum()])
         worth[event.conditions] = float(max(_both_ways(rate, one, two, coin)[:, 0]))
     return sorted(events, key=lambda e: (-worth[e.conditions], len(e.conditions)))[:most]
 
@@ -101,8 +101,8 @@ def _candidates(columns: Columns, first: Bools, rate: Rate) -> list[Event]:
     pairs = _pairs(list(wide), _best_columns(rated, wide), columns)
     more = _differences(pairs) | _scores(base, columns, first)
     rated += _rated(more, columns, first, rate)
-    found = {c: None for direction in (0, 1) for c in _joined(rated, first, rate, direction)}
-    return [Event(conditions, formulas | more) for conditions in found]
+    conjunctions = {c: None for direction in (0, 1) for c in _joined(rated, first, rate, direction)}
+    return [Event(conditions, formulas | more) for conditions in conjunctions]
 
 
 def _both_ways(rate: Rate, one: NDArray[Any], two: NDArray[Any], first: Bools) -> Floats:
@@ -157,7 +157,7 @@ def _differences(pairs: Sequence[tuple[str, str]]) -> dict[str, Formula]:
 
 def _pairs(names: Sequence[str], best: Sequence[str], columns: Columns) -> list[tuple[str, str]]:
     """The columns that say most, two by two; and those that go together most, as do two with the same noise."""
-    found = list(itertools.combinations(best, 2))
+    pairs = list(itertools.combinations(best, 2))
     if len(names) > 1:
         filled = np.stack([np.nan_to_num(columns[n][:TRIALS_FOR_PAIRS]) for n in names])
         filled = filled + 1e-9 * np.arange(filled.shape[1])  # so that no column is constant
@@ -165,8 +165,8 @@ def _pairs(names: Sequence[str], best: Sequence[str], columns: Columns) -> list[
         for place in np.argsort(-alike, axis=None)[:MAX_ALIKE_PAIRS]:
             i, j = np.unravel_index(place, alike.shape)
             if alike[i, j] > 0:
-                found.append((names[i], names[j]))
-    return list(dict.fromkeys(found))
+                pairs.append((names[i], names[j]))
+    return list(dict.fromkeys(pairs))
 
 
 def _scores(base: Mapping[str, Formula], columns: Columns, first: Bools) -> dict[str, Formula]:
@@ -220,8 +220,8 @@ def _cuts(values: Floats) -> Floats:
     distinct = np.unique(values[~np.isnan(values)])
     if len(distinct) <= MAX_COLUMN_VALUES:
         return distinct
-    known = values[~np.isnan(values)]
-    spread = np.quantile(known, np.linspace(0, 1, MAX_COLUMN_VALUES), method="inverted_cdf")
+    present = values[~np.isnan(values)]
+    spread = np.quantile(present, np.linspace(0, 1, MAX_COLUMN_VALUES), method="inverted_cdf")
     return np.unique(np.concatenate([spread, distinct[:EXTREME_VALUES], distinct[-EXTREME_VALUES:]]))
 
 
@@ -242,7 +242,7 @@ class _Rated:
 
 def _rated(formulas: Mapping[str, Formula], columns: Columns, first: Bools, rate: Rate) -> list[_Rated]:
     """The conditions of each column that say most."""
-    found = []
+    rated = []
     for name, formula in formulas.items():
         values = formula(columns)
         conditions, one, two = _conditions(name, values, first)
@@ -250,7 +250,7 @@ def _rated(formulas: Mapping[str, Formula], columns: Columns, first: Bools, rate
             continue
         epsilon = _both_ways(rate, one, two, first)
         best = {int(i) for side in epsilon for i in np.argsort(-side)[:MAX_CONDITIONS_PER_COLUMN]}
-        found += [
+        rated += [
             _Rated(
                 conditions[i],
                 np.packbits(conditions[i].holds(values)),
@@ -258,7 +258,7 @@ def _rated(formulas: Mapping[str, Formula], columns: Columns, first: Bools, rate
             )
             for i in sorted(best)
         ]
-    return found
+    return rated
 
 
 def _conditions(name: str, values: Floats, first: Bools) -> tuple[list[Condition], Floats, Floats]:
@@ -301,26 +301,26 @@ def _joined(rated: Sequence[_Rated], first: Bools, rate: Rate, direction: int) -
         return []
     ones = np.packbits(first if direction == 0 else ~first)
     others = np.packbits(~first if direction == 0 else first)
-    held_by = _sizes(first)[:: 1 if direction == 0 else -1]
+    sizes = _sizes(first)[:: 1 if direction == 0 else -1]
     bits = np.stack([r.bits for r in pool])
     in_ones, in_others = bits & ones, bits & others
     beam = _apart([((r.condition,), r.epsilon[direction], r.bits) for r in pool], SINGLE_CONDITION_EVENTS)
-    found = [conditions for conditions, _, _ in beam]
+    conjunctions = [conditions for conditions, _, _ in beam]
     for _ in range(MAX_CONDITIONS_PER_EVENT - 1):
         grown = []
-        for conditions, epsilon, held in beam[:BEAM_WIDTH]:
-            one = np.bitwise_count(in_ones & held).sum(axis=1, dtype=np.int64)
-            two = np.bitwise_count(in_others & held).sum(axis=1, dtype=np.int64)
-            proves = rate(one.astype(float), two.astype(float), *held_by)
+        for conditions, epsilon, support in beam[:BEAM_WIDTH]:
+            one = np.bitwise_count(in_ones & support).sum(axis=1, dtype=np.int64)
+            two = np.bitwise_count(in_others & support).sum(axis=1, dtype=np.int64)
+            proves = rate(one.astype(float), two.astype(float), *sizes)
             for i in np.argsort(-proves)[:BEAM_WIDTH]:
                 if proves[i] > epsilon + MIN_GAIN_EPSILON:
                     joined = (*conditions, pool[i].condition)
-                    grown.append((joined, float(proves[i]), held & bits[i]))
+                    grown.append((joined, float(proves[i]), support & bits[i]))
         if not grown:
             break
         beam = _apart(sorted(grown, key=lambda g: -g[1]), BEAM_WIDTH)
-        found += [conditions for conditions, _, _ in beam]
-    return found
+        conjunctions += [conditions for conditions, _, _ in beam]
+    return conjunctions
 
 
 Candidate = tuple[tuple[Condition, ...], float, Bytes]
@@ -360,12 +360,12 @@ class Proven(Protocol):
     def exceeds(self) -> bool: ...
 
 
-def in_a_line(bound: Proven, sign: str, value: float, given: str = "") -> str:
+def in_a_line(bound: Proven, sign: str, value: float, suffix: str = "") -> str:
     """The bound, its claim, and the event that proves it."""
     refuted = ", refuted" if bound.exceeds else ""
     claimed = "" if bound.claim is None else f" (claim {bound.claim:g}{refuted})"
     (a, b), (n, m) = bound.counts, bound.trials
-    return f"{sign} ≥ {value:.3f}{claimed}{given}: {bound.event}, in {a:,} of {n:,} trials against {b:,} of {m:,}"
+    return f"{sign} ≥ {value:.3f}{claimed}{suffix}: {bound.event}, in {a:,} of {n:,} trials against {b:,} of {m:,}"
 
 
 def as_finding(bound: Proven, sign: str, value: float, figures: Mapping[str, Figure]) -> Finding:

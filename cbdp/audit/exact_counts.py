@@ -113,15 +113,15 @@ def _disagreeing(published: PublishedTables) -> set[str]:
 
 def _recovered(published: PublishedTables, names: set[str]) -> dict[str, NoiseDistribution]:
     """The law that differences of undeclared tables show, where there are enough: the smallest that any group gives."""
-    found: dict[str, NoiseDistribution] = {}
+    laws: dict[str, NoiseDistribution] = {}
     for group in scale_recovery.residual_groups(published):
         if group.declared or len(group) < scale_recovery.MIN_RESIDUALS or not set(group.tables) <= names:
             continue
         law = group.one.times(scale_recovery.fit_scale(group).scale)
         for name in group.tables:
-            if name not in found or law.scale < found[name].scale:
-                found[name] = law
-    return found
+            if name not in laws or law.scale < laws[name].scale:
+                laws[name] = law
+    return laws
 
 
 def _agreeing(published: PublishedTables, exact: list[str]) -> int:
@@ -182,8 +182,8 @@ def _exact_finding(tables: list[CountTable], seen: Taken) -> Finding:
 
 
 def _evidence(tables: list[CountTable], seen: Taken) -> str:
-    said = sum(t.noise is not None for t in tables)
-    why = "They declare it." if said == len(tables) else "No noise is declared."
+    declaring = sum(t.noise is not None for t in tables)
+    why = "They declare it." if declaring == len(tables) else "No noise is declared."
     how = "but for rounding" if seen.rounded else "as only counts without noise do"
     agree = f" {seen.compared:,} sums and pairs agree {how}." if seen.compared else ""
     return why + agree

@@ -42,22 +42,22 @@ class LinearSystem:
 def assemble_system(published: PublishedTables, *, bounded: bool = False) -> LinearSystem:
     """The relations among the cells of all tables whose noise has a known law; or is bounded: by rounding, or by nothing at all."""
     tables = tuple(t for t in published.tables if not t.shown.any() or _usable_noise(t, bounded))
-    made = _SystemBuilder(tables)
+    builder = _SystemBuilder(tables)
     for number, s in enumerate(published.relations):
-        if s.total in made.start and s.part in made.start:
-            made.sum(number, published[s.total], published[s.part], np.asarray(s.rows))
+        if s.total in builder.start and s.part in builder.start:
+            builder.sum(number, published[s.total], published[s.part], np.asarray(s.rows))
     for p in published.equal:
-        if p.first in made.start and p.second in made.start:
-            made.equal(made.start[p.first] + p.first_rows, made.start[p.second] + p.second_rows)
-    shown = np.zeros(made.columns, dtype=bool)
-    value, noise = np.zeros(made.columns), np.zeros(made.columns, dtype=np.int64)
+        if p.first in builder.start and p.second in builder.start:
+            builder.equal(builder.start[p.first] + p.first_rows, builder.start[p.second] + p.second_rows)
+    shown = np.zeros(builder.columns, dtype=bool)
+    value, noise = np.zeros(builder.columns), np.zeros(builder.columns, dtype=np.int64)
     noises = tuple(dict.fromkeys(t.noise or NO_NOISE_DISTRIBUTION for t in tables))
     for t in tables:
-        here = slice(made.start[t.name], made.start[t.name] + len(t))
+        here = slice(builder.start[t.name], builder.start[t.name] + len(t))
         shown[here], value[here] = t.shown, np.where(t.shown, t.counts, 0.0)
         noise[here] = noises.index(t.noise or NO_NOISE_DISTRIBUTION)
-    owner, row = (np.concatenate([*part, np.zeros(0, np.int64)]) for part in (made.owner, made.row))
-    return LinearSystem(tables, made.matrix(), owner, row, shown, value, noise, noises)
+    owner, row = (np.concatenate([*part, np.zeros(0, np.int64)]) for part in (builder.owner, builder.row))
+    return LinearSystem(tables, builder.matrix(), owner, row, shown, value, noise, noises)
 
 
 def _usable_noise(table: CountTable, bounded: bool) -> bool:
@@ -146,14 +146,14 @@ def estimates(system: LinearSystem, matrix: Any, cells: Ints) -> Iterator[tuple[
     """For each group of hidden cells that can be estimated: its cells, the shown cells that enter, and their weights."""
     shown = system.shown[cells]
     seen, hidden = cells[shown], cells[~shown]
-    known, unknown = matrix[:, shown].tocsr(), matrix[:, ~shown].tocsc()
-    groups = _same_columns(unknown)
-    columns = unknown[:, np.array([g[0] for g in groups])].tocsc()
-    found = identifiable(columns)
-    if found.any():
+    shown_columns, hidden_columns = matrix[:, shown].tocsr(), matrix[:, ~shown].tocsc()
+    groups = _same_columns(hidden_columns)
+    columns = hidden_columns[:, np.array([g[0] for g in groups])].tocsc()
+    identified = identifiable(columns)
+    if identified.any():
         each = np.array([noise.variance() for noise in system.noises])
-        solver = _Solver(known, columns, each[system.noise[seen]])
-        ready = np.flatnonzero(found)
+        solver = _Solver(shown_columns, columns, each[system.noise[seen]])
+        ready = np.flatnonzero(identified)
         for start in range(0, len(ready), TARGETS_PER_BATCH):
             batch = ready[start : start + TARGETS_PER_BATCH]
             weights, certified = solver.weights(batch)
@@ -161,34 +161,34 @@ def estimates(system: LinearSystem, matrix: Any, cells: Ints) -> Iterator[tuple[
                 if sound:
                     used = np.flatnonzero(column)
                     yield hidden[groups[g]], seen[used], column[used]
-    for own, row in _leftovers(unknown.tocsr(), columns.tocsr(), found):
-        part = slice(known.indptr[row], known.indptr[row + 1])
-        sign = np.sign(unknown.tocsr()[row].data[0])
-        yield hidden[own], seen[known.indices[part]], -sign * known.data[part]
+    for group, row in _leftovers(hidden_columns.tocsr(), columns.tocsr(), identified):
+        part = slice(shown_columns.indptr[row], shown_columns.indptr[row + 1])
+        sign = np.sign(hidden_columns.tocsr()[row].data[0])
+        yield hidden[group], seen[shown_columns.indices[part]], -sign * shown_columns.data[part]
 
 
-def _leftovers(unknown: Any, columns: Any, found: NDArray[np.bool_]) -> Iterator[tuple[Ints, int]]:
+def _leftovers(hidden_columns: Any, columns: Any, identified: NDArray[np.bool_]) -> Iterator[tuple[Ints, int]]:
     """Totals that are shown and have several hidden parts: these are not found one by one, but their sum is."""
     seen: set[bytes] = set()
-    for row in range(unknown.shape[0]):
-        part = slice(unknown.indptr[row], unknown.indptr[row + 1])
-        own, sign = np.sort(unknown.indices[part]), unknown.data[part]
+    for row in range(hidden_columns.shape[0]):
+        part = slice(hidden_columns.indptr[row], hidden_columns.indptr[row + 1])
+        group, sign = np.sort(hidden_columns.indices[part]), hidden_columns.data[part]
         inside = columns.indices[columns.indptr[row] : columns.indptr[row + 1]]
-        if len(inside) < 2 or found[inside].all() or np.ptp(sign) or own.tobytes() in seen:
+        if len(inside) < 2 or identified[inside].all() or np.ptp(sign) or group.tobytes() in seen:
             continue
-        seen.add(own.tobytes())
-        yield own, row
+        seen.add(group.tobytes())
+        yield group, row
 
 
 def _same_columns(matrix: Any) -> list[Ints]:
     """The columns of a sparse matrix, those that are equal together."""
     matrix = matrix.tocsc()
     matrix.sum_duplicates()
-    found: dict[bytes, list[int]] = {}
+    groups: dict[bytes, list[int]] = {}
     for j in range(matrix.shape[1]):
         part = slice(matrix.indptr[j], matrix.indptr[j + 1])
-        found.setdefault(matrix.indices[part].tobytes() + matrix.data[part].tobytes(), []).append(j)
-    return [np.array(group, dtype=np.int64) for group in found.values()]
+        groups.setdefault(matrix.indices[part].tobytes() + matrix.data[part].tobytes(), []).append(j)
+    return [np.array(group, dtype=np.int64) for group in groups.values()]
 
 
 def identifiable(columns: Any, trials: int = 3) -> NDArray[np.bool_]:
@@ -230,20 +230,20 @@ class _Solver:
     the multipliers (as their image under C_h) adjusted in between.
     """
 
-    def __init__(self, known: Any, columns: Any, spread: Floats) -> None:
-        self.known, self.columns = known, columns
+    def __init__(self, shown_columns: Any, columns: Any, spread: Floats) -> None:
+        self.known, self.columns = shown_columns, columns
         unit = float(spread.max()) if len(spread) and spread.max() > 0 else 1.0
         self.gram = (columns @ columns.T).tocsr()
-        middle = known @ sparse.diags(spread / unit) @ known.T
+        middle = shown_columns @ sparse.diags(spread / unit) @ shown_columns.T
         self.solve = _factored(PENALTY * middle + self.gram)
 
     def weights(self, groups: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The weights of the shown counts in each group's estimate, and whether the estimate is certified unbiased."""
-        own = self.columns[:, groups].toarray()
-        multiplier = np.zeros_like(own)
+        targets = self.columns[:, groups].toarray()
+        multiplier = np.zeros_like(targets)
         for _ in range(MAX_REFINEMENT_STEPS):
-            lam = self.solve(own - multiplier)
-            error = self.gram @ lam - own
+            lam = self.solve(targets - multiplier)
+            error = self.gram @ lam - targets
             multiplier += error
             if np.abs(error).max() < 1e-12:
                 break
@@ -288,21 +288,21 @@ def feasibility_intervals(
     system = assemble_system(published, bounded=True)
     if not system.relations.shape[0] or system.shown.all():
         return system, []
-    found: list[FeasibilityInterval] = []
+    intervals: list[FeasibilityInterval] = []
     parts = list(components(system))
     hidden = max(1, sum(int((~system.shown[cells]).sum()) for _, cells in parts))
     for matrix, cells in parts:
         many = int((~system.shown[cells]).sum())
-        found += _intervals_of_component(system, matrix, cells, math.ceil(most * many / hidden))
-    return system, found
+        intervals += _intervals_of_component(system, matrix, cells, math.ceil(most * many / hidden))
+    return system, intervals
 
 
 def _intervals_of_component(
     system: LinearSystem, matrix: Any, cells: Ints, most: int
 ) -> list[FeasibilityInterval]:
     rows = matrix.tocsr()
-    for known in (True, False):  # where no counts fit, larger ones than the threshold says were hidden
-        low, high = _initial_bounds(system, cells, known=known)
+    for within_threshold in (True, False):  # where no counts fit, larger ones than the threshold says were hidden
+        low, high = _initial_bounds(system, cells, within_threshold=within_threshold)
         if not any(t.rounding for t in system.tables):
             low, high = _determined(rows, low, high)
         low, high = _propagated_bounds(rows, low, high)
@@ -335,23 +335,23 @@ def _determined(rows: Any, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Unknowns that exact counts determine outright have that value: found for all at once."""
     open_to = np.flatnonzero(high - low > BOUND_TOLERANCE)
     unknown = rows[:, open_to].tocsc()
-    found = identifiable(unknown)
-    if not found.any():
+    determined = identifiable(unknown)
+    if not determined.any():
         return low, high
     fixed = np.where(high - low > BOUND_TOLERANCE, 0.0, low)
     value = lsqr(unknown, -(rows @ fixed), atol=1e-13, btol=1e-13, iter_lim=20_000)[0]
-    at = open_to[found]
-    if np.abs(value[found] - np.round(value[found])).max() > INTEGRALITY_TOLERANCE:
+    at = open_to[determined]
+    if np.abs(value[determined] - np.round(value[determined])).max() > INTEGRALITY_TOLERANCE:
         return low, high
     low, high = low.copy(), high.copy()
-    low[at] = high[at] = np.round(value[found])
+    low[at] = high[at] = np.round(value[determined])
     return low, high
 
 
-def _initial_bounds(system: LinearSystem, cells: Ints, *, known: bool) -> tuple[Floats, Floats]:
+def _initial_bounds(system: LinearSystem, cells: Ints, *, within_threshold: bool) -> tuple[Floats, Floats]:
     """What each cell may be by itself; without `known`, a hidden one may be any count."""
     slack = np.array([t.rounding for t in system.tables])
-    most = np.array([t.most_hidden if known else math.inf for t in system.tables])
+    most = np.array([t.most_hidden if within_threshold else math.inf for t in system.tables])
     owner, shown, value = system.owner[cells], system.shown[cells], system.value[cells]
     listed = owner >= 0
     off = np.where(listed, slack[np.maximum(owner, 0)], 0.0)
@@ -408,11 +408,11 @@ class _LinearProgram:
     def ends(self, cell: int) -> tuple[float, float]:
         """The least and the largest value of one cell; what is known already where a program fails."""
         at = int(np.searchsorted(self.free, cell))
-        found = self.bounds[at].tolist()
+        ends = self.bounds[at].tolist()
         for place, sign in enumerate((1.0, -1.0)):
             goal = np.zeros(len(self.free))
             goal[at] = sign
             done = linprog(goal, A_eq=self.relations, b_eq=self.right, bounds=self.bounds, method="highs")
             if done.status == 0:
-                found[place] = float(done.x[at])
-        return found[0], found[1]
+                ends[place] = float(done.x[at])
+        return ends[0], ends[1]

@@ -113,9 +113,9 @@ def compare_parquet(path: Path, sheet: FileTables, table: pa.Table) -> FileCompa
 def _pieces(sheet: FileTables, table: pa.Table) -> Iterator[pa.Table]:
     """The tables of a sheet. Real numbers are the file's own: they may be sums in another order, and were compared as numbers."""
     start = 0
-    for made in sheet.tables():
-        piece = made
-        for at, column in enumerate(made.schema):
+    for expected in sheet.tables():
+        piece = expected
+        for at, column in enumerate(expected.schema):
             if pa.types.is_floating(column.type):
                 values = table[column.name].slice(start, piece.num_rows).cast(column.type)
                 piece = piece.set_column(at, column, values)
@@ -388,14 +388,14 @@ class _Deviation:
         )
 
 
-def _cell_text(held: pa.ChunkedArray, row: int) -> str:
-    value = held[row].as_py()
+def _cell_text(column: pa.ChunkedArray, row: int) -> str:
+    value = column[row].as_py()
     return "nothing" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def check_columns(place: Path, release: Release) -> Iterator[Finding]:
     """Every column of every table against what follows for it from trips, noisy answers and estimates."""
-    found: list[_Deviation] = []
+    deviations: list[_Deviation] = []
     findings: list[Finding] = []
     partly = 0  # files that another version of pyarrow wrote
     sheets = layout(release).sheets
@@ -405,19 +405,19 @@ def check_columns(place: Path, release: Release) -> Iterator[Finding]:
         except InputError as wrong:
             findings.append(tampering_finding("tables", f"{sheet.path} cannot be read", str(wrong)))
             continue
-        made = pa.concat_tables([_decoded_labels(t) for t in sheet.tables()])
-        misshapen = _shape(sheet.path, table, made)
+        expected = pa.concat_tables([_decoded_labels(t) for t in sheet.tables()])
+        misshapen = _shape(sheet.path, table, expected)
         findings += misshapen
-        if table.num_rows == made.num_rows:
-            off = list(_deviations(sheet.path, _decoded_labels(table), made))
-            found += off
+        if table.num_rows == expected.num_rows:
+            off = list(_deviations(sheet.path, _decoded_labels(table), expected))
+            deviations += off
             if not misshapen and not off:
                 written = compare_parquet(place / sheet.path, sheet, table)
                 partly += written.partly
                 if written.difference is not None:
                     findings.append(_hidden_content_finding(sheet.path, written.difference))
-    found, blamed = _changed_table(place, release, found)
-    findings += [*blamed, *(off.finding() for off in found)]
+    deviations, blamed = _changed_table(place, release, deviations)
+    findings += [*blamed, *(off.finding() for off in deviations)]
     yield from findings or [
         Finding(
             "tables",
@@ -436,11 +436,11 @@ def check_columns(place: Path, release: Release) -> Iterator[Finding]:
 
 def _hidden_content_finding(file: str, difference: str) -> Finding:
     """The finding that a file holds something that no value of it is."""
-    found = tampering_finding(
+    finding = tampering_finding(
         "tables", f"{file} holds more or other than its values", f"{file}: {difference}."
     )
     attack = "What stands beside the values (metadata, statistics, bytes that no reader shows) may tell of the trips, and of who looked at them."
-    return replace(found, attack=attack)
+    return replace(finding, attack=attack)
 
 
 def _decoded_labels(table: pa.Table) -> pa.Table:
@@ -451,9 +451,9 @@ def _decoded_labels(table: pa.Table) -> pa.Table:
     return pa.table(columns, names=table.column_names)
 
 
-def _shape(file: str, table: pa.Table, made: pa.Table) -> list[Finding]:
-    missing = [c for c in made.column_names if c not in table.column_names]
-    further = [c for c in table.column_names if c not in made.column_names]
+def _shape(file: str, table: pa.Table, expected: pa.Table) -> list[Finding]:
+    missing = [c for c in expected.column_names if c not in table.column_names]
+    further = [c for c in table.column_names if c not in expected.column_names]
     findings = [
         tampering_finding("tables", f"{file} has no column {c}", f"The column {c} is missing.")
         for c in missing
@@ -466,58 +466,58 @@ def _shape(file: str, table: pa.Table, made: pa.Table) -> list[Finding]:
         )
         for c in further
     ]
-    if table.num_rows != made.num_rows:
-        keys = [c for c in made.column_names if c not in NUMBER_COLUMNS and c in table.column_names]
-        here, wanted = (set(zip(*(t[c].to_pylist() for c in keys), strict=True)) for t in (table, made))
-        named = [" · ".join(map(str, k)) for k in [*(here - wanted), *(wanted - here)]][:1]
-        text = f"{file} has {table.num_rows:,} rows; from the rest follow {made.num_rows:,}. The first that differs: {named}."
+    if table.num_rows != expected.num_rows:
+        keys = [c for c in expected.column_names if c not in NUMBER_COLUMNS and c in table.column_names]
+        here, expected_keys = (set(zip(*(t[c].to_pylist() for c in keys), strict=True)) for t in (table, expected))
+        named = [" · ".join(map(str, k)) for k in [*(here - expected_keys), *(expected_keys - here)]][:1]
+        text = f"{file} has {table.num_rows:,} rows; from the rest follow {expected.num_rows:,}. The first that differs: {named}."
         findings.append(tampering_finding("tables", f"{file} has other rows than follow from the rest", text))
     return findings
 
 
-def _deviations(file: str, table: pa.Table, made: pa.Table) -> Iterator[_Deviation]:
-    for name in made.column_names:
+def _deviations(file: str, table: pa.Table, expected: pa.Table) -> Iterator[_Deviation]:
+    for name in expected.column_names:
         if name in table.column_names:
-            rows = np.flatnonzero(_differ(table[name], made[name]))
+            rows = np.flatnonzero(_differ(table[name], expected[name]))
             if len(rows):
-                yield _Deviation(file, name, table, made[name], rows)
+                yield _Deviation(file, name, table, expected[name], rows)
 
 
-def _differ(found: pa.ChunkedArray, made: pa.ChunkedArray) -> NDArray[np.bool_]:
-    gaps = [np.asarray(c.is_null().to_numpy(), dtype=bool) for c in (found, made)]
+def _differ(actual: pa.ChunkedArray, expected: pa.ChunkedArray) -> NDArray[np.bool_]:
+    gaps = [np.asarray(c.is_null().to_numpy(), dtype=bool) for c in (actual, expected)]
     odd = gaps[0] != gaps[1]
-    if pa.types.is_floating(made.type) or pa.types.is_floating(found.type):
-        a, b = (np.asarray(c.cast(pa.float64()).fill_null(0.0).to_numpy()) for c in (found, made))
+    if pa.types.is_floating(expected.type) or pa.types.is_floating(actual.type):
+        a, b = (np.asarray(c.cast(pa.float64()).fill_null(0.0).to_numpy()) for c in (actual, expected))
         return np.asarray(odd | ~np.isclose(a, b, rtol=RELATIVE_TOLERANCE, atol=RELATIVE_TOLERANCE))
-    if found.type != made.type:
+    if actual.type != expected.type:
         try:
-            found = found.cast(made.type)
+            actual = actual.cast(expected.type)
         except pa.ArrowException:
-            return np.ones(len(made), dtype=bool)
-    unlike = pc.not_equal(found, made).fill_null(False)
+            return np.ones(len(expected), dtype=bool)
+    unlike = pc.not_equal(actual, expected).fill_null(False)
     return np.asarray(odd | np.asarray(unlike.to_numpy(), dtype=bool))
 
 
 def _changed_table(
-    place: Path, release: Release, found: Sequence[_Deviation]
+    place: Path, release: Release, deviations: Sequence[_Deviation]
 ) -> tuple[list[_Deviation], list[Finding]]:
     """Where all tables agree with each other and not with the trips, it is the trips that were changed."""
-    given = {f["name"]: f for f in manifest_of(release)["features"] if f["published"] == "trips"}
-    single = given.get(SINGLETON)
-    off = next((o for o in found if single and o.file == single["file"] and o.column == "count"), None)
+    features = {f["name"]: f for f in manifest_of(release)["features"] if f["published"] == "trips"}
+    single = features.get(SINGLETON)
+    off = next((o for o in deviations if single and o.file == single["file"] and o.column == "count"), None)
     if off is None or single is None:
-        return list(found), []
-    held = np.asarray(off.table["count"].to_numpy())
-    index = np.arange(len(held), dtype=np.int64)
+        return list(deviations), []
+    counts = np.asarray(off.table["count"].to_numpy())
+    index = np.arange(len(counts), dtype=np.int64)
     if single["rows"] == "listed":
         index = read_types(release.features.universe, off.table, off.file)
-    some = np.flatnonzero(held)
-    other = replace(release, index=index[some], value=held[some].astype(np.int64))
-    for name, feature in given.items():
+    some = np.flatnonzero(counts)
+    other = replace(release, index=index[some], value=counts[some].astype(np.int64))
+    for name, feature in features.items():
         if name != SINGLETON:
             stated = np.asarray(read_table(place / feature["file"])["count"].to_numpy())
             if not np.array_equal(stated, other.counts(name)):
-                return list(found), []
+                return list(deviations), []
     seen = [
         f"{row_words(off.table, r)}: {TRIPS_FILE} says {_cell_text(off.expected, r)}, all other tables say {_cell_text(off.table['count'], r)}."
         for r in off.rows[:MAX_ITEMS_NAMED].tolist()
@@ -525,5 +525,5 @@ def _changed_table(
     first = row_words(off.table, int(off.rows[0]))
     title = f"{TRIPS_FILE}: the count of {first} is not what all other tables say"
     blamed = tampering_finding("tables", title, " ".join(seen) + and_more(len(off.rows)), rows=len(off.rows))
-    files = {feature["file"] for feature in given.values()}
-    return [o for o in found if not (o.file in files and o.column == "count")], [blamed]
+    files = {feature["file"] for feature in features.values()}
+    return [o for o in deviations if not (o.file in files and o.column == "count")], [blamed]

@@ -82,9 +82,9 @@ SensitivityOf = Callable[[str], Sensitivity]  # how much one unit changes the co
 def _sensitivities(features: FeatureDag | None, claim: PrivacyGuarantee) -> SensitivityOf:
     if features is None:
         return lambda _: sensitivity(claim.unit)
-    known = features
+    dag = features
     return lambda name: (
-        feature_sensitivity(known, name, claim.unit) if name in known else sensitivity(claim.unit)
+        feature_sensitivity(dag, name, claim.unit) if name in dag else sensitivity(claim.unit)
     )
 
 
@@ -127,8 +127,8 @@ def _check_all(manifest: Mapping[str, Any], claim: PrivacyGuarantee, changes: Se
 
 
 def _check_composition_total(claim: PrivacyGuarantee, sign: str) -> Finding:
-    found, delta = cost_amount(claim.cost), claim.cost.delta
-    text = f"The scales give {sign} = {found}"
+    amount, delta = cost_amount(claim.cost), claim.cost.delta
+    text = f"The scales give {sign} = {amount}"
     if sign == "ρ":
         text += f", which is ε = {float(claim.cost.epsilon):.6g} at δ = {float(delta):.3g}."
     else:
@@ -141,7 +141,7 @@ def _check_composition_total(claim: PrivacyGuarantee, sign: str) -> Finding:
         "clear",
         title,
         text,
-        figures={claim.cost.currency: float(found), "epsilon": float(claim.cost.epsilon)},
+        figures={claim.cost.currency: float(amount), "epsilon": float(claim.cost.epsilon)},
         power=POWER_OF_FRACTIONS,
     )
 
@@ -174,8 +174,8 @@ class _AnsweredFeature:
         """What the noise costs, as exactly as its scale is stated; None where that has none."""
         if self.scale is None or not self.scale > 0:
             return None
-        found = self.law(self.scale).cost(change)
-        return found if isinstance(self.scale, Fraction) else float(found)
+        cost = self.law(self.scale).cost(change)
+        return cost if isinstance(self.scale, Fraction) else float(cost)
 
 
 def _answered_features(manifest: Mapping[str, Any]) -> Iterator[_AnsweredFeature]:

@@ -45,9 +45,9 @@ def attack(ledger: str | Path, ours: OwnRelease, *, asked: LedgerRequest | None 
         broken = [*_chain_findings(book)]
         if broken:
             return broken
-        found = [*_charge_entry(book, ours, asked), *_account(book, asked)]
-        if found:
-            return found
+        findings = [*_charge_entry(book, ours, asked), *_account(book, asked)]
+        if findings:
+            return findings
         return [
             Finding(
                 "ledger",
@@ -73,14 +73,14 @@ def _contradiction(
 
 def _chain_findings(book: Ledger) -> Iterator[Finding]:
     """A ledger may be broken in its schema and in an entry: both are named."""
-    said_so: list[str] = []
+    messages: list[str] = []
     for look in (book.verify, lambda: book.head):
         try:
             look()
         except LedgerError as wrong:
-            if str(wrong) not in said_so:
-                said_so.append(str(wrong))
-    for words in said_so:
+            if str(wrong) not in messages:
+                messages.append(str(wrong))
+    for words in messages:
         short = words.replace(str(book.path), book.path.name)
         yield _contradiction(
             f"The ledger was tampered with: {short.partition(';')[0]}", words + ".", REWRITTEN_NOTE
@@ -178,8 +178,8 @@ def _charges_due(manifest: Mapping[str, Any], currency: PrivacyMeasure) -> tuple
         return amount_charged(cost, currency), None
     span = sum((exact_from(t[cost.currency]) for t in running["tables"]), Fraction(0))
     kind = ZCDPCost if cost.currency == "rho" else DPCost
-    own, whole = (kind("", amount) for amount in (cost_amount(cost) - span, span))
-    return amount_charged(own, currency), amount_charged(whole, currency)
+    release_charge, span_charge = (kind("", amount) for amount in (cost_amount(cost) - span, span))
+    return amount_charged(release_charge, currency), amount_charged(span_charge, currency)
 
 
 def _release_entry(entries: tuple[Entry, ...], at: Entry, ours: OwnRelease) -> Iterator[Finding]:

@@ -113,13 +113,13 @@ class SumDistribution:
 
     def _log_moments(self, s: Floats) -> Floats:
         """ln E exp(s S)."""
-        found = np.zeros(len(s))
+        log_mgf = np.zeros(len(s))
         for noise, group in groupby(self.terms, key=lambda term: term[0]):
             listed = list(group)
             for start in range(0, len(listed), 256):
                 w, n = np.array([(w, n) for _, w, n in listed[start : start + 256]]).T
-                found += n @ noise.log_moment(np.outer(w, s))
-        return found
+                log_mgf += n @ noise.log_moment(np.outer(w, s))
+        return log_mgf
 
     @cached_property
     def _tails(self) -> Floats:
@@ -141,11 +141,11 @@ class SumDistribution:
             + 0.01 * EXACT_DISTRIBUTIONS
             + (2e-9 if slack else 0.0)
         )
-        found = np.where(place <= 0, 1.0, np.minimum(read, 1.0))
-        far = np.flatnonzero(found < max(EXACT_DISTRIBUTIONS, 1e-8 if slack else 0.0))
+        tails = np.where(place <= 0, 1.0, np.minimum(read, 1.0))
+        far = np.flatnonzero(tails < max(EXACT_DISTRIBUTIONS, 1e-8 if slack else 0.0))
         if len(far):
-            found[far] = np.minimum(found[far], self._chernoff(size[far]))
-        return found
+            tails[far] = np.minimum(tails[far], self._chernoff(size[far]))
+        return tails
 
     @cached_property
     def _tilts(self) -> tuple[Floats, Floats]:
@@ -201,10 +201,10 @@ class SumDistribution:
         at = np.interp(size / step, np.arange(len(mass)), mass, right=0.0) / step
         floor = (EXACT_DISTRIBUTIONS if self.whole else 1e-6 * mass[0]) / step
         far = np.flatnonzero(at < floor)
-        found = np.log(np.maximum(at, 1e-300))
+        log_mass = np.log(np.maximum(at, 1e-300))
         if len(far):
-            found[far] = self._saddle(size[far])
-        return found
+            log_mass[far] = self._saddle(size[far])
+        return log_mass
 
     def _saddle(self, x: Floats) -> Floats:
         s = self._tilted(1 - np.geomspace(1e-7, 1, 4000)[::-1], np.append(0.0, np.geomspace(1e-4, 1, 4000)))
@@ -241,8 +241,8 @@ def sum_distribution(terms: Iterable[Term]) -> SumDistribution:
         if w and n and noise.scale:
             many[noise, abs(float(w))] += int(n)
     ordered = sorted(many.items(), key=lambda item: (item[0][0].name, item[0][0].scale, item[0][1]))
-    made = tuple((noise, w, n) for (noise, w), n in ordered)
-    return _cached(made) if len(made) <= FEW_TERMS else SumDistribution(made)
+    merged = tuple((noise, w, n) for (noise, w), n in ordered)
+    return _cached(merged) if len(merged) <= FEW_TERMS else SumDistribution(merged)
 
 
 def terms_of(noise: NoiseDistribution, weights: Floats) -> list[Term]:

@@ -48,12 +48,12 @@ def find_changed_number(release: Release) -> tuple[str, str] | None:
     prices = {t.name: t.weight * (t.sums(sums) - t.target) for t in problem.terms}
     shift = problem.shifts(prices) / weight
     active = np.flatnonzero(x > 0)
-    own = problem.target[active] - x[active]  # the shift that each leaf points at, in trips
-    middle = _medians(problem.cell[active], own, problem.cells)
-    odd = np.flatnonzero(np.abs(own - middle[problem.cell[active]]) > SAME_CHANGE_TOLERANCE)
+    implied = problem.target[active] - x[active]  # the shift that each leaf points at, in trips
+    middle = _medians(problem.cell[active], implied, problem.cells)
+    odd = np.flatnonzero(np.abs(implied - middle[problem.cell[active]]) > SAME_CHANGE_TOLERANCE)
     if len(odd) == 1:
         leaf = int(active[odd[0]])
-        return _odd_leaf(release, problem, leaf, float(own[odd[0]] - shift[problem.cell[leaf]]))
+        return _odd_leaf(release, problem, leaf, float(implied[odd[0]] - shift[problem.cell[leaf]]))
     return _odd_element(release, problem, shift - middle, weight)
 
 
@@ -76,8 +76,8 @@ def _leaves(release: Release, problem: Problem) -> Floats:
     assert release.estimate is not None
     index, value = release.estimate.trips()
     every = np.arange(len(problem.target)) if problem.index is None else problem.index
-    known = np.isin(index, every)
-    return scatter_counts(every, index[known], value[known])
+    listed = np.isin(index, every)
+    return scatter_counts(every, index[listed], value[listed])
 
 
 def _medians(cell: NDArray[Any], values: Floats, cells: int) -> Floats:
@@ -85,10 +85,10 @@ def _medians(cell: NDArray[Any], values: Floats, cells: int) -> Floats:
     order = np.lexsort((values, cell))
     cell, values = cell[order], values[order]
     start, end = (np.searchsorted(cell, np.arange(cells), side=s) for s in ("left", "right"))
-    made = np.full(cells, np.nan)
+    medians = np.full(cells, np.nan)
     some = end > start
-    made[some] = values[(start + (end - start) // 2)[some]]
-    return made
+    medians[some] = values[(start + (end - start) // 2)[some]]
+    return medians
 
 
 def _odd_leaf(release: Release, problem: Problem, leaf: int, off: float) -> tuple[str, str]:
@@ -103,7 +103,7 @@ def _odd_leaf(release: Release, problem: Problem, leaf: int, off: float) -> tupl
 def _odd_element(release: Release, problem: Problem, off: Floats, weight: float) -> tuple[str, str] | None:
     """The element all of whose cells, and no others, are off by the same amount; the likeliest is off by a whole number."""
     seen = ~np.isnan(off)
-    found: list[tuple[float, Term, int, float]] = []
+    candidates: list[tuple[float, Term, int, float]] = []
     for term in problem.terms:
         ratio = weight / np.where(term.weight > 0, term.weight, np.nan)[term.element_of_cell]
         change = off * ratio  # of the element's noisy count, in trips, that would explain the cell
@@ -115,10 +115,10 @@ def _odd_element(release: Release, problem: Problem, off: Floats, weight: float)
         if bad[all_of].all() and np.ptp(change[all_of]) < SAME_CHANGE_TOLERANCE:
             by = float(np.median(change[all_of]))
             if abs(by - round(by)) < WHOLE_CHANGE_TOLERANCE:
-                found.append((abs(by - round(by)), term, int(inside[0]), by))
-    if not found:
+                candidates.append((abs(by - round(by)), term, int(inside[0]), by))
+    if not candidates:
         return None
-    _, term, element, by = min(found, key=lambda entry: entry[0])
+    _, term, element, by = min(candidates, key=lambda entry: entry[0])
     words, noisy = element_words(release.features, term.name, element), int(term.target[element])
     return (
         f"{term.name}: the noisy count of {words}",
@@ -128,9 +128,9 @@ def _odd_element(release: Release, problem: Problem, off: Floats, weight: float)
 
 def scatter_counts(every: NDArray[np.int64], index: NDArray[np.int64], value: NDArray[Any]) -> NDArray[Any]:
     """Counts of some trip types as counts of all in an ascending list."""
-    held = np.zeros(len(every), dtype=value.dtype)
-    held[np.searchsorted(every, index)] = value
-    return held
+    counts = np.zeros(len(every), dtype=value.dtype)
+    counts[np.searchsorted(every, index)] = value
+    return counts
 
 
 def type_words(dag: FeatureDag, index: int) -> str:
@@ -173,17 +173,17 @@ def attack(release: Release, remake: Remake) -> list[Finding]:
     except CbdpError as wrong:
         return [tampering_finding(CHECK, "No release follows from the noisy answers", str(wrong))]
     if release.estimate is None:
-        made = _compare_trips(
+        finding = _compare_trips(
             release, again.index, again.value, "what the mechanism makes of the noisy answers"
         )
-        return [*_check_table_noise(release, again), made]
+        return [*_check_table_noise(release, again), finding]
     if again.estimate is None:
         text = (
             f"The recipe is that of {release.mechanism!r}, which estimates nothing; the files hold estimates."
         )
         return [tampering_finding(CHECK, f"{MANIFEST}: recipe is not the one that made the estimates", text)]
-    found = [*_estimates(release, release.estimate, again.estimate)]
-    return found if worst(found) == "contradicts" else [*found, *_trips(release, release.estimate)]
+    findings = [*_estimates(release, release.estimate, again.estimate)]
+    return findings if worst(findings) == "contradicts" else [*findings, *_trips(release, release.estimate)]
 
 
 def rounded(release: Release) -> list[Finding]:
@@ -207,9 +207,9 @@ def of_another_estimator(release: Release) -> str | None:
 def _check_table_noise(release: Release, again: Release) -> Iterator[Finding]:
     """What is said of the noise of tables that are published as they were measured, against the recipe."""
     for name, stated in release.recipe.tables.items():
-        made = again.recipe.tables.get(name)
-        if stated != made:
-            text = f"The manifest says {stated}; the settings of {release.mechanism!r} give {made}."
+        expected = again.recipe.tables.get(name)
+        if stated != expected:
+            text = f"The manifest says {stated}; the settings of {release.mechanism!r} give {expected}."
             yield tampering_finding(
                 CHECK, f"{MANIFEST}: features/{name}/noise is not what the recipe gives", text
             )
@@ -218,8 +218,8 @@ def _check_table_noise(release: Release, again: Release) -> Iterator[Finding]:
 def _compare_trips(release: Release, index: Ints, value: Ints, what: str) -> Finding:
     """Published trips against those made again."""
     every = sorted_union(index, release.index)
-    made, here = scatter_counts(every, index, value), scatter_counts(every, release.index, release.value)
-    off = np.flatnonzero(made != here)
+    expected, here = scatter_counts(every, index, value), scatter_counts(every, release.index, release.value)
+    off = np.flatnonzero(expected != here)
     if not len(off):
         return Finding(
             CHECK,
@@ -229,14 +229,14 @@ def _compare_trips(release: Release, index: Ints, value: Ints, what: str) -> Fin
             power=POWER_OF_REMAKING,
         )
     words = type_words(release.features, int(every[off[0]]))
-    text = f"{words}: {here[off[0]]} published, {made[off[0]]} expected; {len(off):,} types differ."
+    text = f"{words}: {here[off[0]]} published, {expected[off[0]]} expected; {len(off):,} types differ."
     return tampering_finding(CHECK, f"singleton: the count of {words} is not {what}", text, types=len(off))
 
 
 def _estimates(release: Release, published: Estimate, again: Estimate) -> Iterator[Finding]:
-    (index, made), (at, here) = again.trips(), published.trips()
+    (index, expected), (at, here) = again.trips(), published.trips()
     every = sorted_union(index, at)
-    off = scatter_counts(every, at, here) - scatter_counts(every, index, made)
+    off = scatter_counts(every, at, here) - scatter_counts(every, index, expected)
     largest = max((float(np.abs(m.values).max(initial=0)) for m in release.measurements), default=0.0)
     bound = max(ESTIMATE_TOLERANCE, 10 * published.solution.kkt_residual) * (1 + largest)
     bad = np.flatnonzero(np.abs(off) > bound)
@@ -274,12 +274,12 @@ def _trips(release: Release, estimate: Estimate) -> Iterator[Finding]:
         setting_from_json(release.recipe.settings.get("budget")),
     )
     trips = (release.index, release.value)
-    made = rounding.again(release.features, *estimate.trips(), trips, budget)
-    if made is None:
+    expected = rounding.again(release.features, *estimate.trips(), trips, budget)
+    if expected is None:
         text = "Trip types that no table tells apart have, together, neither the floor nor the ceiling of their estimates' sum."
         yield tampering_finding(CHECK, "singleton: the trips of a cell are not its estimates rounded", text)
     else:
-        yield _compare_trips(release, *made, "the estimates, rounded to whole trips")
+        yield _compare_trips(release, *expected, "the estimates, rounded to whole trips")
 
 
 def _power(bound: float) -> str:

@@ -59,11 +59,11 @@ def _impossible_measurements(release: Release) -> Iterator[Finding]:
     for m in release.measurements:
         for row in np.flatnonzero(m.values != np.rint(m.values))[:1].tolist():
             text = f"Number {row} of the noisy answers of {m.feature} is {m.values[row]}."
-            found = tampering_finding(
+            finding = tampering_finding(
                 "tables", f"{m.feature}: noisy count number {row} is not a whole number", text
             )
             attack = "The last bits of noise from a floating-point generator can reveal the exact count beneath it."
-            yield replace(found, attack=attack, cure="Draw whole noise, as cbdp does.")
+            yield replace(finding, attack=attack, cure="Draw whole noise, as cbdp does.")
 
 
 def _impossible_counts(release: Release) -> Iterator[Finding]:
@@ -84,12 +84,12 @@ def _missed_public_counts(release: Release) -> Iterator[Finding]:
                 "public counts", f"{name}: count number {row} is not the public one", text
             )
         elif not len(off):
-            said = f"{sum(public):,} trips in {len(public):,} counts. Nothing was spent on them, and ε does not speak of them."
+            evidence = f"{sum(public):,} trips in {len(public):,} counts. Nothing was spent on them, and ε does not speak of them."
             yield Finding(
                 "public counts",
                 "clear",
                 f"The public counts of {name} are met exactly",
-                said,
+                evidence,
                 power="A difference of one trip would have been found for certain.",
             )
 
@@ -149,8 +149,8 @@ def open_own_release(path: str | Path) -> OwnRelease:
         check_manifest(manifest, MANIFEST)
         manifest = with_noise_names(manifest, MANIFEST)
     except InputError as wrong:
-        found = tampering_finding("manifest", f"{MANIFEST} is not as cbdp writes it", str(wrong))
-        return OwnRelease(place, manifest, sha256, None, (found,))
+        finding = tampering_finding("manifest", f"{MANIFEST} is not as cbdp writes it", str(wrong))
+        return OwnRelease(place, manifest, sha256, None, (finding,))
     check_installed_parts(manifest, MANIFEST)
     findings = [*_hashes(place, manifest)]
     try:
@@ -295,9 +295,9 @@ def _out_of_place(universe: Universe, table: pa.Table, file: str) -> list[Findin
     else:
         return []
     text = f"Row {row + 1} of {file}, {row_words(table, row)}, {what}."
-    found = tampering_finding("tables", f"{file}: {row_words(table, row)} {what}", text)
+    finding = tampering_finding("tables", f"{file}: {row_words(table, row)} {what}", text)
     return [
-        replace(found, attack="Rows in the order of the records tell who came first; a row outside the universe comes from the data.")
+        replace(finding, attack="Rows in the order of the records tell who came first; a row outside the universe comes from the data.")
     ]  # fmt: skip
 
 
@@ -309,13 +309,13 @@ def _statements(manifest: Mapping[str, Any], release: Release) -> Iterator[Findi
     again = manifest_of(replace(release, violations=None, rounding_tolerance=None))
     if release.rounding_tolerance is None and again["rounding"] is not None:
         again["rounding"] = _rounding_before(release)
-    found: list[str] = []
+    differences: list[str] = []
     for key in manifest:
         if key not in ("files", "ledger", "software", "trips"):
-            found += _differences(manifest[key], again.get(key), key)
-    if found:
-        text = " ".join(f"{f}." for f in found[:MAX_ITEMS_NAMED]) + and_more(len(found))
-        where = found[0].partition(" ")[0]
+            differences += _differences(manifest[key], again.get(key), key)
+    if differences:
+        text = " ".join(f"{f}." for f in differences[:MAX_ITEMS_NAMED]) + and_more(len(differences))
+        where = differences[0].partition(" ")[0]
         yield tampering_finding("manifest", f"{MANIFEST}: {where} is not what follows from the files", text)
     else:
         yield Finding(
@@ -335,17 +335,17 @@ def _rounding_before(release: Release) -> dict[str, Any]:
     return {"exact": not off, "violations": off}
 
 
-def _differences(stated: Any, made: Any, path: str) -> list[str]:
-    if isinstance(stated, Mapping) and isinstance(made, Mapping):
-        keys = [*stated, *(k for k in made if k not in stated)]
-        return [d for k in keys for d in _differences(stated.get(k), made.get(k), f"{path}/{k}")]
-    if isinstance(stated, list) and isinstance(made, list) and len(stated) == len(made):
-        pairs = enumerate(zip(stated, made, strict=True))
+def _differences(stated: Any, expected: Any, path: str) -> list[str]:
+    if isinstance(stated, Mapping) and isinstance(expected, Mapping):
+        keys = [*stated, *(k for k in expected if k not in stated)]
+        return [d for k in keys for d in _differences(stated.get(k), expected.get(k), f"{path}/{k}")]
+    if isinstance(stated, list) and isinstance(expected, list) and len(stated) == len(expected):
+        pairs = enumerate(zip(stated, expected, strict=True))
         return [d for n, (a, b) in pairs for d in _differences(a, b, f"{path}/{_entry_name(a, n)}")]
     return (
         []
-        if stated == made
-        else [f"{path} says {_shortened(stated)}; from the rest follows {_shortened(made)}"]
+        if stated == expected
+        else [f"{path} says {_shortened(stated)}; from the rest follows {_shortened(expected)}"]
     )
 
 

@@ -104,8 +104,8 @@ def _large(published: PublishedTables) -> list[Residuals]:
     return [g for g in residual_groups(published) if len(g) >= MIN_RESIDUALS]
 
 
-def _finding(group: Residuals, found: Sequence[ScaleFit], risk: float) -> Finding:
-    wide, usual = found
+def _finding(group: Residuals, fits: Sequence[ScaleFit], risk: float) -> Finding:
+    wide, usual = fits
     figures = {
         "scale": wide.scale,
         "low": usual.low,
@@ -114,25 +114,25 @@ def _finding(group: Residuals, found: Sequence[ScaleFit], risk: float) -> Findin
         "surely_high": wide.high,
         "differences": len(group),
     }
-    told = (
+    evidence = (
         f"{len(group)} differences give a scale of {wide.scale:.3g} (95 %: {usual.low:.3g} to {usual.high:.3g}; "
         f"beyond doubt: {wide.low:.3g} to {wide.high:.3g}) for the law {wide.law!r}."
     )
     how = "Subtract counts with equal truth and fit the law of a difference of noises: this tells how far off every other count is."
     if wide.declared is None:
         return Finding(
-            CHECK, "weakness", f"The noise scale of {group.what} is not declared, and can be recovered", told, how,
+            CHECK, "weakness", f"The noise scale of {group.what} is not declared, and can be recovered", evidence, how,
             "Publish the law and the scale: hiding them protects nobody, and users need them.", figures,
         )  # fmt: skip
     figures["declared"] = wide.declared
     if wide.low <= wide.declared <= wide.high:
         return Finding(
-            CHECK, "clear", f"The noise of {group.what} is as declared", f"Declared: {wide.declared:.4g}. {told}",
+            CHECK, "clear", f"The noise of {group.what} is as declared", f"Declared: {wide.declared:.4g}. {evidence}",
             figures=figures, power=_power(usual, risk),
         )  # fmt: skip
     less = "less" if wide.declared > wide.high else "more"
     return Finding(
-        CHECK, "contradicts", f"There is {less} noise in {group.what} than declared", f"Declared: {wide.declared:.4g}. {told}",
+        CHECK, "contradicts", f"There is {less} noise in {group.what} than declared", f"Declared: {wide.declared:.4g}. {evidence}",
         how, "Draw the noise that is declared, for every count on its own; or declare the scale that was used.", figures,
     )  # fmt: skip
 
@@ -154,11 +154,11 @@ def _power(usual: ScaleFit, risk: float) -> str:
 
 def residual_groups(published: PublishedTables) -> list[Residuals]:
     """All groups of differences whose members are independent of each other."""
-    found = [
+    groups = [
         _pairs(published[p.first], p.first_rows, published[p.second], p.second_rows) for p in published.equal
     ]
-    found += [_sums(published, s) for s in published.relations if not s.exact]
-    return [g for g in found if g is not None]
+    groups += [_sums(published, s) for s in published.relations if not s.exact]
+    return [g for g in groups if g is not None]
 
 
 def _noises(one: CountTable, other: CountTable) -> tuple[NoiseDistribution, NoiseDistribution, bool] | None:
@@ -260,10 +260,10 @@ def log_likelihood(group: Residuals, times: float) -> float:
     """The log of the probability of all differences when scales are so many times what they are."""
     deviation, excess = group.spread(times)
     normal = excess < MAX_KURTOSIS_NORMAL
-    told = float(log_edgeworth_density(group.value[normal], deviation[normal], excess[normal]).sum())
+    total = float(log_edgeworth_density(group.value[normal], deviation[normal], excess[normal]).sum())
     for k in np.unique(group.others[~normal]):
-        told += float(group.law(int(k), times).log_mass(group.value[group.others == k]).sum())
-    return told
+        total += float(group.law(int(k), times).log_mass(group.value[group.others == k]).sum())
+    return total
 
 
 def _moment_multiple(group: Residuals) -> float:
@@ -278,13 +278,13 @@ def _maximum_likelihood(group: Residuals) -> float:
         return MIN_MULTIPLE
     start = math.log(_moment_multiple(group))
     bounds = (max(math.log(MIN_MULTIPLE), start - 3), start + 1.5)
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda log: -log_likelihood(group, math.exp(log)),
         bounds=bounds,
         method="bounded",
         options={"xatol": 1e-4},
     )
-    return math.exp(float(found.x))
+    return math.exp(float(optimum.x))
 
 
 def _likelihood_interval(group: Residuals, confidence: float, times: float) -> tuple[float, float]:
@@ -332,9 +332,9 @@ def _absolute_pmf(law: SumDistribution, step: float, size: int) -> Floats:
     at = np.arange(reach + 1, dtype=np.float64) * step
     mass = np.exp(law.log_mass(at)) * step
     mass[1:] *= 2
-    found = np.zeros(size)
-    found[: reach + 1] = mass / mass.sum()
-    return found
+    pmf = np.zeros(size)
+    pmf[: reach + 1] = mass / mass.sum()
+    return pmf
 
 
 def _crossings(height: Callable[[float], float], inside: float) -> tuple[float, float]:

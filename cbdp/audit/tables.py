@@ -250,14 +250,14 @@ def with_public_support(
 
 def implied_sums(tables: Sequence[CountTable]) -> tuple[Sum, ...]:
     """A sum for each two tables of which one has some of the other's key columns, and none besides."""
-    found = []
+    sums = []
     for total in tables:
         for part in tables:
             if set(total.keys) < set(part.keys):
                 inner = {name: part.keys[name] for name in total.keys}
                 rows = match_rows(total.keys, inner) if inner else np.zeros(len(part), dtype=np.int64)
-                found.append(Sum(total.name, part.name, rows))
-    return tuple(found)
+                sums.append(Sum(total.name, part.name, rows))
+    return tuple(sums)
 
 
 def match_rows(keys: Mapping[str, NDArray[Any]], cells: Mapping[str, NDArray[Any]]) -> Ints:
@@ -345,14 +345,14 @@ def declared_distribution(measured: Measurement) -> NoiseDistribution | None:
 def _published_table(release: Release, name: str) -> CountTable:
     """A feature's published counts. Counts that were post-processed have no noise law of their own."""
     features = release.features
-    own = release.recipe.tables.get(name) if name in release.tables else None
+    stated = release.recipe.tables.get(name) if name in release.tables else None
     return CountTable(
         name,
         _key_columns(features, name),
         np.asarray(release.counts(name), dtype=np.float64),
-        None if own is None else own.law.times(1.0),
-        None if own is None else own.threshold,
-        own is None or not own.skips_zeros,
+        None if stated is None else stated.law.times(1.0),
+        None if stated is None else stated.threshold,
+        stated is None or not stated.skips_zeros,
         features.size(name),
         canonical=True,
         derived=name not in release.tables,
@@ -395,12 +395,12 @@ def _sortable_labels(values: Sequence[Hashable]) -> NDArray[Any]:
 
 def _unique_names(tables: Sequence[CountTable]) -> list[CountTable]:
     seen: dict[str, int] = {}
-    made = []
+    renamed = []
     for table in tables:
         seen[table.name] = seen.get(table.name, 0) + 1
         again = seen[table.name]
-        made.append(table if again == 1 else replace(table, name=f"{table.name} {again}"))
-    return made
+        renamed.append(table if again == 1 else replace(table, name=f"{table.name} {again}"))
+    return renamed
 
 
 def _sums_to_coarser(features: FeatureDag, names: Sequence[str], suffix: str, *, exact: bool) -> list[Sum]:

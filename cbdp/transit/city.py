@@ -50,10 +50,10 @@ class Driving:
 
     def seconds(self, metres: Ints) -> Ints:
         """Rounded up, at least one second between different stops; rounding up keeps the triangle inequality."""
-        made = np.ceil(np.round(metres * 3.6 / self.speed, 6)).astype(np.int64)
-        made = np.maximum(made, 1)
-        np.fill_diagonal(made, 0)
-        return made
+        seconds = np.ceil(np.round(metres * 3.6 / self.speed, 6)).astype(np.int64)
+        seconds = np.maximum(seconds, 1)
+        np.fill_diagonal(seconds, 0)
+        return seconds
 
 
 @dataclass(frozen=True)
@@ -136,12 +136,12 @@ class City:
 
         So any number of shuttles is spread over the zone. Ties go to the stop that comes first.
         """
-        own = np.flatnonzero(self.zone == zone)
-        order = [int(h) for h in own[self.hub[own]]] or [self._middle(own)]
-        near = self.seconds[np.array(order)][:, own].min(axis=0)
-        while len(order) < len(own):
-            order.append(int(own[int(np.argmax(near))]))
-            near = np.minimum(near, self.seconds[order[-1], own])
+        stops = np.flatnonzero(self.zone == zone)
+        order = [int(h) for h in stops[self.hub[stops]]] or [self._middle(stops)]
+        near = self.seconds[np.array(order)][:, stops].min(axis=0)
+        while len(order) < len(stops):
+            order.append(int(stops[int(np.argmax(near))]))
+            near = np.minimum(near, self.seconds[order[-1], stops])
         return np.array(order, dtype=np.int64)
 
     def _middle(self, stops: Ints) -> int:
@@ -219,29 +219,29 @@ def plane(lat: Iterable[float], lon: Iterable[float]) -> tuple[Floats, Floats]:
 
 
 def _hub_mask(names: tuple[str, ...], hubs: Iterable[Any]) -> Bools:
-    given = list(hubs)
-    if len(given) == len(names) and all(isinstance(h, bool | np.bool_) for h in given):
-        return np.array(given, dtype=bool)
-    wanted = {str(h) for h in given}
-    if strangers := sorted(wanted - set(names)):
+    listed = list(hubs)
+    if len(listed) == len(names) and all(isinstance(h, bool | np.bool_) for h in listed):
+        return np.array(listed, dtype=bool)
+    hub_names = {str(h) for h in listed}
+    if strangers := sorted(hub_names - set(names)):
         raise InputError(
             f"the hub {strangers[0]!r} is not a stop of the city: name hubs as in the list of stops"
         )
-    return np.array([n in wanted for n in names], dtype=bool)
+    return np.array([n in hub_names for n in names], dtype=bool)
 
 
-def _whole(what: str, given: NDArray[Any]) -> Ints:
-    array = np.asarray(given, dtype=float)
+def _whole(what: str, values: NDArray[Any]) -> Ints:
+    array = np.asarray(values, dtype=float)
     if not np.isfinite(array).all() or (array < 0).any():
         raise InputError(
             f"{what} has a negative or missing value: give one of at least 0 for every pair of stops"
         )
-    made: Ints = np.ceil(array).astype(np.int64)
-    return made
+    whole: Ints = np.ceil(array).astype(np.int64)
+    return whole
 
 
-def _times(names: tuple[str, ...], given: NDArray[Any]) -> Floats:
-    array = np.array(given, dtype=float)
+def _times(names: tuple[str, ...], seconds: NDArray[Any]) -> Floats:
+    array = np.array(seconds, dtype=float)
     if array.shape != (len(names), len(names)):
         raise InputError(
             f"the travel times have the shape {array.shape}: {len(names)} stops need {(len(names),) * 2}"

@@ -142,15 +142,15 @@ def _uniform(seed: int, first: Ints, second: Ints) -> NDArray[np.float64]:
         raise InputError(f"invalid seed {seed!r}: give a whole number of at least 0")
     word = _mix(_mix(np.uint64(seed) + np.zeros(len(first), dtype=np.uint64)) ^ first.astype(np.uint64))
     word = _mix(word ^ second.astype(np.uint64))
-    made: NDArray[np.float64] = (word >> np.uint64(11)).astype(np.float64) / 2.0**53
-    return made
+    uniform: NDArray[np.float64] = (word >> np.uint64(11)).astype(np.float64) / 2.0**53
+    return uniform
 
 
 def _mix(word: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    made = word + np.uint64(0x9E3779B97F4A7C15)  # wraps, as it should
-    made = (made ^ (made >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    made = (made ^ (made >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return made ^ (made >> np.uint64(31))
+    mixed = word + np.uint64(0x9E3779B97F4A7C15)  # wraps, as it should
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,10 +185,10 @@ class Legs:
     @property
     def next(self) -> Ints:
         """For each leg the one that waits for it, −1 for none."""
-        made = np.full(len(self), -1, dtype=np.int64)
+        followers = np.full(len(self), -1, dtype=np.int64)
         later = np.flatnonzero(self.follows >= 0)
-        made[self.follows[later]] = later
-        return made
+        followers[self.follows[later]] = later
+        return followers
 
 
 def legs_of(trips: Trips, modes: Itineraries) -> Legs:

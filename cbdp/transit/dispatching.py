@@ -85,21 +85,21 @@ class Decision:
 
 def stop_of(state: State, task: Task) -> int:
     """The stop at which a task happens."""
-    known = state.legs[task[0]]
-    return known.destination if task[1] else known.origin
+    leg = state.legs[task[0]]
+    return leg.destination if task[1] else leg.origin
 
 
 def due_times(state: State, shuttle: ShuttleState, plan: Sequence[Task]) -> list[int]:
     """When each task of a plan of this shuttle happens."""
-    made: list[int] = []
+    due: list[int] = []
     for j, task in enumerate(plan):
         if j:
-            made.append(made[-1] + int(state.hop[stop_of(state, plan[j - 1]), stop_of(state, task)]))
+            due.append(due[-1] + int(state.hop[stop_of(state, plan[j - 1]), stop_of(state, task)]))
         elif shuttle.plan:
-            made.append(shuttle.next_at)
+            due.append(shuttle.next_at)
         else:
-            made.append(state.now + int(state.hop[shuttle.stop, stop_of(state, task)]))
-    return made
+            due.append(state.now + int(state.hop[shuttle.stop, stop_of(state, task)]))
+    return due
 
 
 # The built-in dispatcher: the simulator's own choice, made from the state that every dispatcher is given.
@@ -141,16 +141,16 @@ class _LegArrays:
     """The known legs as the arrays that the compiled search takes."""
 
     def __init__(self, state: State) -> None:
-        known = list(state.legs.values())
+        legs = list(state.legs.values())
         self.state, self.number = state, {leg: k for k, leg in enumerate(state.legs)}
         self.origin, self.destination, self.release, self.pickup = (
-            _as_int64(getattr(k, name) for k in known)
+            _as_int64(getattr(k, name) for k in legs)
             for name in ("origin", "destination", "release", "pickup")
         )
         rules = state.operations
         self.longest = rules.longest_ride(state.hop[self.origin, self.destination])
         self.weight = _as_int64((rules.drive_weight, rules.wait_weight, rules.ride_weight))
-        self.slot = np.zeros(len(known), np.int64)
+        self.slot = np.zeros(len(legs), np.int64)
         self.back = np.ascontiguousarray(state.hop.T)
 
     def cheapest(self, v: int, leg: int, best: int) -> Any:
@@ -223,10 +223,10 @@ def _check_tasks(
         raise broken(
             "movement", "the shuttle is on its way to its next stop, but the plan begins with another task"
         )
-    wanted = {*shuttle.plan, (leg, False), (leg, True)}
-    if missing := sorted(wanted - set(plan)):
+    expected = {*shuttle.plan, (leg, False), (leg, True)}
+    if missing := sorted(expected - set(plan)):
         raise broken("riders", f"the plan leaves out {_task_words(missing[0])}")
-    if extra := sorted(set(plan) - wanted):
+    if extra := sorted(set(plan) - expected):
         raise broken("riders", f"the plan has {_task_words(extra[0])}, which is not this shuttle's")
     if len(set(plan)) < len(plan):
         raise broken("precedence", "the plan has a task twice")
@@ -256,21 +256,21 @@ def _check_rides(
     rules = state.operations
     boarded = {q: k.pickup for q, k in state.legs.items() if (q, True) in shuttle.plan and k.pickup >= 0}
     for (q, drops), at in zip(plan, due, strict=True):
-        known = state.legs[q]
+        leg = state.legs[q]
         if not drops:
             boarded[q] = at
             if len(boarded) > rules.capacity:
                 raise broken("capacity", f"{len(boarded)} riders at {at}, the shuttle holds {rules.capacity}")
-            if at - known.release > rules.patience:
+            if at - leg.release > rules.patience:
                 raise broken(
                     "patience",
-                    f"leg {q} would wait {at - known.release} s: at most {rules.patience} s are allowed",
+                    f"leg {q} would wait {at - leg.release} s: at most {rules.patience} s are allowed",
                 )
             continue
         if q not in boarded:
             raise broken("precedence", f"leg {q} is dropped off before it is picked up")
         lasted = at - boarded.pop(q)
-        most = int(rules.longest_ride(state.hop[known.origin, known.destination]))
+        most = int(rules.longest_ride(state.hop[leg.origin, leg.destination]))
         if lasted > most:
             raise broken("ride", f"leg {q} would be on board for {lasted} s: at most {most} s are allowed")
 
@@ -336,8 +336,8 @@ class _Engine:
         heapq.heapify(events)
         while events:
             now, kind, number = heapq.heappop(events)
-            made = self._released(number, now, decide) if kind == 0 else self._arrived(number, now)
-            for event in made:
+            follow_ups = self._released(number, now, decide) if kind == 0 else self._arrived(number, now)
+            for event in follow_ups:
                 heapq.heappush(events, event)
 
     def _released(self, leg: int, now: int, decide: Callable[[State, int], Decision | None]) -> list[Event]:

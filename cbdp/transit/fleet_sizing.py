@@ -170,12 +170,12 @@ def smallest_feasible_size(
     >>> smallest_feasible_size(lambda n: n in sizes or n > 12, start=20, most=100, window=3)
     5
     """
-    known: dict[int, bool] = {}
+    answers: dict[int, bool] = {}
 
     def ask(n: int) -> bool:
-        if n not in known:
-            known[n] = good(n)
-        return known[n]
+        if n not in answers:
+            answers[n] = good(n)
+        return answers[n]
 
     low, high = 0, max(1, min(start, most))
     while not ask(high):
@@ -197,14 +197,14 @@ def smallest_feasible_size(
     return _descend(ask, high, 1, window)
 
 
-def _descend(good: Callable[[int], bool], found: int, least: int, window: int | None) -> int:
+def _descend(good: Callable[[int], bool], smallest: int, least: int, window: int | None) -> int:
     """From a good size, the smallest below which `window` sizes in a row fail."""
-    below = found - 1
-    while below >= max(least, found - (found if window is None else window)):
+    below = smallest - 1
+    while below >= max(least, smallest - (smallest if window is None else window)):
         if good(below):
-            found = below
+            smallest = below
         below -= 1
-    return found
+    return smallest
 
 
 class _Search:
@@ -253,16 +253,16 @@ class _Search:
         most = self.sizer.most_shuttles
         if guess is None:
             start = self.first_guess(zone)
-            found = smallest_feasible_size(
+            shuttles = smallest_feasible_size(
                 good, start, most, 0, step=1 + start // 8, apart=1 + start // COARSE_STEP_DIVISOR
             )
         else:
-            found = smallest_feasible_size(good, guess.shuttles[zone], most, self.sizer.window)
-        if found is None:
+            shuttles = smallest_feasible_size(good, guess.shuttles[zone], most, self.sizer.window)
+        if shuttles is None:
             raise _NoFleetError(
                 f"zone {self.city.zones[zone]!r} is not served by {self.sizer.most_shuttles:,} shuttles"
             )
-        return found
+        return shuttles
 
     def alone(self, zone: int, release: Ints) -> Callable[[int], bool]:
         """A test whether a zone serves by itself with a number of shuttles."""
@@ -271,8 +271,8 @@ class _Search:
         def good(n: int) -> bool:
             self.clock()
             fleet = Fleet(tuple(n if z == zone else 0 for z in range(self.zones)))
-            found = simulate_within_budget(self.city, fleet, mine, self.operations, wait_budget=self.budget)
-            return not found.stopped and self.serving(found)[zone]
+            service = simulate_within_budget(self.city, fleet, mine, self.operations, wait_budget=self.budget)
+            return not service.stopped and self.serving(service)[zone]
 
         return good
 
@@ -297,8 +297,8 @@ class _Search:
         return zones_within_limit(service, self.zones, self.sizer.limit, self.sizer.period)
 
     def good(self, fleet: Fleet) -> bool:
-        found = self.run(fleet, strict=True)
-        return not found.stopped and all(self.serving(found))
+        service = self.run(fleet, strict=True)
+        return not service.stopped and all(self.serving(service))
 
     def grow(self, fleet: Fleet) -> Fleet:
         """Add shuttles to zones that fail when all run together, until none fails."""
@@ -384,11 +384,11 @@ def path_cover(city: City, legs: Legs, release: Ints, operations: Operations, *,
     follower = np.full(len(legs), -1, dtype=np.int64)
     shuttles = []
     for zone in range(len(city.zones)):
-        own = np.flatnonzero(legs.zone == zone)
-        own = own[np.argsort(release[own], kind="stable")]
-        start, to = _compatible_pairs(hop, legs.origin[own], legs.destination[own], release[own], wait)
-        match = maximum_matching(start, to, len(own))
-        follower[own] = np.where(match >= 0, own[match], -1) if len(own) else -1
+        members = np.flatnonzero(legs.zone == zone)
+        members = members[np.argsort(release[members], kind="stable")]
+        start, to = _compatible_pairs(hop, legs.origin[members], legs.destination[members], release[members], wait)
+        match = maximum_matching(start, to, len(members))
+        follower[members] = np.where(match >= 0, members[match], -1) if len(members) else -1
         shuttles.append(int((match < 0).sum()))
     return Cover(tuple(shuttles), follower)
 

@@ -106,13 +106,13 @@ def attempt(tasks: Mapping[str, Callable[[], T]]) -> dict[str, T | CbdpError]:
     >>> attempt({"one": lambda: 1})
     {'one': 1}
     """
-    found: dict[str, T | CbdpError] = {}
+    results: dict[str, T | CbdpError] = {}
     for name, task in tasks.items():
         try:
-            found[name] = task()
+            results[name] = task()
         except CbdpError as failure:
-            found[name] = failure
-    return found
+            results[name] = failure
+    return results
 
 
 # External programs as plug-ins: what they are given as files, how they are run, and what they answer.
@@ -181,10 +181,10 @@ class Command:
             finally:
                 _terminate(process)
         if code:
-            said = (folder / "output.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            messages = (folder / "output.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
             raise PluginError(
                 "crash",
-                f"{self.program!r} ended with code {code}: {said[-1] if said else 'it printed nothing'}",
+                f"{self.program!r} ended with code {code}: {messages[-1] if messages else 'it printed nothing'}",
             )
 
     def _started(self, folder: Path, output: Any) -> subprocess.Popen[bytes]:
@@ -323,8 +323,8 @@ class ModeChoice(Protocol):
 def with_method(method: str, *, external: bool = True) -> Callable[[Any], Any]:
     """What `Parts.fits` is for plug-ins: an object with the method, a class that needs no settings, or a `Command`."""
 
-    def fits(given: Any) -> Any:
-        plugin = _instantiated(given) if isinstance(given, type) else given
+    def fits(candidate: Any) -> Any:
+        plugin = _instantiated(candidate) if isinstance(candidate, type) else candidate
         if isinstance(plugin, Command):
             if not external:
                 raise InputError(

@@ -192,13 +192,13 @@ def visits_of(service: Service) -> list[Visit]:
     >>> len(visits_of(simulate(city, [1], legs, log=True)))
     4
     """
-    made: dict[tuple[int, int, int], tuple[list[int], list[int]]] = {}
+    by_visit: dict[tuple[int, int, int], tuple[list[int], list[int]]] = {}
     rows: list[list[int]] = [] if service.log is None else service.log.tolist()
     for second, kind, shuttle, leg, stop in rows:
         if kind in (PICKED_UP, DROPPED_OFF):
-            drop, pick = made.setdefault((shuttle, second, stop), ([], []))
+            drop, pick = by_visit.setdefault((shuttle, second, stop), ([], []))
             (pick if kind == PICKED_UP else drop).append(leg)
-    return [Visit(v, s, stop, tuple(d), tuple(p)) for (v, s, stop), (d, p) in made.items()]
+    return [Visit(v, s, stop, tuple(d), tuple(p)) for (v, s, stop), (d, p) in by_visit.items()]
 
 
 def visits_from_json(city: City, document: Any) -> list[Visit]:
@@ -251,11 +251,11 @@ def design(
         answer = plugin.run(
             lambda folder: write_problem(folder, "designer", city, demand=demand, rules=asdict(chosen))
         )
-        given = [(city.code(str(a)), city.code(str(b))) for a, b in answer_entry(answer, "arcs", list)]
+        proposal = [(city.code(str(a)), city.code(str(b))) for a, b in answer_entry(answer, "arcs", list)]
     else:
-        given = call("design", seconds, plugin.design, city, demand)
-    claimed = given if isinstance(given, Design) else None
-    arcs = [(int(a), int(b)) for a, b in (given.arcs if isinstance(given, Design) else given)]
+        proposal = call("design", seconds, plugin.design, city, demand)
+    claimed = proposal if isinstance(proposal, Design) else None
+    arcs = [(int(a), int(b)) for a, b in (proposal.arcs if isinstance(proposal, Design) else proposal)]
     cost = network_cost(city, demand, _between_hubs(city, arcs), chosen)
     ours = isinstance(plugin, PathDesigner) and plugin.costs == chosen  # anybody else's bound proves nothing
     bound = claimed.bound if claimed and ours else -np.inf
@@ -296,15 +296,15 @@ def size(
     if isinstance(plugin, Command):
         more = {**asdict(rules), "limit": limit, "period": period}
         answer = plugin.run(lambda folder: write_problem(folder, "sizer", city, legs=legs, rules=more))
-        given: Any = _by_zone(city, answer_entry(answer, "fleet", dict))
+        proposal: Any = _by_zone(city, answer_entry(answer, "fleet", dict))
     else:
-        given = call("size", seconds, plugin.size, city, legs, rules)
-    if isinstance(given, Sizing):
-        if given.fleet is None:
-            return given
-        given = given.fleet
+        proposal = call("size", seconds, plugin.size, city, legs, rules)
+    if isinstance(proposal, Sizing):
+        if proposal.fleet is None:
+            return proposal
+        proposal = proposal.fleet
     try:
-        fleet = given if isinstance(given, Fleet) else Fleet(tuple(given))
+        fleet = proposal if isinstance(proposal, Fleet) else Fleet(tuple(proposal))
         service = simulate(city, fleet, legs, rules)
     except (TypeError, InputError) as failure:
         raise PluginError("answer", f"the fleet makes no sense: {failure}") from None
@@ -352,41 +352,41 @@ def dispatch(
 def choose(city: City, modes: Any = None, *, seconds: float = 600.0) -> Itineraries:
     """The itineraries of a mode choice, if each leads from its origin to its destination and a second call repeats them."""
     plugin = get("modes", modes)
-    made = call("choose", seconds, plugin.choose, city)
-    again = call("choose", seconds, plugin.choose, city)
-    if not isinstance(made, Itineraries):
-        raise PluginError("answer", f"a mode choice returns Itineraries, not {type(made).__name__}")
-    shape = (len(made.slots), len(city), len(city))
+    itineraries = call("choose", seconds, plugin.choose, city)
+    repeated = call("choose", seconds, plugin.choose, city)
+    if not isinstance(itineraries, Itineraries):
+        raise PluginError("answer", f"a mode choice returns Itineraries, not {type(itineraries).__name__}")
+    shape = (len(itineraries.slots), len(city), len(city))
     for name in ITINERARY_ARRAYS:
-        table = getattr(made, name)
+        table = getattr(itineraries, name)
         if np.shape(table) != shape:
             raise PluginError(
                 "answer", f"the table {name!r} has the shape {np.shape(table)}: this city needs {shape}"
             )
-        if not np.array_equal(table, getattr(again, name)):
+        if not np.array_equal(table, getattr(repeated, name)):
             raise PluginError(
                 "determinism",
                 f"a second call gave another table {name!r}: modes must be a public function of the city",
             )
-    _check_itineraries(city, made)
-    return made
+    _check_itineraries(city, itineraries)
+    return itineraries
 
 
-def _check_itineraries(city: City, made: Itineraries) -> None:
+def _check_itineraries(city: City, itineraries: Itineraries) -> None:
     n = len(city)
     o, d = np.broadcast_arrays(np.arange(n)[:, None], np.arange(n))
-    first = np.array([p[0].board for p in made.paths] or [-1])
-    last = np.array([p[-1].alight for p in made.paths] or [-1])
-    for slot in range(len(made.slots)):
-        access, egress, path = made.access[slot], made.egress[slot], made.path[slot]
+    first = np.array([p[0].board for p in itineraries.paths] or [-1])
+    last = np.array([p[-1].alight for p in itineraries.paths] or [-1])
+    for slot in range(len(itineraries.slots)):
+        access, egress, path = itineraries.access[slot], itineraries.egress[slot], itineraries.path[slot]
         at = np.where(access >= 0, access, o)
         to = np.where(egress >= 0, egress, d)
         ride = path >= 0
         joins = np.where(
             ride, (first[path] == at) & (last[path] == to), (at == to) | ((access < 0) & (egress < 0))
         )
-        zoned = (access < 0) | ((made.first_zone[slot] >= 0) & (made.first_zone[slot] < len(city.zones)))
-        zoned &= (egress < 0) | ((made.last_zone[slot] >= 0) & (made.last_zone[slot] < len(city.zones)))
+        zoned = (access < 0) | ((itineraries.first_zone[slot] >= 0) & (itineraries.first_zone[slot] < len(city.zones)))
+        zoned &= (egress < 0) | ((itineraries.last_zone[slot] >= 0) & (itineraries.last_zone[slot] < len(city.zones)))
         moves = ((access < 0) | (access != o)) & ((egress < 0) | (egress != d))
         for rule, fine in (("movement", joins), ("zone", zoned), ("movement", moves)):
             if not fine.all():

@@ -85,9 +85,9 @@ class Operations:
                 raise InputError(f"{name} is {getattr(self, name)}: it cannot be negative, so give 0 or more")
 
     def hop(self, city: City) -> Ints:
-        made = city.seconds + self.stop_seconds
-        np.fill_diagonal(made, 0)
-        return made
+        seconds = city.seconds + self.stop_seconds
+        np.fill_diagonal(seconds, 0)
+        return seconds
 
     def longest_ride(self, direct: Ints) -> Ints:
         return direct * self.ride_percent // 100 + self.ride_slack
@@ -125,8 +125,8 @@ class Fleet:
             raise InputError(
                 f"the fleet has {len(self.shuttles)} zones, the city {len(city.zones)}: give one number for every zone"
             )
-        made = [np.resize(city.depots(z), n) for z, n in enumerate(self.shuttles)]
-        return np.concatenate(made).astype(np.int64) if made else np.zeros(0, dtype=np.int64)
+        stops = [np.resize(city.depots(z), n) for z, n in enumerate(self.shuttles)]
+        return np.concatenate(stops).astype(np.int64) if stops else np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,14 +210,14 @@ def simulate_within_budget(
     starts = fleet.starts(city)
     budget = np.full(len(city.zones), NEVER) if wait_budget is None else wait_budget
     o = operations
-    made = kernel.run_events(
+    outcome = kernel.run_events(
         hop, city.metres, starts, fleet.first,
         legs.origin, legs.destination, legs.zone, legs.release, legs.next, legs.path, legs.timetable,
         o.longest_ride(direct), o.capacity, o.patience, o.max_tasks,
         np.array([o.drive_weight, o.wait_weight, o.ride_weight], dtype=np.int64),
         np.array(legs.hours, dtype=np.int64), budget, wait_budget is not None, log,
     )  # fmt: skip
-    release, pickup, drop, shuttle, metres, empty, parked, rows, stopped = made
+    release, pickup, drop, shuttle, metres, empty, parked, rows, stopped = outcome
     return Service(
         fleet,
         legs,
@@ -246,9 +246,9 @@ def figures(service: Service, city: City) -> dict[str, dict[str, float]]:
     """
     zone = service.legs.zone
     of_shuttle = np.repeat(np.arange(len(city.zones)), service.fleet.shuttles)
-    made = {name: measures(service, zone == z, of_shuttle == z) for z, name in enumerate(city.zones)}
+    by_zone = {name: measures(service, zone == z, of_shuttle == z) for z, name in enumerate(city.zones)}
     everything = np.ones(len(zone), dtype=bool), np.ones(len(of_shuttle), dtype=bool)
-    return {**made, "total": measures(service, *everything)}
+    return {**by_zone, "total": measures(service, *everything)}
 
 
 def measures(service: Service, legs: NDArray[np.bool_], shuttles: NDArray[np.bool_]) -> dict[str, float]:

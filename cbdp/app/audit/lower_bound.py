@@ -158,11 +158,11 @@ def _stored(table: Any) -> StoredTable:
 
     keys, columns = {}, {}
     for name in table.column_names:
-        held = table[name].combine_chunks()
+        column = table[name].combine_chunks()
         if name in NUMBER_COLUMNS:
-            columns[name] = np.asarray(held.to_numpy(zero_copy_only=False), dtype=float)
+            columns[name] = np.asarray(column.to_numpy(zero_copy_only=False), dtype=float)
         else:
-            coded = held.dictionary_encode()
+            coded = column.dictionary_encode()
             codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
             keys[name] = (codes, coded.dictionary.to_pylist())
     return StoredTable(table.num_rows, keys, columns)
@@ -380,8 +380,8 @@ def epsilon_lower_bound(
         claim = float(promised.epsilon) if claim is None else claim
         delta = float(promised.delta) if delta is None else delta
     delta = delta or 0.0
-    made = run_trials(mechanism, d1, d2, trials, parts, seed, view)
-    proven, best = best_proof(*made, events, partial(_proven, delta=delta), alpha)
+    outcomes = run_trials(mechanism, d1, d2, trials, parts, seed, view)
+    proven, best = best_proof(*outcomes, events, partial(_proven, delta=delta), alpha)
     return EpsilonBound(proven, *best, delta, alpha, claim)
 
 
@@ -453,8 +453,8 @@ def best_proof(
     most, best = 0.0, ("no event", (0, 0), (n1, n2))
     level = alpha / (2 * max(len(events), 1))
     for name, happens in events.items():
-        held = np.asarray(happens(columns), dtype=bool)
-        k1, k2 = int((held & first).sum()), int((held & ~first).sum())
+        occurs = np.asarray(happens(columns), dtype=bool)
+        k1, k2 = int((occurs & first).sum()), int((occurs & ~first).sum())
         for a, n, b, m in ((k1, n1, k2, n2), (k2, n2, k1, n1)):
             proven = float(proves(a, b, n, m, level=level))
             if proven > most:
@@ -556,8 +556,8 @@ def rho_lower_bound(
     inner = mechanism.mechanism if isinstance(mechanism, ThroughFiles) else mechanism
     if claim is None and hasattr(inner, "claim"):
         claim = float(inner.claim().cost.rho)
-    made = run_trials(mechanism, d1, d2, trials, parts, seed, view)
-    proven, best = best_proof(*made, events, rho_bound, alpha)
+    outcomes = run_trials(mechanism, d1, d2, trials, parts, seed, view)
+    proven, best = best_proof(*outcomes, events, rho_bound, alpha)
     return RhoBound(proven, *best, alpha, claim)
 
 
@@ -616,17 +616,17 @@ class AsSeries:
         assert self.span is not None
         assert isinstance(self.mechanism, ConstraintBased)
         history = {name: History() for name in self.span.tables}
-        made = []
+        releases = []
         for counts, seed in zip(counted, seeds, strict=True):
             entropy = InsecureSeededEntropy(seed)
             release = release_in_series(self.mechanism, counts, self.span, history, entropy)
             assert release.running is not None
-            own = {m.feature: m for m in release.measurements}
-            for name, held in history.items():
+            measured = {m.feature: m for m in release.measurements}
+            for name, past in history.items():
                 true = counts.of(self.mechanism.features, name)
-                held.add(true, release.running.tables[name].answers, own[name], release.counts(name))
-            made.append(release)
-        return made
+                past.add(true, release.running.tables[name].answers, measured[name], release.counts(name))
+            releases.append(release)
+        return releases
 
     def counts(self, trips: Any, period: ServiceDays, seed: int) -> Counts:
         """The counts of one period."""
@@ -642,13 +642,13 @@ class AsSeries:
 
     def statement(self) -> PrivacyStatement:
         """What the ledger of such a series would say of one person."""
-        own = self.mechanism.claim().cost
+        cost = self.mechanism.claim().cost
         unit, days = self.mechanism.unit, self.periods
         charges = [
             Charge(
                 str(n),
                 "",
-                amount_charged(own, measure_of(own)),
+                amount_charged(cost, measure_of(cost)),
                 "",
                 "",
                 "",
@@ -675,8 +675,8 @@ def running_span(
 
 def daily(first: dt.date, days: int) -> list[ServiceDays]:
     """So many days, each a period."""
-    found = [first + dt.timedelta(days=n) for n in range(days)]
-    return [ServiceDays(day, day) for day in found]
+    dates = [first + dt.timedelta(days=n) for n in range(days)]
+    return [ServiceDays(day, day) for day in dates]
 
 
 __all__ = ["EpsilonBound", "ThroughFiles", "TrialParts", "epsilon_lower_bound", "odds_bound", "ratio_bound"]

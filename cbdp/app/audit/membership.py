@@ -159,8 +159,8 @@ def truth(
             )
         index, value = trips.index, trips.value
     elif isinstance(trips, np.ndarray):
-        given = count(trips, universe)
-        index, value = given.index, given.value
+        counts = count(trips, universe)
+        index, value = counts.index, counts.value
     else:  # not as the release counted them, so that a mistake there would show
         index, value = second_count(trips, universe, columns=columns, clock=clock, days=days)
     rng = np.random.default_rng(RIDER_SEED)
@@ -191,9 +191,9 @@ def _bounded(universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Perso
 def _together(universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person) -> NDArray[np.bool_]:
     """For each person (and period), whether two of the trips are in one slot, where the unit keeps trips apart."""
     who = np.cumsum(new) - 1
-    found = np.zeros(int(new.sum()), dtype=bool)
+    coinciding = np.zeros(int(new.sum()), dtype=bool)
     if unit.apart is None:
-        return found
+        return coinciding
     named = {unit.apart, day_dimension(universe.dimensions)}
     codes = zip(universe.dimensions.items(), universe.unrank_codes(rank), strict=True)
     slot = np.zeros(len(rank), dtype=np.int64)
@@ -202,8 +202,8 @@ def _together(universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Pers
             slot = slot * len(dimension) + code
     order = np.lexsort((slot, who))
     same = (np.diff(who[order]) == 0) & (np.diff(slot[order]) == 0)
-    found[who[order][1:][same]] = True
-    return found
+    coinciding[who[order][1:][same]] = True
+    return coinciding
 
 
 # What only the curator can look at: the published noise itself, for it takes the true counts to see it.
@@ -285,24 +285,24 @@ class Group:
 
 def groups(answers: Noised, true: Truth) -> list[Group]:
     """The noise of an answer, on true zeros and on other counts apart; what is not known is left out."""
-    made = (
+    candidates = (
         _large(answers, true)
         if answers.size > MAX_DENSE_ELEMENTS or answers.adaptive
         else _listed(answers, true)
     )
-    return [g for g in made if g.size]
+    return [g for g in candidates if g.size]
 
 
 def _listed(answers: Noised, true: Truth) -> Iterator[Group]:
     counts = np.zeros(answers.size, dtype=np.int64)
     np.add.at(counts, answers.element_of(true.index), true.value)
-    known = np.ones(answers.size, dtype=bool)
-    known[answers.element_of(true.loose)] = False
+    determined = np.ones(answers.size, dtype=bool)
+    determined[answers.element_of(true.loose)] = False
     every = np.arange(answers.size, dtype=np.int64)
     values, shown = answers.at(every)
     floor = answers.floor_at(every)
     bound = floor - counts
-    for what, here in (("true zeros", known & (counts == 0)), ("other counts", known & (counts > 0))):
+    for what, here in (("true zeros", determined & (counts == 0)), ("other counts", determined & (counts > 0))):
         if what == "true zeros" and not answers.zeros:
             continue
         expected = answers.law.survival(bound[here]).sum()
@@ -321,16 +321,16 @@ def _group(
 def _large(answers: Noised, true: Truth) -> Iterator[Group]:
     """The same where types are too many to list: those without trips are told apart by their cell only."""
     assert answers.elements is not None
-    own = ~is_member(true.index, true.loose)
-    index, value = true.index[own], true.value[own]
+    determined = ~is_member(true.index, true.loose)
+    index, value = true.index[determined], true.value[determined]
     noisy, shown = answers.at(index)
     bound = answers.floor_at(index) - value
     above = float(answers.law.survival(bound).sum())
     yield _group(answers, "other counts", (noisy - value)[shown], bound[~shown], above)
     empty = ~is_member(answers.elements, true.index) & ~is_member(answers.elements, true.loose)
-    known = np.union1d(true.index, true.loose)
+    occupied = np.union1d(true.index, true.loose)
     sizes = answers.dag.cells.partition.sizes.astype(np.int64)
-    every = sizes - np.bincount(answers.cell_of(known), minlength=len(sizes))
+    every = sizes - np.bincount(answers.cell_of(occupied), minlength=len(sizes))
     rest = every - np.bincount(answers.cell_of(answers.elements[empty]), minlength=len(sizes))
     low = answers.floor if isinstance(answers.floor, np.ndarray) else np.full(len(sizes), answers.floor or 0)
     above = float(every @ answers.law.survival(low))
@@ -349,9 +349,9 @@ def attack_residuals(release: Release, true: Truth) -> list[Finding]:
     if not every:
         return []
     risk = FALSE_ALARM_CHANCE / 2 / (3 * len(every))  # the other half is for membership
-    found = [(g, _alarms(g, risk)) for g in every]
-    findings = [_contradiction(g, why) for g, why in found if why]
-    sound = [g for g, why in found if not why]
+    tested = [(g, _alarms(g, risk)) for g in every]
+    findings = [_contradiction(g, why) for g, why in tested if why]
+    sound = [g for g, why in tested if not why]
     if sound:
         text = " ".join(_described(g) for g in sound)
         figures: dict[str, float | str] = {
@@ -367,7 +367,7 @@ def attack_residuals(release: Release, true: Truth) -> list[Finding]:
 
 def _residual_power(sound: Sequence[Group], risk: float) -> str:
     """How small the noise of each group would have had to be to be noticed with 95 %, and how many answers without any."""
-    said = []
+    parts = []
     for g in sorted(sound, key=lambda g: -g.shown)[:MAX_GROUPS_REPORTED]:
         factor = _detectable_factor(g.noised.law, g.shown, risk)
         many = int(binom.isf(risk, g.shown, float(g.noised.law.pmf(0)))) + 1
@@ -375,8 +375,8 @@ def _residual_power(sound: Sequence[Group], risk: float) -> str:
             f"noise of {factor:.2g} times the scale" if factor else "no smaller noise, for want of answers"
         )
         exact = f", or {many:,} answers without noise" if not len(g.bound) and many <= g.shown else ""
-        said.append(f"{g.noised.name}, {g.what}: {scale}{exact}")
-    return f"What would have been found with a probability of 95 %: {'; '.join(said)}."
+        parts.append(f"{g.noised.name}, {g.what}: {scale}{exact}")
+    return f"What would have been found with a probability of 95 %: {'; '.join(parts)}."
 
 
 def _detectable_factor(law: NoiseDistribution, answers: int, risk: float) -> float | None:
@@ -587,10 +587,10 @@ def _log_odds(answers: Noised, element: Ints, within: Ints, without: Ints) -> Fl
     floor = answers.floor_at(element)
 
     def log(count: Ints) -> Floats:
-        made = np.where(shown, answers.law.log_pmf(values - count), answers.law.log_cdf(floor - count))
+        log_likelihood = np.where(shown, answers.law.log_pmf(values - count), answers.law.log_cdf(floor - count))
         if answers.zeros:
-            return made
-        return np.where(count > 0, made, np.where(shown, -np.inf, 0.0))  # nobody there: certainly not shown
+            return log_likelihood
+        return np.where(count > 0, log_likelihood, np.where(shown, -np.inf, 0.0))  # nobody there: certainly not shown
 
     return np.asarray(log(within) - log(without))
 
@@ -603,13 +603,13 @@ def _scored(answers: Noised, true: Truth, riders: Sequence[Ints]) -> _Scored:
     )  # ascending by rider
     rider, element = pairs
     elements, inside = np.unique(answers.element_of(true.index), return_inverse=True)
-    held = np.zeros(len(elements), dtype=np.int64)
-    np.add.at(held, inside, true.value)
+    counts = np.zeros(len(elements), dtype=np.int64)
+    np.add.at(counts, inside, true.value)
     place = np.searchsorted(elements, element)
     loose = np.unique(answers.element_of(true.loose)) if len(true.loose) else true.loose
-    known = np.ones(len(riders), dtype=bool)
-    known[rider[is_member(element, loose)]] = False
-    return _Scored(answers, rider, element, change.astype(np.int64), held[place], known)
+    determined = np.ones(len(riders), dtype=bool)
+    determined[rider[is_member(element, loose)]] = False
+    return _Scored(answers, rider, element, change.astype(np.int64), counts[place], determined)
 
 
 def trials(release: Release, true: Truth) -> tuple[Trials | None, float | None]:
@@ -628,15 +628,15 @@ def trials(release: Release, true: Truth) -> tuple[Trials | None, float | None]:
     )
     tables = tuple(s.answers.name for s in chosen)
     spent, exact = sum(s.answers.spent for s in chosen), not any(s.answers.adaptive for s in chosen)
-    made = Trials(member, stranger, tables, spent, exact)
+    independent = Trials(member, stranger, tables, spent, exact)
     sure = np.logical_and.reduce([s.known for s in every])
     if not sure.any():
-        return made, None
+        return independent, None
     together = [
         sum((s.scores(len(riders), member=m) for s in every), np.zeros(len(riders)))[sure] > 0
         for m in (True, False)
     ]
-    return made, float(together[0].mean() - together[1].mean())
+    return independent, float(together[0].mean() - together[1].mean())
 
 
 def _chosen(scored: Sequence[_Scored], riders: int) -> tuple[list[_Scored], Ints]:
@@ -644,25 +644,25 @@ def _chosen(scored: Sequence[_Scored], riders: int) -> tuple[list[_Scored], Ints
     chosen: list[_Scored] = []
     apart: Ints = np.empty(0, dtype=np.int64)
     for s in sorted(scored, key=lambda s: -s.answers.size):
-        found = _apart([*chosen, s], riders)
-        if len(found) >= MIN_RIDERS:
-            chosen, apart = [*chosen, s], found
+        disjoint = _apart([*chosen, s], riders)
+        if len(disjoint) >= MIN_RIDERS:
+            chosen, apart = [*chosen, s], disjoint
     return chosen, apart
 
 
 def _apart(scored: Sequence[_Scored], riders: int) -> Ints:
     """Riders of whom no two share an element, taken as they come (their order is random)."""
     used: list[set[int]] = [set() for _ in scored]
-    own: list[list[list[int]]] = []
+    elements_by_rider: list[list[list[int]]] = []
     for s in scored:
         edges = np.searchsorted(s.rider, np.arange(riders + 1)).tolist()
         element = s.element.tolist()
-        own.append([element[a:b] for a, b in pairwise(edges)])
-    known = np.logical_and.reduce([s.known for s in scored])
+        elements_by_rider.append([element[a:b] for a, b in pairwise(edges)])
+    determined = np.logical_and.reduce([s.known for s in scored])
     taken = []
-    for r in np.flatnonzero(known).tolist():
-        if all(taken_here.isdisjoint(mine[r]) for taken_here, mine in zip(used, own, strict=True)):
-            for taken_here, mine in zip(used, own, strict=True):
+    for r in np.flatnonzero(determined).tolist():
+        if all(taken_here.isdisjoint(mine[r]) for taken_here, mine in zip(used, elements_by_rider, strict=True)):
+            for taken_here, mine in zip(used, elements_by_rider, strict=True):
                 taken_here.update(mine[r])
             taken.append(r)
             if len(taken) == MAX_RIDERS:
@@ -675,33 +675,33 @@ def _apart(scored: Sequence[_Scored], riders: int) -> Ints:
 
 def attack_membership(release: Release, true: Truth) -> list[Finding]:
     """The advantage of the best attacker over sampled riders, against what the claim allows."""
-    made, together = trials(release, true)
-    if made is None:
+    outcome, together = trials(release, true)
+    if outcome is None:
         return []
-    claim, n = release.claim, len(made.member)
-    most = allowed(claim.cost, made.spent) if claim.holds else 1.0
-    low, high = made.interval(0.05)
-    floor = made.interval(FALSE_ALARM_CHANCE / 2)[0]
-    tables = enumerated(made.tables)
+    claim, n = release.claim, len(outcome.member)
+    most = allowed(claim.cost, outcome.spent) if claim.holds else 1.0
+    low, high = outcome.interval(0.05)
+    floor = outcome.interval(FALSE_ALARM_CHANCE / 2)[0]
+    tables = enumerated(outcome.tables)
     text = (
-        f"Of {n:,} riders of whom no two share a count in {tables}, the attacker recognises {made.caught:,}, and takes "
-        f"{made.falsely:,} of as many others, who are not in the data, for riders: an advantage of {made.advantage:.3f} (95 % interval "
+        f"Of {n:,} riders of whom no two share a count in {tables}, the attacker recognises {outcome.caught:,}, and takes "
+        f"{outcome.falsely:,} of as many others, who are not in the data, for riders: an advantage of {outcome.advantage:.3f} (95 % interval "
         f"{low:.3f} to {high:.3f})."
     )
     if claim.holds:
         sign = "ρ" if claim.cost.currency == "rho" else "ε"
-        text += f" {sign} = {made.spent:.4g} on {tables} allows {most:.3f}."
+        text += f" {sign} = {outcome.spent:.4g} on {tables} allows {most:.3f}."
     if together is not None:
         whole = f", where the whole claim allows {allowed(claim.cost, float(cost_amount(claim.cost))):.3f}"
         text += f" On all tables at once, in this one draw: {together:.3f}{whole if claim.holds else ''}."
     figures: dict[str, float | str] = {
         "riders": n,
-        "advantage": round(made.advantage, 4),
+        "advantage": round(outcome.advantage, 4),
         "advantage at least": round(floor, 4),
     }
     if claim.holds:
         figures["allowed"] = round(most, 4)
-    verdict, title = _verdict(made, claim, floor, most)
+    verdict, title = _verdict(outcome, claim, floor, most)
     if verdict == "clear":
         return [
             Finding(
@@ -710,7 +710,7 @@ def attack_membership(release: Release, true: Truth) -> list[Finding]:
                 title,
                 text,
                 figures=figures,
-                power=_membership_power(made, floor, most),
+                power=_membership_power(outcome, floor, most),
             )
         ]
     attack = "Whoever knows all other trips learns whether a particular rider is in the data."
@@ -720,23 +720,23 @@ def attack_membership(release: Release, true: Truth) -> list[Finding]:
     return [Finding("membership", verdict, title, text, attack, cure, figures)]
 
 
-def _membership_power(made: Trials, floor: float, most: float) -> str:
+def _membership_power(outcome: Trials, floor: float, most: float) -> str:
     """The advantage that would have been found: above what is allowed by the widths of both intervals."""
-    reach = most + (made.advantage - floor) + (made.advantage - made.interval(0.1)[0])
+    reach = most + (outcome.advantage - floor) + (outcome.advantage - outcome.interval(0.1)[0])
     if reach >= 1:
-        return f"{len(made.member):,} riders are too few to tell any advantage from the {most:.2f} that is allowed."
+        return f"{len(outcome.member):,} riders are too few to tell any advantage from the {most:.2f} that is allowed."
     return f"An advantage of {reach:.2f} or more would have been found with a probability of 95 %."
 
 
-def _verdict(made: Trials, claim: PrivacyGuarantee, floor: float, most: float) -> tuple[Verdict, str]:
+def _verdict(outcome: Trials, claim: PrivacyGuarantee, floor: float, most: float) -> tuple[Verdict, str]:
     sign = "ρ" if claim.cost.currency == "rho" else "ε"
     if claim.holds and floor > most:
         return (
-            "contradicts" if made.exact else "weakness",
+            "contradicts" if outcome.exact else "weakness",
             f"Riders can be told apart better than {sign} allows",
         )
     if claim.holds:
         return "clear", f"Riders cannot be told apart better than {sign} allows"
     if floor > 0:
-        return "weakness", f"An attacker tells riders from others, with an advantage of {made.advantage:.2f}"
+        return "weakness", f"An attacker tells riders from others, with an advantage of {outcome.advantage:.2f}"
     return "clear", "No advantage over guessing could be shown"

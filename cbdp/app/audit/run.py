@@ -228,10 +228,10 @@ class _OfOurs:
             return
         published = from_release(release)
         self.left_out += _left_out(published)
-        for found in _attacks(published):
+        for finding in _attacks(published):
             # the manifest states every threshold, and every element has a row: a least count of many is no hidden threshold
-            if not (found.check == detection.CHECK and "at_threshold" in found.figures):
-                yield found
+            if not (finding.check == detection.CHECK and "at_threshold" in finding.figures):
+                yield finding
 
     def _remade(self, release: Release) -> Iterator[Finding]:
         published = answers(release)
@@ -299,15 +299,15 @@ def _planned(config: str | Path, place: Path) -> Plan:
     from cbdp.app.plan import plan
     from cbdp.config import read
 
-    given = read(config)
-    slot = None if given.series is None else _slot(given, place)
+    loaded = read(config)
+    slot = None if loaded.series is None else _slot(loaded, place)
     with tempfile.TemporaryDirectory() as folder:
-        privacy = replace(given.privacy, ledger=f"{folder}/ledger", cap=None, cap_delta=None)
-        output = replace(given.output, path=f"{folder}/output")
+        privacy = replace(loaded.privacy, ledger=f"{folder}/ledger", cap=None, cap_delta=None)
+        output = replace(loaded.output, path=f"{folder}/output")
         if slot is not None:
-            privacy = replace(privacy, cap=given.privacy.cap, cap_delta=given.privacy.cap_delta)
+            privacy = replace(privacy, cap=loaded.privacy.cap, cap_delta=loaded.privacy.cap_delta)
             output = replace(output, path=f"{folder}/{{period}}")
-        return replace(plan(replace(given, privacy=privacy, output=output), slot), config=given)
+        return replace(plan(replace(loaded, privacy=privacy, output=output), slot), config=loaded)
 
 
 def _slot(config: Config, place: Path) -> Slot | None:
@@ -317,10 +317,10 @@ def _slot(config: Config, place: Path) -> Slot | None:
     from cbdp.release.series import series_from
 
     try:
-        said = series_from(read_manifest(place).get("series"))
+        series = series_from(read_manifest(place).get("series"))
     except CbdpError:  # a finding of its own
         return None
-    return None if said is None else slot_of(config, said)
+    return None if series is None else slot_of(config, series)
 
 
 def _request(planned: Plan) -> ledger_check.LedgerRequest:
@@ -410,9 +410,9 @@ def lines(done: Audit) -> Iterator[str]:
     for verdict in VERDICT_ORDER:
         for f in done.of(verdict):
             yield f"  {VERDICT_WORDS[verdict]:<11}  {f.check:<{wide}}  {f.title}"
-            said = f.power if verdict == "clear" else f.evidence
+            detail = f.power if verdict == "clear" else f.evidence
             yield from textwrap.wrap(
-                said, LINE_WIDTH, initial_indent=" " * (17 + wide), subsequent_indent=" " * (17 + wide)
+                detail, LINE_WIDTH, initial_indent=" " * (17 + wide), subsequent_indent=" " * (17 + wide)
             )
     for words in done.left_out:
         yield f"  {'not checked':<11}  {words}"
