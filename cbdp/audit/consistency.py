@@ -1,4 +1,9 @@
-"""Consistency: tables that disagree beyond their declared noise, and rows that a sound table cannot have."""
+"""Consistency: tables that disagree beyond their declared noise, and rows that a sound table cannot have.
+
+A total less the sum of its parts, and the difference of two counts with equal truth, are sums of declared noises. The exact distribution
+of that sum (`cbdp.audit.noise_sums`) gives the p-value of each comparison; all together share a risk of 1e-6 (Bonferroni). Tables are
+then looked at one by one: cells listed twice, impossible numbers, rows in the order of insertion.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +21,8 @@ from cbdp.privacy.noise import NoiseDistribution
 
 CHECK = "consistency"
 FALSE_ALARM_RISK = 1e-6  # of calling sound tables inconsistent, over all comparisons together
-POWER = 0.95  # the probability with which a change is found that counts as within reach
-MAX_CELLS_NAMED = 3  # cells that a finding names
+POWER = 0.95  # the probability with which a change must be found to be stated as detectable
+MAX_CELLS_NAMED = 3  # cells: a finding names the worst, and counts the others
 
 
 @dataclass(frozen=True)
@@ -39,15 +44,15 @@ def attack(published: PublishedTables) -> list[Finding]:
     findings += _outside(published)
     if findings:
         return findings
-    many = sum(len(c.off) for c in compared)
-    agree = "The tables agree within their noise" if many else "The rows of every table are sound"
-    sums = f"{many:,} sums and pairs were compared; " if many else ""
+    comparisons = sum(len(c.off) for c in compared)
+    agree = "The tables agree within their noise" if comparisons else "The rows of every table are sound"
+    sums = f"{comparisons:,} sums and pairs were compared; " if comparisons else ""
     rows = sum(len(t) for t in published.tables)
     return [
         Finding(
             CHECK, "clear", agree,
             f"{sums}cells, counts and the order of {rows:,} rows in {len(published.tables)} tables are sound.",
-            figures={"comparisons": many, "tables": len(published.tables)}, power=_power(compared, many),
+            figures={"comparisons": comparisons, "tables": len(published.tables)}, power=_power(compared, comparisons),
         )
     ]  # fmt: skip
 
@@ -61,10 +66,10 @@ def left_out(published: PublishedTables) -> list[str]:
     ]
 
 
-def _power(compared: list[_Comparison], many: int) -> str:
+def _power(compared: list[_Comparison], comparisons: int) -> str:
     """How large a change of one count would have been found, where there is least noise and where there is most."""
     rows = "A cell listed twice, a count that is not whole, negative or infinite, and rows out of order are found for certain."
-    ends = [end for c in compared for end in c.found_from(many)]
+    ends = [end for c in compared for end in c.detectable_changes(comparisons)]
     if not ends:
         return rows
     least, most = min(ends), max(ends)
@@ -91,20 +96,19 @@ class _Comparison:
     chance: Floats
     exact: bool
     other: str  # the table that is compared with
-    laws: tuple[
-        tuple[SumDistribution, float], ...
-    ] = ()  # of differences that are bounded on both sides: noise, and rounding
+    # of differences that are bounded on both sides: noise, and rounding
+    laws: tuple[tuple[SumDistribution, float], ...] = ()
 
     @property
     def noisy(self) -> bool:
         """Whether there is noise that could explain a difference."""
         return self.exact or any(law.variance for law, _ in self.laws) or not self.laws
 
-    def found_from(self, many: int) -> list[float]:
+    def detectable_changes(self, comparisons: int) -> list[float]:
         """The changes of one count that are found with 95 %, one for each law; an exact count shows any change."""
         if self.exact:
             return [1.0] if len(self.off) else []
-        alpha = max(FALSE_ALARM_RISK / max(1, many), 1e-15)
+        alpha = max(FALSE_ALARM_RISK / max(1, comparisons), 1e-15)
         return [
             max(
                 1.0,
@@ -117,13 +121,13 @@ class _Comparison:
 def disagreements(published: PublishedTables) -> list[Disagreement]:
     """Every comparison that noise does not explain, at a risk of 1e-6 for all together; the worst first."""
     comparisons = list(_comparisons(published))
-    many = max(1, sum(len(c.off) for c in comparisons))
+    tests = max(1, sum(len(c.off) for c in comparisons))
     unexplained = [
         Disagreement(
-            c.first.label(int(c.rows[i])), c.against, float(c.off[i]), min(1.0, float(c.chance[i]) * many)
+            c.first.label(int(c.rows[i])), c.against, float(c.off[i]), min(1.0, float(c.chance[i]) * tests)
         )
         for c in comparisons
-        for i in np.flatnonzero(c.chance * many <= FALSE_ALARM_RISK)
+        for i in np.flatnonzero(c.chance * tests <= FALSE_ALARM_RISK)
     ]
     return sorted(unexplained, key=lambda d: (d.chance, -abs(d.by)))
 
@@ -131,8 +135,8 @@ def disagreements(published: PublishedTables) -> list[Disagreement]:
 def disagreeing(published: PublishedTables) -> list[tuple[str, str]]:
     """Which tables disagree: pairs of their names."""
     comparisons = list(_comparisons(published))
-    many = max(1, sum(len(c.off) for c in comparisons))
-    return [(c.first.name, c.other) for c in comparisons if (c.chance * many <= FALSE_ALARM_RISK).any()]
+    tests = max(1, sum(len(c.off) for c in comparisons))
+    return [(c.first.name, c.other) for c in comparisons if (c.chance * tests <= FALSE_ALARM_RISK).any()]
 
 
 def compared(published: PublishedTables, names: Collection[str]) -> int:
@@ -142,9 +146,9 @@ def compared(published: PublishedTables, names: Collection[str]) -> int:
 
 
 def _disagreements(comparisons: list[_Comparison]) -> Iterator[Finding]:
-    many = max(1, sum(len(c.off) for c in comparisons))
+    tests = max(1, sum(len(c.off) for c in comparisons))
     for c in comparisons:
-        wrong = np.flatnonzero(c.chance * many <= FALSE_ALARM_RISK)
+        wrong = np.flatnonzero(c.chance * tests <= FALSE_ALARM_RISK)
         if not len(wrong):
             continue
         worst = wrong[np.lexsort((-np.abs(c.off[wrong]), c.chance[wrong]))]
@@ -152,7 +156,7 @@ def _disagreements(comparisons: list[_Comparison]) -> Iterator[Finding]:
             f"{c.first.label(int(c.rows[i]))} by {c.off[i]:+.6g}" for i in worst[:MAX_CELLS_NAMED]
         )
         more = f" and {len(wrong) - MAX_CELLS_NAMED} more" if len(wrong) > MAX_CELLS_NAMED else ""
-        least = float(c.chance[worst[0]]) * many
+        least = float(c.chance[worst[0]]) * tests
         why = (
             "They are claimed to agree exactly."
             if c.exact
@@ -196,7 +200,7 @@ def _sum(total: CountTable, part: CountTable, s: Sum) -> _Comparison | None:
     shown = part.shown & inside
     added = np.bincount(at[shown], weights=part.counts[shown], minlength=len(total))
     hidden = np.bincount(at[inside & ~part.shown], minlength=len(total))
-    many = np.bincount(at[shown], minlength=len(total))
+    parts = np.bincount(at[shown], minlength=len(total))
     rows = np.flatnonzero(total.shown)
     off = (total.counts - added)[rows]
     against = f"the sums of {part.name!r}"
@@ -208,8 +212,8 @@ def _sum(total: CountTable, part: CountTable, s: Sum) -> _Comparison | None:
     if total.noise is None or part.noise is None:
         return None
     chance, laws = np.ones(len(rows)), []
-    for k, h in np.unique(np.stack([many[rows], hidden[rows]]), axis=1).T:
-        here = (many[rows] == k) & (hidden[rows] == h)
+    for k, h in np.unique(np.stack([parts[rows], hidden[rows]]), axis=1).T:
+        here = (parts[rows] == k) & (hidden[rows] == h)
         rounding = total.rounding + int(k) * part.rounding
         chance[here] = _chance(off[here], total.noise, part, int(k), int(h), rounding)
         if part.closed and not h:
@@ -267,8 +271,8 @@ def _table(table: CountTable) -> Iterator[Finding]:
 def _cells(table: CountTable) -> Iterator[Finding]:
     if table.keys:
         codes, _ = joint_codes(table.keys, table.keys)
-        _, first, many = np.unique(codes, return_index=True, return_counts=True)
-        twice = first[many > 1]
+        _, first, times = np.unique(codes, return_index=True, return_counts=True)
+        twice = first[times > 1]
         if len(twice):
             yield Finding(
                 CHECK, "contradicts", f"{len(twice)} cells of {table.name!r} are listed more than once",

@@ -2,7 +2,8 @@
 
 A group of g people, alone at a count, is published when g plus the noise reaches the threshold. Without them the count is
 never published. That event has probability P(Z ≥ threshold − g) with them and 0 without, so no ε covers it: for one person
-its probability is a lower bound on δ.
+its probability is a lower bound on δ. The attack is that of Culnane, Rubinstein and Teague (2017) on the Opal release; the threshold that
+a δ needs is that of Korolova et al. (2009).
 """
 
 from __future__ import annotations
@@ -21,12 +22,10 @@ from cbdp.privacy.noise import NoiseDistribution
 
 CHECK = "detection"
 GROUP_SIZES = (1, 5, 12)
-FALSE_ALARM_RISK = 1e-6
+FALSE_ALARM_RISK = 1e-6  # of denying noise on zeros that is there
 THRESHOLD_FALSE_ALARM_RISK = 1e-4  # of taking counts that are merely large for cut off
-MIN_COUNT_SPAN = (
-    4  # how many times the least the largest must be: counts that are all alike are not small ones cut off
-)
-MIN_COUNTS = 20  # counts below which nothing can be said of their least
+MIN_COUNT_SPAN = 4  # largest over least count: counts that are all alike are not small ones cut off
+MIN_COUNTS = 20  # counts of a table: of fewer, the least says nothing
 
 
 def detection_probability(noise: NoiseDistribution, threshold: float, group: int = 1) -> float:
@@ -40,7 +39,7 @@ def detection_probability(noise: NoiseDistribution, threshold: float, group: int
 
 
 def assessed_delta(scale: float, threshold: float, group: int = 1) -> float:
-    """The assessment's figure, exp(−(threshold − group)/p)/(2p): the density at the threshold, not the chance to reach it.
+    """The figure of Culnane et al. (2017), exp(−(threshold − group)/p)/(2p): the density at the threshold, not the chance to reach it.
 
     >>> f"{assessed_delta(1.4, 18):.2g} {assessed_delta(1.4, 18, 5):.2g} {assessed_delta(1.4, 18, 12):.2g}"
     '1.9e-06 3.3e-05 0.0049'
@@ -59,7 +58,7 @@ class Threshold:
 
 
 def find_threshold(table: CountTable) -> Threshold | None:
-    """The threshold that the published counts betray; None where nothing suggests one.
+    """The threshold that the published counts betray (left truncation); None where nothing suggests one.
 
     Counts that were cut off pile up at their least. Smooth laws (normal, lognormal, gamma) are fitted to them; the chance is
     the largest that any of these gives to no count below the least. Counts that merely are large, as totals are, thin out
@@ -131,7 +130,7 @@ def _complete(published: PublishedTables) -> set[str]:
 
 def _no_zeros_skipped(noisy: Sequence[CountTable]) -> Finding:
     """That no table skips zeros, with how many empty cells without noise would have been seen."""
-    tested = [(t.name, _zeros_found(t), len(t)) for t in noisy if t.threshold is None]
+    tested = [(t.name, _detectable_zeros(t), len(t)) for t in noisy if t.threshold is None]
     detectable = "; ".join(
         f"{most:,} of {cells:,} in {name!r}" for name, most, cells in tested[:4] if most <= cells
     )
@@ -146,7 +145,7 @@ def _no_zeros_skipped(noisy: Sequence[CountTable]) -> Finding:
     )  # fmt: skip
 
 
-def _zeros_found(table: CountTable) -> int:
+def _detectable_zeros(table: CountTable) -> int:
     """The least number of exact zeros that contradicts the declared noise."""
     assert table.noise is not None
     return (

@@ -6,8 +6,8 @@ plus noise. Hidden cells that are in the same relations can only be found togeth
 
 - A group can be estimated without bias exactly when its unit vector is in the row space of C_h: some λ has C_hᵀ λ = e. The
   projection of a random vector onto the null space of C_h is 0 there and, with probability 1, nowhere else.
-- Among all such λ the one with the least variance λᵀ (C_o V C_oᵀ) λ is found by one factorisation. The estimate is
-  −λᵀ C_o y_o, and it is certified: C_hᵀ λ = e is checked for every one.
+- Among all such λ the one with the least variance λᵀ (C_o V C_oᵀ) λ is found by one factorisation: −λᵀ C_o y_o is the best linear
+  unbiased estimate (Gauss and Markov), and it is certified: C_hᵀ λ = e is checked for every one.
 - Its error is a weighted sum of the declared noises, whose exact law (`cbdp.audit.noise_sums`) gives the interval.
 
 Counts of tables that declare no noise are taken for exact (`cbdp.audit.exact_counts`). Exact and rounded counts bound each other
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cbdp.arrays import Floats, Ints
-from cbdp.audit.exact_counts import taken
+from cbdp.audit.exact_counts import assumed_noise
 from cbdp.audit.feasibility import (
     NO_NOISE_DISTRIBUTION,
     FeasibilityInterval,
@@ -38,11 +38,13 @@ from cbdp.audit.noise_sums import Term, sum_distribution, terms_of
 from cbdp.audit.tables import CountTable, PublishedTables
 
 CHECK = "differencing"
-CONFIDENCE = 0.95
-FALSE_ALARM_RISK = 1e-6
-NARROW_INTERVAL_SHARE = 2 / 3  # a narrow interval is at most this part of what suppression alone leaves open
-MIN_SOLVED_PROGRAMS = 5  # solved programs below which they stand for nothing
-CLOSE_SHARE = 0.2  # where that is everything: of the count itself, a tenth to either side
+CONFIDENCE = 0.95  # of the interval of one hidden count
+FALSE_ALARM_RISK = 1e-6  # of saying that somebody was surely there, over all hidden counts together
+NARROW_INTERVAL_SHARE = (
+    2 / 3
+)  # of the interval that suppression alone leaves open: a narrower one tells something
+CLOSE_SHARE = 0.2  # of the count itself, a tenth to either side, where suppression leaves any count open
+MIN_SOLVED_PROGRAMS = 5  # linear programs: fewer are no sample of all hidden counts
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class IdentifiedCount:
         return self.single and not self.deviation and self.high - self.low < 0.5
 
     @property
-    def telling(self) -> bool:
+    def informative(self) -> bool:
         """Whether the tables together say more than the suppressed one alone.
 
         One count: that somebody was there, or how many within two thirds of what was open; where any count was open, how many
@@ -106,7 +108,7 @@ def attack(published: PublishedTables, confidence: float = CONFIDENCE, *, listed
                 power="A cell that is listed without its count would have been seen for certain.",
             )
         ]  # fmt: skip
-    assumed = taken(published).published
+    assumed = assumed_noise(published).published
     left = bounded_counts(assumed)
     exact = {(p.table, p.rows) for p in left}
     noisy = any(t.noise is not None and t.noise.scale for t in assumed.tables)
@@ -130,7 +132,7 @@ def attack(published: PublishedTables, confidence: float = CONFIDENCE, *, listed
 
 def left_out(published: PublishedTables) -> list[str]:
     """Tables with hidden counts that nothing can be subtracted from."""
-    reached = _reached(taken(published).published)
+    reached = _reached(assumed_noise(published).published)
     return [
         f"{t.name!r} hides counts, and no other table with known noise adds up to it: differencing was not tried."
         for t in _hiding(published)
@@ -152,7 +154,7 @@ def _reached(published: PublishedTables) -> set[str]:
 def _finding(
     table: CountTable, every: Sequence[IdentifiedCount], confidence: float, listed: int, *, private: bool
 ) -> Finding:
-    hidden, informative = int((~table.shown).sum()), [p for p in every if p.telling]
+    hidden, informative = int((~table.shown).sum()), [p for p in every if p.informative]
     if not informative:
         unlisted = "" if table.closed else ", nor those of its unlisted cells"
         return Finding(
@@ -169,7 +171,9 @@ def _finding(
     }  # fmt: skip
     parts = [_many(len(single), "hidden count")] if single else []
     parts += (
-        [_many(len(informative) - len(single), "sum") + " of hidden counts"] if len(informative) > len(single) else []
+        [_many(len(informative) - len(single), "sum") + " of hidden counts"]
+        if len(informative) > len(single)
+        else []
     )
     lines = "; ".join(_line(p, confidence) for p in worst)
     return Finding(

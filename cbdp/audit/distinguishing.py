@@ -1,9 +1,10 @@
-"""Events that tell two data sets apart, searched among trials whose data set is known.
+"""The distinguisher of a privacy audit: events that tell two data sets apart, searched among trials whose data set is known.
 
 A trial is a row of numbers. An event is one or several conditions on them that hold together: a number at least, at most or
 equal to a value. Conditions are on the numbers themselves, on whether they are there at all, on their lowest bit, on the
 differences of two, and on two scores that are learned. Each event is rated by the ε that it would prove; the best are
-joined with further conditions as long as that helps. Nothing here proves anything: what is found is tested on other trials.
+joined with further conditions as long as that helps (a beam search). Nothing here proves anything: what is found is tested on other
+trials (`cbdp.app.audit.lower_bound`).
 """
 
 from __future__ import annotations
@@ -21,26 +22,26 @@ from cbdp.audit.findings import Figure, Finding
 
 Columns = Mapping[str, Floats]
 Formula = Callable[[Columns], Floats]
-# how often in trials of the one and of the other, and of how many each → the ε it would prove
+# how often in trials of the one and of the other, and of how many each → the ε (or ρ) it would prove
 Rate = Callable[[Floats, Floats, int, int], Floats]
 
 MAX_COLUMN_VALUES = 24  # values of a column that conditions are made of
 EXTREME_VALUES = 4  # values at either end that are always among them
-COMMON_VALUES = 16  # values of a column that are common enough to be looked at alone
-MIN_SHARE_OF_COMMON = 0.002  # of the trials
-COLUMNS_PAIRED = 5  # columns whose differences are looked at because they say most
-MAX_ALIKE_PAIRS = 20  # differences that are looked at because two columns are alike
-TRIALS_FOR_PAIRS = 5_000  # trials that tell which are
-MAX_CONDITIONS = 300  # conditions that events are joined of
-MAX_CONDITIONS_PER_COLUMN = 12  # of them from one column, at most
+COMMON_VALUES = 16  # values of a column that are common enough for a condition "="
+MIN_SHARE_OF_COMMON = 0.002  # of the trials: rarer values are not common
+COLUMNS_PAIRED = 5  # columns, those that say most, whose differences are looked at
+MAX_ALIKE_PAIRS = 20  # differences of columns that are correlated, as two with the same noise are
+TRIALS_FOR_PAIRS = 5_000  # trials from which correlations are computed
+MAX_CONDITIONS = 300  # conditions that events are joined of, the best first
+MAX_CONDITIONS_PER_COLUMN = 12  # conditions of one column among them, so that no column crowds out the others
 SEARCH_SHARE = 0.6  # of the trials are searched for events; the others judge them
 MAX_TRIALS_SEARCHED = 36_000  # trials, at most: with so many every event worth having is seen
 SINGLE_CONDITION_EVENTS = 20  # conditions that are events by themselves
 BEAM_WIDTH = 6  # events that are joined further
 MAX_CONDITIONS_PER_EVENT = 6  # conditions of an event, at most
 MIN_GAIN_EPSILON = 3e-3  # in ε, for which one more condition is worth having
-SCORE_STEPS = 10  # of the additive score
-SMOOTHING_TRIALS = 4.0  # trials by which its classes are held back
+SCORE_STEPS = 10  # Newton steps of the additive score
+SMOOTHING_TRIALS = 4.0  # trials added to the curvature of a class (ridge), so that rare classes move little
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Event:
     formulas: Mapping[str, Formula]
 
     def holds(self, columns: Columns, cache: dict[str, Floats] | None = None) -> Bools:
-        """In which trials it happened; `known` keeps what was worked out, for other events of the same search."""
+        """In which trials it happened; `cache` keeps the columns worked out, for other events of the same search."""
         cache = {} if cache is None else cache
         for c in self.conditions:
             if c.column not in cache:
@@ -162,8 +163,8 @@ def _pairs(names: Sequence[str], best: Sequence[str], columns: Columns) -> list[
         filled = np.stack([np.nan_to_num(columns[n][:TRIALS_FOR_PAIRS]) for n in names])
         filled = filled + 1e-9 * np.arange(filled.shape[1])  # so that no column is constant
         alike = np.triu(np.abs(np.corrcoef(filled)), 1)
-        for place in np.argsort(-alike, axis=None)[:MAX_ALIKE_PAIRS]:
-            i, j = np.unravel_index(place, alike.shape)
+        for entry in np.argsort(-alike, axis=None)[:MAX_ALIKE_PAIRS]:
+            i, j = np.unravel_index(entry, alike.shape)
             if alike[i, j] > 0:
                 pairs.append((names[i], names[j]))
     return list(dict.fromkeys(pairs))
@@ -181,7 +182,10 @@ def _scores(base: Mapping[str, Formula], columns: Columns, first: Bools) -> dict
 
 
 def _additive(names: Sequence[str], columns: Columns, first: Bools) -> Formula:
-    """By steps: the column that explains most of what is left gets a Newton step of the log-likelihood in each class."""
+    """By steps: the column that explains most of what is left gets a Newton step of the log-likelihood in each class.
+
+    Additive logistic regression by stagewise Newton steps (Friedman, Hastie and Tibshirani, 2000), with a ridge.
+    """
     cuts = {n: _cuts(columns[n]) for n in names}
     which = {n: _classes(columns[n], cuts[n]) for n in names}
     value = {n: np.zeros(len(cuts[n]) + 2) for n in names}
@@ -201,6 +205,7 @@ def _additive(names: Sequence[str], columns: Columns, first: Bools) -> Formula:
 
 
 def _linear(names: Sequence[str], columns: Columns, first: Bools) -> Formula:
+    """Fisher's linear discriminant of the columns, clipped to their central 98 % and scaled."""
     filled = np.stack([np.nan_to_num(columns[n]) for n in names], axis=1)
     low, high = np.quantile(filled, (0.01, 0.99), axis=0)
     scale = np.maximum(high - low, 1e-12)
@@ -337,7 +342,7 @@ def _apart(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
     return kept
 
 
-# What a lower bound says to a reader: in a line, and as a finding for a reviewer; the same for ε and for ρ.
+# A lower bound in words, the same for ε and for ρ
 
 
 EPSILON_CHECK = "epsilon"

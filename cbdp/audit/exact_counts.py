@@ -1,8 +1,9 @@
-"""What an attacker takes the noise of a table for that declares none: for nothing, for rounding, or for what its differences show.
+"""Exact counts: tables without noise, by their own word or by their numbers, and what an attacker assumes of those that say nothing.
 
 A table that says nothing of noise is exact until its numbers say otherwise. If all counts are multiples of some number, they were
 rounded. If totals and parts disagree, there is noise after all: where enough differences show it, its scale is recovered
-(`cbdp.audit.scale_recovery`); elsewhere the table cannot be attacked, and the audit says so.
+(`cbdp.audit.scale_recovery`); elsewhere the table cannot be attacked, and the audit says so. What protects exact counts is hiding or
+rounding alone, and whoever knows the others knows the last one.
 """
 
 from __future__ import annotations
@@ -20,13 +21,12 @@ from cbdp.audit.tables import CountTable, PublishedTables
 from cbdp.privacy.noise import NoiseDistribution
 
 CHECK = "exact counts"
-NO_NOISE = NO_NOISE_DISTRIBUTION
 ROUNDING_RISK = 1e-6  # of calling counts rounded that are multiples by chance
 SMALL_COUNT = 5  # counts below it are few enough to point at somebody
 
 
 @dataclass(frozen=True)
-class Taken:
+class AssumedNoise:
     """Tables with a law for each that can be attacked, and what was assumed for those that declare none."""
 
     published: PublishedTables
@@ -40,13 +40,13 @@ class Taken:
     compared: int = 0  # sums and pairs that agree, which noise would not have let them
 
 
-def taken(published: PublishedTables) -> Taken:
+def assumed_noise(published: PublishedTables) -> AssumedNoise:
     """The tables as an attacker takes them, with every law that was not declared."""
     silent = [t.name for t in published.tables if t.noise is None and t.may_be_exact and not t.derived]
     declared = [t.name for t in published.tables if t.bounded]
     if not silent:
-        many = _agreeing(published, declared)
-        return Taken(published, published, tuple(declared), _stated(published), compared=many)
+        agreeing = _agreeing(published, declared)
+        return AssumedNoise(published, published, tuple(declared), _stated(published), compared=agreeing)
     bases = {name: base for name in silent if (base := multiple(published[name])) > 1}
     nearest = {name: base // 2 for name, base in bases.items()}
     assumed = _assumed(published, silent, nearest)
@@ -64,8 +64,8 @@ def taken(published: PublishedTables) -> Taken:
     exact = [*declared, *(n for n in silent if n not in off)]
     rounded = {**_stated(published), **{n: b for n, b in bases.items() if n not in off}}
     unknown = tuple(n for n in silent if n in off and n not in recovered)
-    many = _agreeing(assumed, exact)
-    return Taken(assumed, settled, tuple(exact), rounded, recovered, unknown, many)
+    agreeing = _agreeing(assumed, exact)
+    return AssumedNoise(assumed, settled, tuple(exact), rounded, recovered, unknown, agreeing)
 
 
 def multiple(table: CountTable) -> int:
@@ -80,8 +80,8 @@ def multiple(table: CountTable) -> int:
     if not len(counts) or (counts != np.round(counts)).any():
         return 1
     shared = math.gcd(*(int(c) for c in counts))
-    many = len(np.unique(counts))
-    return shared if shared > 1 and many >= 3 and shared ** -float(many) <= ROUNDING_RISK else 1
+    distinct = len(np.unique(counts))
+    return shared if shared > 1 and distinct >= 3 and shared ** -float(distinct) <= ROUNDING_RISK else 1
 
 
 def _stated(published: PublishedTables) -> dict[str, int]:
@@ -90,7 +90,7 @@ def _stated(published: PublishedTables) -> dict[str, int]:
 
 def _assumed(published: PublishedTables, names: list[str], rounding: Mapping[str, int]) -> PublishedTables:
     for name in names:
-        published = _with(published, name, NO_NOISE, float(rounding.get(name, 0)))
+        published = _with(published, name, NO_NOISE_DISTRIBUTION, float(rounding.get(name, 0)))
     return published
 
 
@@ -129,12 +129,12 @@ def _agreeing(published: PublishedTables, exact: list[str]) -> int:
     return consistency.compared(published, exact) if exact else 0
 
 
-# Counts without noise: what protects them is hiding or rounding alone, and whoever knows the others knows the last one.
+# The attack
 
 
 def attack(published: PublishedTables) -> list[Finding]:
     """Which tables are exact or merely rounded, by their own word or by their numbers, and what small counts they show."""
-    seen = taken(published)
+    seen = assumed_noise(published)
     tables = [published[name] for name in seen.exact]
     if not tables:
         return []
@@ -145,7 +145,7 @@ def attack(published: PublishedTables) -> list[Finding]:
 
 def left_out(published: PublishedTables) -> list[str]:
     """Tables whose noise is neither declared nor to be recovered."""
-    unknown = taken(published).unknown
+    unknown = assumed_noise(published).unknown
     if not unknown:
         return []
     return [
@@ -162,7 +162,7 @@ def _claim(published: PublishedTables, tables: list[CountTable]) -> Finding:
     )  # fmt: skip
 
 
-def _exact_finding(tables: list[CountTable], seen: Taken) -> Finding:
+def _exact_finding(tables: list[CountTable], seen: AssumedNoise) -> Finding:
     names = _names(t.name for t in tables)
     rounded = {t.name: seen.rounded[t.name] for t in tables if t.name in seen.rounded}
     plain = [t for t in tables if t.name not in rounded]
@@ -181,7 +181,7 @@ def _exact_finding(tables: list[CountTable], seen: Taken) -> Finding:
     )  # fmt: skip
 
 
-def _evidence(tables: list[CountTable], seen: Taken) -> str:
+def _evidence(tables: list[CountTable], seen: AssumedNoise) -> str:
     declaring = sum(t.noise is not None for t in tables)
     why = "They declare it." if declaring == len(tables) else "No noise is declared."
     how = "but for rounding" if seen.rounded else "as only counts without noise do"
@@ -195,7 +195,7 @@ def _rounding_findings(rounded: dict[str, int]) -> list[str]:
 
 def _small_counts_shown(tables: list[CountTable], small: dict[str, int]) -> str:
     if small:
-        each = ", ".join(f"{many:,} in {name!r}" for name, many in small.items())
+        each = ", ".join(f"{number:,} in {name!r}" for name, number in small.items())
         return f"Counts from 1 to {SMALL_COUNT - 1} that are shown: {each}."
     least = [float(c.min()) for t in tables if len(c := t.counts[t.shown & (t.counts > 0)])]
     return f"The least count shown is {min(least):g}." if least else ""
@@ -210,5 +210,5 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def _has_word(many: int) -> str:
-    return "has" if many == 1 else "have"
+def _has_word(number: int) -> str:
+    return "has" if number == 1 else "have"

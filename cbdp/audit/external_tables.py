@@ -1,4 +1,8 @@
-"""A table as people save it: Parquet, or text with commas, semicolons or tabs, from Excel or from elsewhere."""
+"""Any folder of count tables, read as `audit.toml` describes them.
+
+First tables as people save them (Parquet, or text with commas, semicolons or tabs, from Excel or from elsewhere), then the description,
+whose settings are listed above `DESCRIPTION_FILE`.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +89,7 @@ def parse_count(value: Any, hidden: Sequence[str] = ()) -> float | None:
         return None
 
 
-# Any folder of count tables, read by a small description: `audit.toml`.
+# The description, `audit.toml`
 #
 #     epsilon = 8                      # what is claimed; leave out where nothing is
 #     delta = 7.5e-7
@@ -124,7 +128,7 @@ def parse_count(value: Any, hidden: Sequence[str] = ()) -> float | None:
 Columns = dict[str, NDArray[Any]]
 
 DESCRIPTION_FILE = "audit.toml"
-MAX_PRODUCT_CELLS = 2**22  # cells that a product of labels may have
+MAX_PRODUCT_CELLS = 2**22  # cells of a product of labels: each is a row in memory
 TOP_LEVEL_KEYS = ("epsilon", "delta", "table", "equal", "sum", "sums")
 TABLE_KEYS = (
     "name", "file", "keys", "count", "noise", "threshold", "hidden", "hidden_as", "rounded", "zeros", "cells", "universe",
@@ -132,10 +136,8 @@ TABLE_KEYS = (
 NO_NOISE = "none"
 TIME_OF_DAY = re.compile(r"^(\d{1,2}):(\d{2})$")
 MINUTES_PER_DAY = 24 * 60
-DISTRIBUTION_SYNONYMS = {
-    "discrete-laplace": "geometric",
-    "rounded-laplace": "rounded",
-}  # what laws are called elsewhere
+# what laws are called elsewhere, and here
+DISTRIBUTION_SYNONYMS = {"discrete-laplace": "geometric", "rounded-laplace": "rounded"}
 
 
 def read(folder: str | Path) -> PublishedTables:
@@ -172,7 +174,7 @@ class _Description:
         return InputError(f"{self.path}: {message}")
 
     def published(self, description: Mapping[str, Any]) -> PublishedTables:
-        self.known(description, TOP_LEVEL_KEYS, "the description")
+        self.check_keys(description, TOP_LEVEL_KEYS, "the description")
         listed = description.get("table", [])
         if not isinstance(listed, list) or not listed:
             raise self.wrong("no table is described: add a [[table]] with its file, keys and count")
@@ -196,7 +198,7 @@ class _Description:
                 error if str(error).startswith(message(str(self.path))) else self.wrong(str(error))
             ) from None
 
-    def known(self, settings: Any, names: Sequence[str], where: str) -> None:
+    def check_keys(self, settings: Any, names: Sequence[str], where: str) -> None:
         if not isinstance(settings, Mapping):
             raise self.wrong(f"{where} is {settings!r}: it must be a table of settings")
         for name in settings:
@@ -211,7 +213,7 @@ class _Description:
     # A table
 
     def table(self, settings: Any) -> CountTable:
-        self.known(settings, TABLE_KEYS, "a [[table]]")
+        self.check_keys(settings, TABLE_KEYS, "a [[table]]")
         for need in ("file", "keys"):
             if need not in settings:
                 raise self.wrong(f"a [[table]] has no {need!r}: name its file and its key columns")
@@ -253,7 +255,7 @@ class _Description:
         """How far rounding may have moved a count: half the multiple, or all but one where it went up or down at random."""
         rounded = settings.get("rounded", 1)
         rounded = rounded if isinstance(rounded, Mapping) else {"to": rounded}
-        self.known(rounded, ("to", "at_random"), f"rounded of {name!r}")
+        self.check_keys(rounded, ("to", "at_random"), f"rounded of {name!r}")
         to = rounded.get("to")
         if isinstance(to, bool) or not isinstance(to, int) or to < 1:
             raise self.wrong(f"rounded of {name!r} is {to!r}: give the multiple that counts are rounded to")
@@ -269,7 +271,7 @@ class _Description:
     def noise(self, settings: Mapping[str, Any], name: str) -> NoiseDistribution | None:
         if "noise" not in settings:
             return None
-        self.known(settings["noise"], ("law", "scale"), f"the noise of {name!r}")
+        self.check_keys(settings["noise"], ("law", "scale"), f"the noise of {name!r}")
         if settings["noise"].get("law") == NO_NOISE:
             if settings["noise"].get("scale", 0) != 0:
                 raise self.wrong(f"the noise of {name!r} has the law 'none' and a scale: leave the scale out")
@@ -350,7 +352,7 @@ class _Description:
     # Relations
 
     def sum(self, published: PublishedTables, settings: Any) -> Sum:
-        self.known(settings, ("total", "part", "match", "exact"), "a [[sum]]")
+        self.check_keys(settings, ("total", "part", "match", "exact"), "a [[sum]]")
         for need in ("total", "part"):
             if need not in settings:
                 raise self.wrong(f"a [[sum]] has no {need!r}: name two tables")
@@ -374,11 +376,11 @@ class _Description:
         return Sum(total.name, part.name, rows, bool(settings.get("exact", False)))
 
     def equal(self, published: PublishedTables, settings: Any) -> Pair:
-        self.known(settings, ("first", "second", "shift"), "an [[equal]]")
+        self.check_keys(settings, ("first", "second", "shift"), "an [[equal]]")
         sides = []
         for need in ("first", "second"):
             side = settings.get(need)
-            self.known(side, ("table", "where"), f"{need!r} of an [[equal]]")
+            self.check_keys(side, ("table", "where"), f"{need!r} of an [[equal]]")
             sides.append(self.side(published, side))
         (one, here), (other, there) = sides
         free = [k for k in one.keys if k not in settings["first"].get("where", {})]
@@ -387,7 +389,7 @@ class _Description:
                 "the two sides of an [[equal]] differ in keys that `where` does not fix: fix them on both"
             )
         shift = settings.get("shift", {})
-        self.known(shift, free, "the shift of an [[equal]]")
+        self.check_keys(shift, free, "the shift of an [[equal]]")
         moved = {k: self.shifted(one.keys[k][here], shift.get(k), k) for k in free}
         at = (
             match_rows({k: other.keys[k][there] for k in free}, moved)

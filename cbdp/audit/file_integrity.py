@@ -1,6 +1,7 @@
-"""What a Parquet file of a release holds beside its values: nothing that our writer does not write for them.
+"""The tables of a release's folder: every column follows from the rest, and no file holds anything beside its values.
 
-The file is written again from its values, with the pieces and types that a release has. Where the bytes differ, both files are taken
+All columns are worked out again from the least that determines them (`check_columns`). A Parquet file may still hold more than a reader
+shows (`compare_parquet`): it is written again from its values, with the pieces and types that a release has. Where the bytes differ, both files are taken
 apart as the format defines them (https://parquet.apache.org/docs/file-format/): footer, page headers and pages, every byte of the
 file accounted for. Two builds of one version of pyarrow may compress a page differently, so pages are compared unpacked. Another
 version may also choose other encodings and further statistics: then what it has in common with ours is compared.
@@ -32,7 +33,9 @@ from cbdp.release.universe_files import FileTables, read_table, read_types
 MAGIC = b"PAR1"
 ZSTD, ZSTD_FRAME = 6, 0xFD2FB528
 CREATOR = re.compile(r"parquet-cpp-arrow version [0-9]+\.[0-9]+\.[0-9]+")
-MAX_DEPTH = 12  # of structures inside each other; footers have seven
+MAX_DEPTH = (
+    12  # structures inside each other; footers have seven, and a hostile file must not exhaust the stack
+)
 
 # Field numbers of the format's structures: https://github.com/apache/parquet-format, parquet.thrift
 FILE_FIELDS = {
@@ -271,10 +274,10 @@ class _ThriftReader:
             return self._bytes(self._varint())
         if kind in (9, 10):
             head = self._byte()
-            many = head >> 4 if head >> 4 < 15 else self._varint()
-            if many > len(self.content):
+            length = head >> 4 if head >> 4 < 15 else self._varint()
+            if length > len(self.content):
                 raise UnaccountedError("a list of its footer is longer than the file")
-            return [self._value(head & 15, in_list=True) for _ in range(many)]
+            return [self._value(head & 15, in_list=True) for _ in range(length)]
         if kind == 12:
             return self.struct()[0]
         raise UnaccountedError("its footer has a part of a kind that the format does not have")
@@ -283,10 +286,10 @@ class _ThriftReader:
         self.at += 1
         return self.content[self.at - 1]
 
-    def _bytes(self, many: int) -> bytes:
-        part = self.content[self.at : self.at + many]
-        self.at += many
-        if len(part) < many:
+    def _bytes(self, length: int) -> bytes:
+        part = self.content[self.at : self.at + length]
+        self.at += length
+        if len(part) < length:
             raise UnaccountedError("its footer ends before its last part does")
         return part
 
@@ -358,10 +361,10 @@ def _fields(
             yield f"{where}it has {name} {what}" if number in theirs else f"{where}it has no {name}"
 
 
-# The tables of a folder, made again column by column from the least that determines them, and compared.
+# Columns that do not follow from the rest
 
 
-RELATIVE_TOLERANCE = 1e-9  # relative: sums of estimates in another order
+RELATIVE_TOLERANCE = 1e-9  # sums of estimates may have been added up in another order
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,7 +396,7 @@ def _cell_text(column: pa.ChunkedArray, row: int) -> str:
     return "nothing" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def check_columns(place: Path, release: Release) -> Iterator[Finding]:
+def check_columns(folder: Path, release: Release) -> Iterator[Finding]:
     """Every column of every table against what follows for it from trips, noisy answers and estimates."""
     deviations: list[_Deviation] = []
     findings: list[Finding] = []
@@ -401,7 +404,7 @@ def check_columns(place: Path, release: Release) -> Iterator[Finding]:
     sheets = layout(release).sheets
     for sheet in sheets:
         try:
-            table = read_table(place / sheet.path)
+            table = read_table(folder / sheet.path)
         except InputError as wrong:
             findings.append(tampering_finding("tables", f"{sheet.path} cannot be read", str(wrong)))
             continue
@@ -412,11 +415,11 @@ def check_columns(place: Path, release: Release) -> Iterator[Finding]:
             off = list(_deviations(sheet.path, _decoded_labels(table), expected))
             deviations += off
             if not misshapen and not off:
-                written = compare_parquet(place / sheet.path, sheet, table)
+                written = compare_parquet(folder / sheet.path, sheet, table)
                 partly += written.partly
                 if written.difference is not None:
                     findings.append(_hidden_content_finding(sheet.path, written.difference))
-    deviations, blamed = _changed_table(place, release, deviations)
+    deviations, blamed = _changed_table(folder, release, deviations)
     findings += [*blamed, *(off.finding() for off in deviations)]
     yield from findings or [
         Finding(
@@ -468,7 +471,9 @@ def _shape(file: str, table: pa.Table, expected: pa.Table) -> list[Finding]:
     ]
     if table.num_rows != expected.num_rows:
         keys = [c for c in expected.column_names if c not in NUMBER_COLUMNS and c in table.column_names]
-        here, expected_keys = (set(zip(*(t[c].to_pylist() for c in keys), strict=True)) for t in (table, expected))
+        here, expected_keys = (
+            set(zip(*(t[c].to_pylist() for c in keys), strict=True)) for t in (table, expected)
+        )
         named = [" · ".join(map(str, k)) for k in [*(here - expected_keys), *(expected_keys - here)]][:1]
         text = f"{file} has {table.num_rows:,} rows; from the rest follow {expected.num_rows:,}. The first that differs: {named}."
         findings.append(tampering_finding("tables", f"{file} has other rows than follow from the rest", text))
@@ -499,7 +504,7 @@ def _differ(actual: pa.ChunkedArray, expected: pa.ChunkedArray) -> NDArray[np.bo
 
 
 def _changed_table(
-    place: Path, release: Release, deviations: Sequence[_Deviation]
+    folder: Path, release: Release, deviations: Sequence[_Deviation]
 ) -> tuple[list[_Deviation], list[Finding]]:
     """Where all tables agree with each other and not with the trips, it is the trips that were changed."""
     features = {f["name"]: f for f in manifest_of(release)["features"] if f["published"] == "trips"}
@@ -515,7 +520,7 @@ def _changed_table(
     other = replace(release, index=index[some], value=counts[some].astype(np.int64))
     for name, feature in features.items():
         if name != SINGLETON:
-            stated = np.asarray(read_table(place / feature["file"])["count"].to_numpy())
+            stated = np.asarray(read_table(folder / feature["file"])["count"].to_numpy())
             if not np.array_equal(stated, other.counts(name)):
                 return list(deviations), []
     seen = [

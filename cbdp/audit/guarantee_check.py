@@ -1,4 +1,11 @@
-"""Whether every (ε, δ) that is stated for a ρ follows from it: neither too good to be true, nor by a looser formula than is said."""
+"""What a manifest promises, worked out again from what was published: the noise decides what was spent, not the words.
+
+Laplace noise of scale b on a partition's counts, which one unit changes by at most Δ in l1, costs ε = Δ/b (Dwork et al., 2006); Gaussian
+noise of scale σ, continuous or discrete, costs ρ = l2²/2σ² (Bun and Steinke, 2016; Canonne, Kamath and Steinke, 2020). How much one unit
+changes a table follows from the unit and from what the table tells apart. So the scales alone give what was spent, and the tree of
+compositions says how it adds up; the claim must equal that sum. An ε that is stated for a ρ must be the one that follows at the stated δ:
+neither too good to be true, nor by a looser formula.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +26,7 @@ from cbdp.release.manifest import UNNAMED_NOISE, UNSTATED_NOISE, ZEROS_SKIPPED
 from cbdp.release.serialization import SEEDED_SIMULATION, exact_from, guarantee_from
 from cbdp.release.series import running_total_part, sensitivity_of_span
 
-DECIMAL_TOLERANCE = 1e-9
+DECIMAL_TOLERANCE = 1e-9  # relative: how near a decimal must be to the number that it states
 CONVERSION_SLACK = 1e-6  # relative slack of a conversion, which is rounded up to nine digits
 
 MisstatedConversion = tuple[str, str, dict[str, float]]  # title, evidence, figures
@@ -44,12 +51,7 @@ def misstated_conversions(privacy: Mapping[str, Any], rho: Fraction) -> Iterator
             yield "the stated ε is not the tight one", text, figures
 
 
-# What a manifest promises, worked out again from what was published: the noise decides what was spent, not the words.
-#
-# Noise of scale b on a partition's counts, which one unit changes by at most Δ, costs ε = Δ/b; discrete Gaussian noise of scale σ costs
-# ρ = l2²/2σ², where l2 is the Euclidean length of that change. How much one unit changes a table follows from the unit and from what the table tells
-# apart. So the scales alone give what was spent, and the tree of compositions says how it adds up; the claim must equal that sum. An ε that is
-# stated for a ρ must be the one that follows at the stated δ.
+# The attack
 
 
 ATTACK_ON_WEAK_NOISE = "Where noise is smaller than the claim needs, an attacker tells whether a rider is in the data with better odds than it allows."
@@ -83,9 +85,7 @@ def _sensitivities(features: FeatureDag | None, claim: PrivacyGuarantee) -> Sens
     if features is None:
         return lambda _: sensitivity(claim.unit)
     dag = features
-    return lambda name: (
-        feature_sensitivity(dag, name, claim.unit) if name in dag else sensitivity(claim.unit)
-    )
+    return lambda name: feature_sensitivity(dag, name, claim.unit) if name in dag else sensitivity(claim.unit)
 
 
 def _with_running_totals(manifest: Mapping[str, Any], changes: SensitivityOf) -> SensitivityOf:
@@ -194,7 +194,7 @@ def _answered_features(manifest: Mapping[str, Any]) -> Iterator[_AnsweredFeature
     for f in manifest["features"]:
         if f["published"] == "table" and f["name"] not in measured and f["noise"] is not None:
             if f["noise"]["name"] is None:
-                continue  # _laws tells
+                continue  # `_feature_noise` says so
             law = NOISE_DISTRIBUTIONS.installed(f["noise"]["name"])
             scale = exact_from(f["noise"]["scale"])
             yield _AnsweredFeature(
@@ -380,7 +380,7 @@ def _spent(tree: Mapping[str, Any], rates: Mapping[str, Fraction]) -> Fraction:
 
 
 def _thresholds(manifest: Mapping[str, Any], claim: PrivacyGuarantee) -> Iterator[Finding]:
-    """A table that skips zeros and shows only what reaches a threshold needs δ ≥ touched · exp(−(threshold − pile)/b)."""
+    """A table that skips zeros and shows only what reaches a threshold needs δ ≥ touched · exp(−(threshold − pile)/b) (Korolova et al., 2009)."""
     unit = claim.unit
     for f in _skipping(manifest) if claim.holds else ():
         noise = f["noise"]

@@ -112,7 +112,7 @@ def _charge_entry(book: Ledger, ours: OwnRelease, asked: LedgerRequest | None) -
         return
     yield from _charged(entries, at, ours.manifest)
     yield from _release_entry(entries, at, ours)
-    # asked:source. The trips may have been moved since; a request of the first version has one part, of another make
+    # the request is "asked:source". The trips may have been moved since; a request of the first version has one part, of another make
     request, _, source = at.fields["request"].partition(":")
     if asked is not None and source and request != asked.request:
         yield _contradiction(

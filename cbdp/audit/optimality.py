@@ -1,8 +1,13 @@
-"""Which published number was changed, where estimates do not follow from the noisy counts: the optimality conditions tell.
+"""Whether the published numbers are what post-processing makes of the published noisy answers; if not, which one was changed.
 
-At the optimum of the projection every leaf above zero is its noisy count less the shift of its cell, and the shift is the sum
-of prices w (x − c) of the elements above it. A noisy count that was changed breaks this for one leaf, or by the same amount
-for all leaves of one element, and for no other.
+Nothing private is needed: post-processing is deterministic, so making the release again gives the published numbers, or some were changed.
+Which one, the optimality conditions (Karush, Kuhn and Tucker) tell. At the optimum of the projection every leaf above zero is its noisy
+count less the shift of its cell, and the shift is the sum of the dual variables w (x − c) of the elements above it. A noisy count that was
+changed breaks this for one leaf, or by the same amount for all leaves of one element, and for no other.
+
+What no arithmetic can notice: a noisy count of a leaf that lies below its shift before and after the change. It has no influence on any
+published count. With the posterior estimator every noisy count has some influence, on all estimates: a change is noticed, but which of
+the two was changed cannot be told.
 """
 
 from __future__ import annotations
@@ -45,8 +50,8 @@ def find_changed_number(release: Release) -> tuple[str, str] | None:
         return None
     x, weight = _leaves(release, problem), float(np.max(problem.weight))
     sums = bincount(problem.cell, x, problem.cells)
-    prices = {t.name: t.weight * (t.sums(sums) - t.target) for t in problem.terms}
-    shift = problem.shifts(prices) / weight
+    duals = {t.name: t.weight * (t.sums(sums) - t.target) for t in problem.terms}
+    shift = problem.shifts(duals) / weight
     active = np.flatnonzero(x > 0)
     implied = problem.target[active] - x[active]  # the shift that each leaf points at, in trips
     middle = _medians(problem.cell[active], implied, problem.cells)
@@ -148,14 +153,7 @@ def signed(value: float) -> str:
     return f"{value:+.3g}".replace("-", "−")
 
 
-# Whether the published numbers are what post-processing makes of the published noisy answers.
-#
-# Nothing private is needed: post-processing has one answer, so making the release again gives the published numbers, or some were
-# changed. Which one, the optimality conditions tell (`cbdp.audit.optimality`).
-#
-# What no arithmetic can notice: a noisy count of a leaf that lies below its shift before and after the change. It has no
-# influence on any published count. With the posterior estimator every noisy count has some influence, on all estimates: a change
-# is noticed, but which of the two was changed cannot be told.
+# The attack
 
 
 Remake = Callable[[], Release]  # makes the release again from what is published: its mechanism's `finish`
@@ -186,12 +184,12 @@ def attack(release: Release, remake: Remake) -> list[Finding]:
     return findings if worst(findings) == "contradicts" else [*findings, *_trips(release, release.estimate)]
 
 
-def rounded(release: Release) -> list[Finding]:
+def attack_rounding(release: Release) -> list[Finding]:
     """The published trips against the published estimates, where an estimator of another version made those."""
     return [] if release.estimate is None else [*_trips(release, release.estimate)]
 
 
-def of_another_estimator(release: Release) -> str | None:
+def foreign_estimator_version(release: Release) -> str | None:
     """The version whose posterior means are not this one's; None where the estimates are the solution of one program for every version.
 
     Posterior means follow from the code of their version. Up to 0.2 the manifest had no fingerprint of the code: that tells a folder

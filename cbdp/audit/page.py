@@ -84,7 +84,7 @@ def _articles(findings: Sequence[Finding]) -> Html:
     return join([_article(f, n) for n, f in enumerate(findings)])
 
 
-def _article(finding: Finding, place: int) -> Html:
+def _article(finding: Finding, number: int) -> Html:
     sign, kind, words = VERDICT_SIGNS[finding.verdict]
     facts = [
         ("What was seen", finding.evidence),
@@ -98,7 +98,7 @@ def _article(finding: Finding, place: int) -> Html:
         tag("p", tag("span", f"{sign} {words}", class_=f"pill {kind}"), tag("span", f" {finding.check}", class_="muted")),
         tag("dl", entries, class_="facts"),
         _figures(finding),
-        id=f"{finding.verdict}-{place}",
+        id=f"{finding.verdict}-{number}",
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """Scale recovery: two counts of the same people differ by their noise alone, and many such differences reveal its scale.
 
 A declared pair (all who board at one end of a ferry line leave at the other) differs by the difference of two noises; a total
-and the sum of its parts by as many noises as there are counts. Their exact laws are fitted by maximum likelihood.
+and the sum of its parts by as many noises as there are counts. Their exact distributions are fitted by maximum likelihood. Of many
+differences the interval is that of the likelihood ratio (Wilks, 1938); of few, an exact test is inverted (Neyman).
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 
 CHECK = "scale"
 FALSE_ALARM_RISK = 1e-6  # of calling a true declaration false, over all groups together
-MAX_EXACT_TEST_RESIDUALS = 30  # residuals below which the interval is found by inverting an exact test
-MIN_RESIDUALS = 5  # differences below which there is nothing to fit
-MIN_SCALES_ABOVE_THRESHOLD = 15  # scales above the threshold from which suppression cannot bias a difference
-MIN_MULTIPLE = 1e-3  # the smallest multiple of a scale that is tried
+MAX_EXACT_TEST_RESIDUALS = (
+    30  # differences: of fewer the interval is that of an exact test, since Wilks's needs many
+)
+MIN_RESIDUALS = 5  # differences: fewer say nothing of a scale
+MIN_SCALES_ABOVE_THRESHOLD = (
+    15  # scales of the noise above the threshold, from where suppression cannot bias a difference
+)
+MIN_MULTIPLE = 1e-3  # of the declared scale: smaller ones are not tried, and count as no noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +49,12 @@ class Residuals:
     def __len__(self) -> int:
         return len(self.value)
 
-    def law(self, many: int, times: float) -> SumDistribution:
+    def law(self, others: int, times: float) -> SumDistribution:
         """The law of a difference when all scales are so many times what they are."""
         one, other = self.one.times(times), self.other.times(times)
         if self.one == self.other:
-            return SumDistribution(((one, 1.0, many + 1),))
-        both = ((one, 1.0, 1), (other, 1.0, many))
+            return SumDistribution(((one, 1.0, others + 1),))
+        both = ((one, 1.0, 1), (other, 1.0, others))
         return SumDistribution(tuple(term for term in both if term[0].scale))
 
     @property
@@ -216,15 +221,15 @@ def _sums(published: PublishedTables, relation: Sum) -> Residuals | None:
     inside = at >= 0
     clear = part.shown & (_margin(part, noises[1]) <= part.counts)
     bad = np.bincount(at[inside], weights=~clear[inside], minlength=len(total)) > 0
-    many = np.bincount(at[inside], minlength=len(total))
+    parts = np.bincount(at[inside], minlength=len(total))
     added = np.bincount(at[inside], weights=np.where(clear, part.counts, 0.0)[inside], minlength=len(total))
-    use = ~bad & (many > 0) & total.shown & (_margin(total, noises[0]) <= total.counts)
+    use = ~bad & (parts > 0) & total.shown & (_margin(total, noises[0]) <= total.counts)
     value = (total.counts - added)[use]
     if not noises[2] and not value.any():
         return None
     what = f"{total.name!r} against {part.name!r}"
-    many, names = many[use].astype(np.int64), (total.name, part.name)
-    return Residuals(what, value, noises[0], noises[1], many, noises[2], names)
+    parts, names = parts[use].astype(np.int64), (total.name, part.name)
+    return Residuals(what, value, noises[0], noises[1], parts, noises[2], names)
 
 
 def _margin(table: CountTable, noise: NoiseDistribution) -> float:
@@ -288,13 +293,13 @@ def _maximum_likelihood(group: Residuals) -> float:
 
 
 def _likelihood_interval(group: Residuals, confidence: float, times: float) -> tuple[float, float]:
-    """Multiples whose likelihood is within half a χ² quantile of the best (Wilks)."""
+    """Multiples whose likelihood is within half a χ² quantile of the best (Wilks, 1938)."""
     least = log_likelihood(group, times) - 0.5 * float(chi2.ppf(confidence, 1))
     return _crossings(lambda m: log_likelihood(group, m) - least, times)
 
 
 def _test_interval(group: Residuals, confidence: float, times: float) -> tuple[float, float]:
-    """Multiples that a two-sided test by Σ|difference| does not reject: exact for any number of differences."""
+    """Multiples that a two-sided test by Σ|difference| does not reject (Neyman's inversion): exact for any number of differences."""
     alpha = (1 - confidence) / 2
     seen = float(np.abs(group.value).sum())
 
@@ -319,9 +324,9 @@ def absolute_tails(group: Residuals, times: float, seen: float) -> tuple[float, 
     for law, n in laws:
         product *= np.fft.rfft(_absolute_pmf(law, step, size)) ** n
     mass = np.maximum(np.fft.irfft(product, size), 0.0)
-    place = int(np.ceil(seen / step - 1e-9))
+    least = int(np.ceil(seen / step - 1e-9))
     most = int(np.floor(seen / step + 1e-9))
-    return float(mass[place:].sum()), float(mass[: most + 1].sum())
+    return float(mass[least:].sum()), float(mass[: most + 1].sum())
 
 
 def _absolute_pmf(law: SumDistribution, step: float, size: int) -> Floats:

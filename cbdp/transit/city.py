@@ -17,7 +17,7 @@ from cbdp.arrays import Bools, Floats, Ints
 from cbdp.errors import InputError
 from cbdp_features.calendar import SECONDS_PER_DAY
 
-EARTH_KM_PER_DEGREE = 111.2
+EARTH_KM_PER_DEGREE = 111.2  # of latitude, on a sphere of radius 6,371 km
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class City:
     def depots(self, zone: int) -> Ints:
         """Where the shuttles of a zone start, one after the other: its hubs, then each time the stop farthest from all before.
 
-        So any number of shuttles is spread over the zone. Ties go to the stop that comes first.
+        So any number of shuttles is spread over the zone (farthest-first traversal: Gonzalez, 1985). Ties go to the stop that comes first.
         """
         stops = np.flatnonzero(self.zone == zone)
         order = [int(h) for h in stops[self.hub[stops]]] or [self._middle(stops)]
@@ -198,7 +198,10 @@ def make_city(
 
 
 def quickest(times: Floats) -> Ints:
-    """Travel times of the quickest way, which may lead through other stops (Floyd and Warshall); −1 where there is none."""
+    """Travel times of the quickest way, which may lead through other stops; −1 where there is none.
+
+    The Floyd–Warshall algorithm (Floyd, 1962), as `scipy.sparse.csgraph.floyd_warshall`; a stop is 1 s or more from every other.
+    """
     closed = times.copy()
     for via in range(len(closed)):
         np.minimum(closed, closed[:, via, None] + closed[via], out=closed)
@@ -307,7 +310,7 @@ def columns(city: City) -> Mapping[str, NDArray[Any]]:
     return {"stop": np.array(city.names), "x": city.x, "y": city.y, "zone": zone, "hub": city.hub}
 
 
-# Units of coordinates: kilometres, metres or degrees, and a check that they are what they are said to be.
+# Units of coordinates
 #
 # Metres that are taken for kilometres make a city a thousand times too wide, and a fleet for it that nobody needs. So a city must have
 # a size that a shuttle service can have: stops within 400 km, most of them less than 30 km from the next one, and not all of them on
@@ -315,11 +318,13 @@ def columns(city: City) -> Mapping[str, NDArray[Any]]:
 
 
 KM, METRES, DEGREES = "km", "m", "degrees"
-KM_PER_UNIT = {KM: 1.0, METRES: 0.001}  # kilometres in one of each
-MAX_EXTENT_KM = 400.0  # km across
-MAX_STOP_SPACING_KM = 30.0  # km from most stops to the next
-MIN_EXTENT_KM = 0.4  # km across
-MIN_STOP_SPACING_KM = 0.03  # km from most stops to the next, where ten or more have coordinates of a plane
+KM_PER_UNIT = {KM: 1.0, METRES: 0.001}
+MAX_EXTENT_KM = 400.0  # across: no shuttle drives farther
+MAX_STOP_SPACING_KM = (
+    30.0  # from most stops to the next: metres that are taken for kilometres are farther apart
+)
+MIN_EXTENT_KM = 0.4  # across: less is walked
+MIN_STOP_SPACING_KM = 0.03  # from most stops to the next, where ten or more have coordinates of a plane
 
 
 def in_km(x: Floats, y: Floats, units: str) -> tuple[Floats, Floats]:

@@ -1,8 +1,10 @@
-"""A city from its stops alone: zones, hubs and bus lines by rule, where nobody gives them. All of it is public; demand is never read.
+"""Cities from stops alone, from CSV tables and from GTFS feeds. All of it is public; demand is never read.
+
+What is not given follows by rule (`city_of_stops`):
 
 1. *Zones*: as given. Without any, the smallest number of compact zones (k-means) in which no stop is more than 5 km from the stop in
    the middle of its zone, at most 40.
-2. *Hubs*: as given. Without any, the stop of each zone with the least sum of ways to the other stops of the zone.
+2. *Hubs*: as given. Without any, the medoid of each zone: the stop with the least sum of ways to and from the other stops of the zone.
 3. *Lines*: as given. Without any, and with more than one zone, a bus every 10 minutes at 30 km/h, both ways, between each hub and the
    hub with the least sum of ways to all other hubs. So every hub is reached with one change.
 4. *Driving*: 30 km/h on ways that are 1.3 times the straight line, unless other numbers or travel times are given.
@@ -42,9 +44,9 @@ from cbdp_features.calendar import SECONDS_PER_DAY
 from cbdp_features.places import Stops, zones_by_clustering
 
 URBAN_DRIVING = Driving(speed=30.0, detour=1.3)
-ZONE_RADIUS_KM = 5.0  # km from the middle of a zone
-MAX_ZONES = 40
-DEFAULT_HEADWAY_SECONDS, DEFAULT_BUS_SPEED_KMH = 600, 30.0  # seconds, km/h
+ZONE_RADIUS_KM = 5.0  # from the middle of a zone to its farthest stop, at most
+MAX_ZONES = 40  # zones by rule: each has a fleet of its own, which is sized by itself
+DEFAULT_HEADWAY_SECONDS, DEFAULT_BUS_SPEED_KMH = 600, 30.0
 
 
 def city_of_stops(
@@ -96,8 +98,8 @@ def default_zones(names: Sequence[str], x: Floats, y: Floats) -> list[str]:
         zoned, middles = zones_by_clustering(stops, count)
         labels = zoned.zone or ()
         at = dict(zip(sorted(set(labels)), middles, strict=True))
-        place = {name: n for n, name in enumerate(names)}
-        centre = np.array([place[str(at[zone])] for zone in labels])
+        position = {name: n for n, name in enumerate(names)}
+        centre = np.array([position[str(at[zone])] for zone in labels])
         if float(np.hypot(x - x[centre], y - y[centre]).max()) <= ZONE_RADIUS_KM:
             break
     return list(labels)
@@ -108,11 +110,11 @@ def default_hubs(names: Sequence[str], zones: Sequence[Any], metres: NDArray[Any
     hubs = []
     for zone in dict.fromkeys(zones):
         members = np.array([n for n, z in enumerate(zones) if z == zone])
-        hubs.append(names[int(members[_centroid(metres, members)])])
+        hubs.append(names[int(members[_medoid(metres, members)])])
     return hubs
 
 
-def _centroid(metres: NDArray[Any], members: Ints) -> int:
+def _medoid(metres: NDArray[Any], members: Ints) -> int:
     inside = np.asarray(metres)[np.ix_(members, members)]
     return int(np.argmin(inside.sum(axis=0) + inside.sum(axis=1)))
 
@@ -122,7 +124,7 @@ def default_lines(city: City) -> list[Line]:
     hubs = city.hubs
     if len(city.zones) == 1 or len(hubs) < 2:
         return []
-    centre = int(hubs[_centroid(city.metres, hubs)])
+    centre = int(hubs[_medoid(city.metres, hubs)])
     lines = []
     for hub in hubs.tolist():
         if hub != centre:
@@ -135,7 +137,7 @@ def default_lines(city: City) -> list[Line]:
     return lines
 
 
-# Cities from files: CSV tables, or a GTFS feed (a folder or a zip).
+# Files: CSV tables, or a GTFS feed (a folder or a zip)
 
 
 Row = Mapping[str, str]
@@ -336,16 +338,16 @@ def _flag(row: Row, column: str, where: Any) -> bool:
 
 def _times(path: Path, names: list[str]) -> tuple[Any, Any]:
     rows = _csv(path, ("from", "to", "seconds"))
-    place = {n: i for i, n in enumerate(names)}
+    position = {n: i for i, n in enumerate(names)}
     seconds = np.full((len(names), len(names)), np.inf)
     metres = np.zeros_like(seconds) if "metres" in rows[0] else None
     for row in rows:
         for end in ("from", "to"):
-            if row[end] not in place:
+            if row[end] not in position:
                 raise InputError(
                     f"{path.name} has the stop {row[end]!r}, which is not in the table of stops: add it there"
                 )
-        pair = place[row["from"]], place[row["to"]]
+        pair = position[row["from"]], position[row["to"]]
         seconds[pair] = _number(row, "seconds", path)
         if metres is not None:
             metres[pair] = _number(row, "metres", path)
@@ -430,7 +432,9 @@ def _gtfs_lines(
         gaps = [b - a for a, b in pairwise(starts)]
         headways = [frequent[t] for t in pattern_trips if t in frequent]
         headway = min(headways) if headways else int(median(gaps)) if gaps else hours[1] - hours[0]
-        run = _run_seconds(city, stops, dict(reversed(visits[pattern_trips[0]])))  # a loop's first visit counts
+        run = _run_seconds(
+            city, stops, dict(reversed(visits[pattern_trips[0]]))
+        )  # a loop's first visit counts
         name = f"{route} {direction}".strip()
         codes = tuple(city.code(s) for s in stops)
         offset = starts[0] % headway if starts else 0
@@ -445,6 +449,8 @@ def _run_seconds(city: City, stops: tuple[str, ...], at: Mapping[str, int | None
         leaves, arrives = at[a], at[b]
         scheduled = None if leaves is None or arrives is None else arrives - leaves
         seconds.append(
-            scheduled if scheduled is not None and scheduled > 0 else max(1, int(city.seconds[city.code(a), city.code(b)]))
+            scheduled
+            if scheduled is not None and scheduled > 0
+            else max(1, int(city.seconds[city.code(a), city.code(b)]))
         )
     return tuple(seconds)

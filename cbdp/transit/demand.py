@@ -1,7 +1,7 @@
 """Riders: trips with a second of departure, and the shuttle legs of their itineraries.
 
 Counts tell the period of a trip, not its second. The k-th trip of a trip type leaves at a second of its period that depends
-on the seed, the type and k alone (uniform, by a 64-bit mixing function). So two data sets that share trips also share their
+on the seed, the type and k alone (uniform, by the mixing function of splitmix64). So two data sets that share trips also share their
 seconds: what differs between them is the demand and not the draw.
 """
 
@@ -22,7 +22,7 @@ from cbdp.rounding import ROUNDINGS
 from cbdp.transit.city import City
 from cbdp.transit.modes import Itineraries, codes_of, period_edges
 
-SPREADS = ("random", "even")
+SPREADS = ("random", "even")  # how departures are placed inside a period
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,7 @@ def _whole_counts(universe: Universe, index: NDArray[Any], value: NDArray[Any]) 
 
 
 def _uniform(seed: int, first: Ints, second: Ints) -> NDArray[np.float64]:
-    """Numbers in [0, 1) made of integers by splitmix64: the same on every machine."""
+    """Numbers in [0, 1) made of integers by splitmix64 (Steele, Lea and Flood, 2014): the same on every machine."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"invalid seed {seed!r}: give a whole number of at least 0")
     word = _mix(_mix(np.uint64(seed) + np.zeros(len(first), dtype=np.uint64)) ^ first.astype(np.uint64))

@@ -1,4 +1,4 @@
-"""Hub-and-shuttle network design: which arcs between hubs get frequent buses (after Maheo, Kilby and Van Hentenryck).
+"""Hub-and-shuttle network design: which arcs between hubs get frequent buses (after Maheo, Kilby and Van Hentenryck, 2019).
 
 An open arc costs its buses. A trip costs its seconds and its shuttle kilometres: by shuttle all the way, or by a shuttle to a
 hub, buses along open arcs, and a shuttle from a hub. Every hub has as many open arcs in as out (weak connectivity), so that
@@ -270,7 +270,9 @@ class _Program:
             options={"time_limit": time_limit, "mip_rel_gap": gap},
         )
         constant = float(self.weights @ self.direct)
-        bound = constant + (float(solution.mip_dual_bound) if solution.mip_dual_bound is not None else -np.inf)
+        bound = constant + (
+            float(solution.mip_dual_bound) if solution.mip_dual_bound is not None else -np.inf
+        )
         if solution.x is None:  # opening nothing is always possible
             return np.zeros(arcs), bound, f"no network found: {solution.message}"
         return solution.x[:arcs], bound, "optimal" if solution.status == 0 else f"stopped: {solution.message}"

@@ -1,4 +1,9 @@
-"""What a dispatcher is told and what it answers: the state of the service now, and a shuttle's new plan."""
+"""Real-time dispatching: what a dispatcher sees and decides, the built-in one, and the engine that runs any by the rules.
+
+A dispatcher sees the state of the service now and answers with a shuttle's new plan. The built-in one is cheapest insertion, as in the
+dial-a-ride literature (Jaw, Odoni, Psaraftis and Wilson, 1986). The engine (`operate`) keeps the time, moves the shuttles, checks every
+plan by the rules of `cbdp.transit.simulator` and computes what is reported; a dispatcher only proposes.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +38,7 @@ Task = tuple[int, bool]  # a leg, and whether it is dropped off (or picked up)
 
 
 @dataclass(frozen=True)
-class KnownLeg:
+class ActiveLeg:
     """A leg that was released and is not yet served. `pickup` is −1 until the rider is on board."""
 
     origin: int
@@ -67,7 +72,7 @@ class State:
     operations: Operations
     hop: Ints = field(repr=False)
     shuttles: tuple[ShuttleState, ...] = field(repr=False)
-    legs: Mapping[int, KnownLeg] = field(repr=False)
+    legs: Mapping[int, ActiveLeg] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ def due_times(state: State, shuttle: ShuttleState, plan: Sequence[Task]) -> list
     return due
 
 
-# The built-in dispatcher: the simulator's own choice, made from the state that every dispatcher is given.
+# The built-in dispatcher: the simulator's own choice
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ class CheapestInsertion:
 
 
 class _LegArrays:
-    """The known legs as the arrays that the compiled search takes."""
+    """The active legs as the arrays that the compiled search takes."""
 
     def __init__(self, state: State) -> None:
         legs = list(state.legs.values())
@@ -172,7 +177,7 @@ def _as_int64(values: Any) -> Ints:
     return np.array(list(values), dtype=np.int64)
 
 
-# Does a dispatcher's decision keep the rules of `cbdp.transit.simulator`? A broken one is a `PluginError` with its name.
+# The rules of `cbdp.transit.simulator`: a broken one is a `PluginError` with its name
 
 
 RuleError = Callable[[str, str], PluginError]  # from a rule and what is wrong
@@ -279,10 +284,9 @@ def _task_words(task: Task) -> str:
     return f"the {'drop-off' if task[1] else 'pick-up'} of leg {task[0]}"
 
 
-# The engine that runs a dispatcher by the rules of `cbdp.transit.simulator`.
+# The engine
 #
-# The engine keeps the time, moves the shuttles, checks every plan and computes what is reported; a dispatcher only proposes. It
-# hears of a leg when it is released and not before. With the built-in dispatcher the engine writes the simulator's log, slowly.
+# A dispatcher hears of a leg when it is released and not before. With the built-in one the engine writes the simulator's log, slowly.
 
 
 Event = tuple[int, int, int]  # second, kind (a release before an arrival), leg or shuttle
@@ -322,7 +326,7 @@ class _Engine:
         zone = np.repeat(np.arange(len(city.zones)), fleet.shuttles)
         starts = fleet.starts(city)
         self.shuttles = [ShuttleState(int(z), int(s)) for z, s in zip(zone, starts, strict=True)]
-        self.known: dict[int, KnownLeg] = {}
+        self.active: dict[int, ActiveLeg] = {}
         self.release, self.pickup, self.drop, self.shuttle = (
             np.full(len(legs), -1, np.int64) for _ in range(4)
         )
@@ -344,13 +348,13 @@ class _Engine:
         legs = self.legs
         origin = int(legs.origin[leg])
         self.release[leg] = now
-        self.known[leg] = KnownLeg(origin, int(legs.destination[leg]), int(legs.zone[leg]), now)
+        self.active[leg] = ActiveLeg(origin, int(legs.destination[leg]), int(legs.zone[leg]), now)
         self.log.append((now, RELEASED, -1, leg, origin))
-        state = State(now, self.city, self.rules, self.hop, tuple(self.shuttles), dict(self.known))
+        state = State(now, self.city, self.rules, self.hop, tuple(self.shuttles), dict(self.active))
         decision = decide(state, leg)
         if decision is None:
             self.log.append((now, REFUSED, -1, leg, origin))
-            del self.known[leg]
+            del self.active[leg]
             return []
         plan = check_decision(state, leg, decision)
         v = int(decision.shuttle)
@@ -378,26 +382,26 @@ class _Engine:
         shuttle = self.shuttles[v]
         plan = list(shuttle.plan)
 
-        def place(task: Task) -> int:
+        def stop_of_task(task: Task) -> int:
             return int((self.legs.destination if task[1] else self.legs.origin)[task[0]])
 
-        here = place(plan[0])
+        here = stop_of_task(plan[0])
         if here != shuttle.stop:
             self.log.append((now, ARRIVES, v, -1, here))
         events = []
-        while plan and place(plan[0]) == here:
+        while plan and stop_of_task(plan[0]) == here:
             leg, drops = plan.pop(0)
             self.log.append((now, DROPPED_OFF if drops else PICKED_UP, v, leg, here))
             if drops:
                 self.drop[leg] = now
-                del self.known[leg]
+                del self.active[leg]
                 later = int(self.follower[leg])
                 if later >= 0:
                     events.append((bus_arrival(self.legs, later, now), 0, later))
             else:
                 self.pickup[leg] = now
-                was = self.known[leg]
-                self.known[leg] = KnownLeg(was.origin, was.destination, was.zone, was.release, now)
+                was = self.active[leg]
+                self.active[leg] = ActiveLeg(was.origin, was.destination, was.zone, was.release, now)
         self.shuttles[v] = ShuttleState(shuttle.zone, here, tuple(plan), -1)
         begun = self.busy[v][-1][0]
         self.busy[v][-1] = begun, now

@@ -14,6 +14,8 @@ about smaller ones, and bisection alone is not enough. Our rule:
 
 So all zones serve when they run together, and no zone can do with 1 to `window` shuttles fewer, either by itself with the
 releases of that run or together with the others. Nothing is random: the same trips give the same fleet.
+
+A reference without shared rides stands at the end: the minimum fleet by a path cover (`path_cover`).
 """
 
 from __future__ import annotations
@@ -42,8 +44,8 @@ from cbdp.transit.simulator import (
 )
 
 MIN_LEGS_PER_PERIOD = 20  # legs: the mean wait of fewer, in one zone and period, says nothing
-EXPECTED_FIRST_WAIT_SECONDS = 120  # seconds, of a first leg, before anything is simulated
-ROUNDS_OF_SEARCH = 2
+EXPECTED_FIRST_WAIT_SECONDS = 120  # of a first leg, before anything is simulated
+ROUNDS_OF_SEARCH = 2  # of sizing all zones by themselves, before they are mended together
 COARSE_STEP_DIVISOR = 25  # the first sizes, on expected releases, may be off by one part in this many
 
 
@@ -266,20 +268,22 @@ class _Search:
 
     def alone(self, zone: int, release: Ints) -> Callable[[int], bool]:
         """A test whether a zone serves by itself with a number of shuttles."""
-        mine = legs_subset(self.legs, self.legs.zone == zone, release)
+        zone_legs = legs_subset(self.legs, self.legs.zone == zone, release)
 
         def good(n: int) -> bool:
             self.clock()
             fleet = Fleet(tuple(n if z == zone else 0 for z in range(self.zones)))
-            service = simulate_within_budget(self.city, fleet, mine, self.operations, wait_budget=self.budget)
+            service = simulate_within_budget(
+                self.city, fleet, zone_legs, self.operations, wait_budget=self.budget
+            )
             return not service.stopped and self.serving(service)[zone]
 
         return good
 
     def first_guess(self, zone: int) -> int:
         """As many shuttles as would be busy all the time with three riders each: rather too many than too few."""
-        mine, hours = self.legs.zone == zone, self.legs.hours
-        direct = self.operations.hop(self.city)[self.legs.origin[mine], self.legs.destination[mine]]
+        in_zone, hours = self.legs.zone == zone, self.legs.hours
+        direct = self.operations.hop(self.city)[self.legs.origin[in_zone], self.legs.destination[in_zone]]
         return 1 + int(direct.sum()) // (3 * max(1, hours[1] - hours[0]))
 
     def clock(self) -> None:
@@ -335,15 +339,15 @@ class _Search:
         return with_size(_descend(good, has, min(1, has), self.sizer.window))
 
 
-# A reference without shared rides: the fewest shuttles that serve every leg alone and in time, by minimum path cover.
+# The minimum fleet without shared rides, as a minimum path cover (Vazifeh et al., 2018)
 #
 # Leg j can follow leg i in one shuttle if the drive from i's destination reaches j's origin by j's departure plus the longest
 # wait. These pairs form the shareability graph, which has no cycle since legs are in order of departure. The fewest shuttles
-# are the number of legs less the size of a maximum matching of legs with their followers (Dilworth; Fulkerson), which
-# Hopcroft and Karp's method finds.
+# are the number of legs less the size of a maximum matching of legs with their followers (Dilworth, 1950; Fulkerson, 1956), which
+# the algorithm of Hopcroft and Karp (1973) finds.
 
 
-MAX_PAIRS = 200_000_000
+MAX_PAIRS = 200_000_000  # pairs of legs of one zone: 4 bytes each
 
 
 @dataclass(frozen=True, eq=False)
@@ -386,7 +390,9 @@ def path_cover(city: City, legs: Legs, release: Ints, operations: Operations, *,
     for zone in range(len(city.zones)):
         members = np.flatnonzero(legs.zone == zone)
         members = members[np.argsort(release[members], kind="stable")]
-        start, to = _compatible_pairs(hop, legs.origin[members], legs.destination[members], release[members], wait)
+        start, to = _compatible_pairs(
+            hop, legs.origin[members], legs.destination[members], release[members], wait
+        )
         match = maximum_matching(start, to, len(members))
         follower[members] = np.where(match >= 0, members[match], -1) if len(members) else -1
         shuttles.append(int((match < 0).sum()))
@@ -410,7 +416,10 @@ def _compatible_pairs(
 
 
 def maximum_matching(start: Ints, to: NDArray[np.int32], right: int) -> Ints:
-    """A maximum matching of a bipartite graph in compressed rows: the right end of each left end, or −1."""
+    """A maximum matching of a bipartite graph in compressed rows: the right end of each left end, or −1.
+
+    The algorithm of Hopcroft and Karp (1973), as `scipy.sparse.csgraph.maximum_bipartite_matching`.
+    """
     match: Ints = _hopcroft_karp(np.asarray(start, dtype=np.int64), np.asarray(to, dtype=np.int32), right)
     return match
 

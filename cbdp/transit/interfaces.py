@@ -1,4 +1,9 @@
-"""Calling code that is not ours: in a thread of its own, with a time limit, and every failure as a `PluginError`."""
+"""Plug-ins that a designer may bring: network designer, fleet sizer, dispatcher, mode choice; and how code that is not ours is called.
+
+A plug-in is any object with the method of its kind; no base class is needed. As a part it also has a `name` and a line `about` it, both
+texts. Network designers, fleet sizers and dispatchers may be external programs instead (`Command`). Every call runs in a thread or a
+process of its own, with a time limit, and every failure is a `PluginError`. What plug-ins answer is checked in `cbdp.transit.plugins`.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +120,7 @@ def attempt(tasks: Mapping[str, Callable[[], T]]) -> dict[str, T | CbdpError]:
     return results
 
 
-# External programs as plug-ins: what they are given as files, how they are run, and what they answer.
+# External programs
 
 
 COMMAND_PREFIX = "command:"
@@ -181,7 +186,9 @@ class Command:
             finally:
                 _terminate(process)
         if code:
-            messages = (folder / "output.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            messages = (
+                (folder / "output.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            )
             raise PluginError(
                 "crash",
                 f"{self.program!r} ended with code {code}: {messages[-1] if messages else 'it printed nothing'}",
@@ -266,10 +273,7 @@ def _parquet(path: Path, table: Mapping[str, Any]) -> None:
     pq.write_table(pa.table(dict(table)), path)
 
 
-# The four kinds of plug-ins that a designer may bring: network designer, fleet sizer, dispatcher, mode choice.
-#
-# A plug-in is any object with the method of its kind; no base class is needed. As a part it also has a `name` and a line
-# `about` it, both texts. Network designers, fleet sizers and dispatchers may be external programs instead (`Command`).
+# The four kinds
 
 
 @runtime_checkable

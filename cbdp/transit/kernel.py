@@ -1,6 +1,7 @@
-"""The compiled heart of the simulator: inserting a leg into a plan, and the loop over events.
+"""The compiled part of the simulator: inserting a leg into a plan, and the loop over events.
 
-The rules are in `cbdp.transit.simulator`. A task is 2 · leg for a pick-up and 2 · leg + 1 for a drop-off.
+Insertion is exhaustive over the places of pick-up and drop-off, as in dial-a-ride heuristics (Jaw, Odoni, Psaraftis and Wilson, 1986);
+bounds from the triangle inequality cut it short. The rules are in `cbdp.transit.simulator`. A task is 2 · leg for a pick-up and 2 · leg + 1 for a drop-off.
 """
 
 from __future__ import annotations

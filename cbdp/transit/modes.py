@@ -30,8 +30,8 @@ from cbdp.features import Universe
 from cbdp.transit.city import City, Line
 from cbdp_features.calendar import SECONDS_PER_DAY
 
-MAX_RIDES = 3
-UNREACHABLE = np.int64(2**40)
+MAX_RIDES = 3  # buses of one trip
+UNREACHABLE = np.int64(2**40)  # seconds: more than any way takes, and sums of two do not overflow
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,14 @@ class Itineraries:
 
 def codes_of(city: City, universe: Universe, end: str) -> Ints:
     """The city's stop of every value of a dimension."""
-    place = {n: i for i, n in enumerate(city.names)}
+    position = {n: i for i, n in enumerate(city.names)}
     values = [str(v) for v in universe.dimension(end).values]
     for value in values:
-        if value not in place:
+        if value not in position:
             raise InputError(
                 f"the {end} {value!r} of the universe is not a stop of the city: use the same names in both"
             )
-    return np.array([place[v] for v in values], dtype=np.int64)
+    return np.array([position[v] for v in values], dtype=np.int64)
 
 
 def period_edges(universe: Universe) -> Ints:
@@ -278,8 +278,8 @@ def _paths(buses: _Buses, near: Ints, used: NDArray[np.bool_]) -> tuple[Ints, tu
 def _join(slots: Sequence[int], by_slot: Sequence[_Pairs]) -> Itineraries:
     """One table for all slots, with the labels in alphabetical order."""
     labels = tuple(sorted({str(v) for m in by_slot for v in np.unique(m.label.astype(str))}))
-    place = {label: k for k, label in enumerate(labels)}
-    code = np.vectorize(place.__getitem__, otypes=[np.int64])
+    code_of = {label: k for k, label in enumerate(labels)}
+    code = np.vectorize(code_of.__getitem__, otypes=[np.int64])
     before = np.cumsum([0, *(len(m.paths) for m in by_slot)])
     path = [np.where(m.path >= 0, m.path + b, -1) for m, b in zip(by_slot, before[:-1], strict=True)]
     names = ("access", "egress", "first_zone", "last_zone")

@@ -18,7 +18,7 @@ from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP, Operations, 
 from cbdp_features.calendar import clock_time
 
 MAX_HOPS = 120_000  # about 14 bytes each, so that the page stays below 3 MB
-MAX_WAYS = 600
+MAX_WAYS = 600  # pairs of stops that are drawn as often driven: more would hide the map
 SECONDS_PER_MINUTE = 60
 COLUMNS = {
     "shuttles": "Shuttles", "legs": "Rides", "unserved": "Unserved", "wait": "Mean wait", "wait95": "95 % wait at most",
@@ -155,7 +155,7 @@ def _riders(service: Service, begin: int, end: int) -> dict[str, list[int]]:
 
 
 def hull(city: City, zone: int) -> list[list[float]]:
-    """The corners of the convex hull of a zone's stops (Andrew's monotone chain)."""
+    """The corners of the convex hull of a zone's stops (Andrew's monotone chain, 1979)."""
     stops = np.flatnonzero(city.zone == zone)
     points = sorted({(round(float(city.x[s]), 3), round(float(city.y[s]), 3)) for s in stops})
     if len(points) < 3:

@@ -1,6 +1,10 @@
-"""Plans made ahead by programs that are given all legs at once: checked visit by visit, and measured by us.
+"""Asking a plug-in: its answer is checked, and every figure is computed by us, so that no plug-in can flatter itself.
 
-Such a plan knows the future: its figures show what is possible, and cannot be compared with those of a real-time dispatcher.
+A plug-in is given by its name in the table of its kind (see `cbdp.transit`), as "package.module:attribute", as an object, or as an external
+command (`Command`, or text that begins with "command:"). One that crashes, hangs or breaks a rule is a `PluginError`.
+
+A dispatching program is given all legs at once, and its plan is replayed visit by visit (`replay`). Such a plan knows the future: its
+figures show what is possible, and cannot be compared with those of a real-time dispatcher.
 """
 
 from __future__ import annotations
@@ -218,10 +222,7 @@ def visits_from_json(city: City, document: Any) -> list[Visit]:
         ) from None
 
 
-# Asking a plug-in: its answer is checked, and every figure is computed by us, so that no plug-in can flatter itself.
-#
-# A plug-in is given by its name in the table of its kind (see `cbdp.transit`), as "package.module:attribute", as an object, or as
-# an external command (`Command`, or text that begins with "command:"). One that crashes, hangs or breaks a rule is a `PluginError`.
+# The four kinds, asked and checked
 
 
 PLUGIN_TABLES: Mapping[str, Parts[Any]] = {
@@ -264,12 +265,12 @@ def design(
 
 def _between_hubs(city: City, arcs: Sequence[Arc]) -> list[Arc]:
     """Arcs by the places of their hubs in the list of hubs, if buses can run on them."""
-    place = {int(h): k for k, h in enumerate(city.hubs)}
+    position = {int(h): k for k, h in enumerate(city.hubs)}
     for a, b in arcs:
-        if a not in place or b not in place or a == b:
+        if a not in position or b not in position or a == b:
             raise PluginError("answer", f"the arc {a}–{b} does not join two hubs")
-    local = sorted({(place[a], place[b]) for a, b in arcs})
-    if not weakly_connected(local, len(place)):
+    local = sorted({(position[a], position[b]) for a, b in arcs})
+    if not weakly_connected(local, len(position)):
         raise PluginError(
             "connectivity", "a hub has more arcs in than out, or more out than in: buses would pile up"
         )
@@ -385,8 +386,12 @@ def _check_itineraries(city: City, itineraries: Itineraries) -> None:
         joins = np.where(
             ride, (first[path] == at) & (last[path] == to), (at == to) | ((access < 0) & (egress < 0))
         )
-        zoned = (access < 0) | ((itineraries.first_zone[slot] >= 0) & (itineraries.first_zone[slot] < len(city.zones)))
-        zoned &= (egress < 0) | ((itineraries.last_zone[slot] >= 0) & (itineraries.last_zone[slot] < len(city.zones)))
+        zoned = (access < 0) | (
+            (itineraries.first_zone[slot] >= 0) & (itineraries.first_zone[slot] < len(city.zones))
+        )
+        zoned &= (egress < 0) | (
+            (itineraries.last_zone[slot] >= 0) & (itineraries.last_zone[slot] < len(city.zones))
+        )
         moves = ((access < 0) | (access != o)) & ((egress < 0) | (egress != d))
         for rule, fine in (("movement", joins), ("zone", zoned), ("movement", moves)):
             if not fine.all():

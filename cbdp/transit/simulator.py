@@ -52,7 +52,7 @@ from cbdp.transit.demand import Legs, arrivals
 
 RELEASED, ASSIGNED, REFUSED, DEPARTS, ARRIVES, PICKED_UP, DROPPED_OFF = range(7)
 EVENT_NAMES = ("released", "assigned", "refused", "departs", "arrives", "picked up", "dropped off")
-NEVER = np.int64(2**60)
+UNLIMITED_WAIT = np.int64(2**60)  # seconds of waiting that no run reaches
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def simulate_within_budget(
             "a shuttle leg ends at the stop where it begins: give such trips a mode without shuttles"
         )
     starts = fleet.starts(city)
-    budget = np.full(len(city.zones), NEVER) if wait_budget is None else wait_budget
+    budget = np.full(len(city.zones), UNLIMITED_WAIT) if wait_budget is None else wait_budget
     o = operations
     outcome = kernel.run_events(
         hop, city.metres, starts, fleet.first,
@@ -301,9 +301,9 @@ def totals_by_zone(service: Service, zones: int) -> tuple[Ints, Ints, Ints]:
 def legs_subset(legs: Legs, keep: NDArray[Any], release: Ints) -> Legs:
     """Some of the legs; if the leg before one is left out, it is released at the given second."""
     kept = np.flatnonzero(keep)
-    place = np.full(len(legs) + 1, -1, dtype=np.int64)
-    place[kept] = np.arange(len(kept))
-    follows = place[legs.follows[kept]]  # −1 looks up the spare last place
+    new_number = np.full(len(legs) + 1, -1, dtype=np.int64)
+    new_number[kept] = np.arange(len(kept))
+    follows = new_number[legs.follows[kept]]  # −1 looks up the spare last place
     begin = np.where((legs.follows[kept] >= 0) & (follows < 0), release[kept], legs.release[kept])
     columns: Mapping[str, Any] = {
         n: getattr(legs, n)[kept] for n in ("trip", "origin", "destination", "zone", "path")
@@ -311,7 +311,7 @@ def legs_subset(legs: Legs, keep: NDArray[Any], release: Ints) -> Legs:
     return Legs(**columns, release=begin, follows=follows, timetable=legs.timetable, hours=legs.hours)
 
 
-# The report of a run that was not simulated by us, computed from what happened: a plug-in cannot flatter itself.
+# The figures of a run that was not simulated by us, computed from what happened
 
 
 Intervals = Sequence[tuple[int, int]]

@@ -1,4 +1,8 @@
-"""What an attacker sees of a release: as numbers, one row for each trial. And how one run can hold thousands of trials."""
+"""Privacy auditing: lower bounds on the ε or ρ of a mechanism, proven from nothing but runs on two neighbouring data sets.
+
+First, how one run holds thousands of trials (`TrialParts`) and what an attacker sees of each as a row of numbers (`numbers`); then the
+bound on ε, the bound on ρ, and a series of releases as one mechanism. Events are searched by `cbdp.audit.distinguishing`.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,7 @@ from cbdp.release.release import Release
 Rows = Mapping[str, Sequence[Hashable]]
 
 PART = "part"
-MAX_VIEW_COLUMNS = 1000  # columns of a view that can be searched
+MAX_VIEW_COLUMNS = 1000  # numbers seen of one trial: the search for events takes time and memory for each
 
 
 @dataclass(frozen=True)
@@ -92,8 +96,8 @@ class TrialParts:
         rows = [len(next(iter(table.values()), [])) for table in sets]
         size = np.where(first, rows[0], rows[1])
         part = np.repeat(np.arange(len(first)), size)
-        place = np.arange(len(part)) - np.repeat(np.cumsum(size) - size, size)
-        row = place + np.where(first[part], 0, rows[0])
+        rank = np.arange(len(part)) - np.repeat(np.cumsum(size) - size, size)
+        row = rank + np.where(first[part], 0, rows[0])
         mixed: dict[str, NDArray[Any]] = {PART: part}
         for name in sets[0] | sets[1]:
             both = np.array([*sets[0].get(name, []), *sets[1].get(name, [])])
@@ -133,8 +137,8 @@ class ThroughFiles:
     mechanism: Any
 
     def simulate(self, data: Any, seed: int) -> Reading:
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place) / "release"
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch) / "release"
             self.mechanism.simulate(data, seed).save(folder, simulation=True)
             return read(folder)
 
@@ -254,12 +258,12 @@ def _of_release(release: Release, parts: TrialParts | None) -> dict[str, Floats]
 
 def _order(part: Ints, key: Ints, rows: int, keys: int) -> Floats:
     """The place of each row among those of its part, in the order in which they stand; missing rows have none."""
-    place = np.full((rows, keys), np.nan)
+    rank = np.full((rows, keys), np.nan)
     stands = np.argsort(part, kind="stable")
     sorted_part = part[stands]
     start = np.searchsorted(sorted_part, sorted_part, side="left")
-    place[sorted_part, key[stands]] = np.arange(len(part)) - start
-    return place
+    rank[sorted_part, key[stands]] = np.arange(len(part)) - start
+    return rank
 
 
 def _of_reading(reading: Reading, parts: TrialParts | None) -> dict[str, Floats]:
@@ -296,19 +300,19 @@ def _keys(columns: Sequence[tuple[Ints, Sequence[Hashable]]], length: int) -> tu
     return key, [names[i] for i in occur]
 
 
-# How much a mechanism leaks at least: a lower bound on its ε, proven from nothing but runs on two neighbouring data sets.
+# A lower bound on ε.
 #
 # In every trial a coin decides which of the two data sets the mechanism gets, and an attacker who sees what is published says
 # which, or nothing. If the mechanism is ε-differentially private, the odds of the coin given all that is published, and given
 # every other coin, are at most e^ε to one (Bayes). So of all that the attacker says, each word is right with a chance of at
 # most p = e^ε / (1 + e^ε), whatever was right before, and the number of right ones is at most binomial with p in law. This
 # needs no independence of trials within a run: neighbouring data sets differ in one coin (Steinke, Nasr and Jagielski,
-# "Privacy auditing with one (1) training run", 2023). The Clopper–Pearson limit on p then gives a limit on ε.
+# "Privacy auditing with one (1) training run", 2023). The Clopper–Pearson (1934) limit on p then gives a limit on ε.
 #
 # With a δ, the attacker's event has probability P₁ and P₂ under the two, and P₁ ≤ e^ε P₂ + δ: both get a Clopper–Pearson
 # limit. Here trials must be independent: no answer may mix parts.
 #
-# Events are searched on one half of the trials (`epsilon_events`) and tested on the other, with the risk of a false alarm
+# Events are searched on one half of the trials and tested on the other, with the risk of a false alarm
 # shared out among the events tested and both directions.
 
 
@@ -316,8 +320,8 @@ Columns = Mapping[str, Floats]
 Events = Mapping[str, Callable[[Columns], Any]]
 View = Callable[[Any], Any]
 
-MAX_EVENTS_TESTED = 6  # events that are tested, of those found
-MIN_TRIALS = 16  # trials without which nothing can be said
+MAX_EVENTS_TESTED = 6  # events tested on the second half: the risk of a false alarm is shared out among them
+MIN_TRIALS = 16  # trials: fewer prove nothing at any usual risk
 
 
 @dataclass(frozen=True)
@@ -476,6 +480,8 @@ def _proven(a: Any, b: Any, n: int, m: int, *, delta: float, level: float) -> Fl
 def odds_bound(right: Any, wrong: Any, *, level: float) -> Floats:
     """The ε that so many right and wrong guesses of coins prove, but for a chance of `level`; it may be negative.
 
+    The logit of the lower Clopper–Pearson limit of the share of right guesses (Steinke, Nasr and Jagielski, 2023, with δ = 0).
+
     >>> round(float(odds_bound(1000, 0, level=1e-6)), 2)
     4.28
     """
@@ -486,7 +492,10 @@ def odds_bound(right: Any, wrong: Any, *, level: float) -> Floats:
 
 
 def ratio_bound(a: Any, n: Any, b: Any, m: Any, *, delta: float, level: float) -> Floats:
-    """The ε that an event proves which happened a times in n trials of one data set and b times in m of the other."""
+    """The ε that an event proves which happened a times in n trials of one data set and b times in m of the other.
+
+    log((p − δ)/q) with the lower Clopper–Pearson limit p of the one probability and the upper limit q of the other.
+    """
     a, n, b, m = (np.asarray(v, dtype=float) for v in (a, n, b, m))
     low = np.where(a > 0, special.betaincinv(np.maximum(a, 1e-300), np.maximum(n - a, 0) + 1, level / 2), 0.0)
     high = np.where(b < m, special.betainccinv(b + 1, np.maximum(m - b, 1e-300), level / 2), 1.0)
@@ -494,10 +503,10 @@ def ratio_bound(a: Any, n: Any, b: Any, m: Any, *, delta: float, level: float) -
         return np.asarray(np.where(low > delta, np.log((low - delta) / high), -np.inf))
 
 
-# How much a mechanism leaks at least, in ρ: a lower bound for claims of zero-concentrated privacy, from runs on two neighbouring data sets.
+# A lower bound on ρ.
 #
-# ρ-zCDP bounds the Rényi divergence of what is published by αρ, for every order α ≥ 1, and whoever looks only at whether an event happened sees no more
-# than that. An event of probability p under one data set and q < p under the other therefore proves ρ ≥ D_α(p, q)/α. With a lower
+# ρ-zCDP (Bun and Steinke, 2016, Definition 1.1) bounds the Rényi divergence of what is published by αρ, for every order α > 1, and in the limit α = 1;
+# whether an event happened is post-processing, whose divergence is no larger. An event of probability p under one data set and q < p under the other therefore proves ρ ≥ D_α(p, q)/α. With a lower
 # Clopper-Pearson limit of p and an upper one of q the divergence is smaller, so that the bound holds but for the chance of a false alarm. One
 # event of Gaussian noise shows about 2/π of ρ at best: a claim that is too small by a factor of two is refuted, one by a tenth is not.
 #
@@ -585,7 +594,7 @@ def _divergence(p: Floats, q: Floats) -> Floats:
     return np.asarray(np.maximum(plain, renyi))
 
 
-# A whole series as one mechanism, so that it can be attacked as one: what an outsider sees is all of its releases.
+# A series as one mechanism: what an outsider sees is all of its releases
 
 
 @dataclass(frozen=True)
