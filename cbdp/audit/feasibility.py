@@ -25,12 +25,10 @@ from cbdp.arrays import Floats, Ints
 from cbdp.audit.tables import CountTable, PublishedTables
 from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 
-RELATIONS_PER_PACK = (
-    400  # relations: smaller components are solved together, since one factorisation has a fixed cost
-)
-NO_NOISE_DISTRIBUTION = noise_distribution(
-    "laplace", 0.0
-)  # of exact counts, and of tables all of whose counts are hidden
+# relations: smaller components are solved together, since one factorisation has a fixed cost
+RELATIONS_PER_PACK = 400
+# of exact counts, and of tables all of whose counts are hidden
+NO_NOISE_DISTRIBUTION = noise_distribution("laplace", 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +138,8 @@ def components(system: LinearSystem) -> Iterator[tuple[Any, Ints]]:
 
 
 TARGETS_PER_BATCH = 128  # groups estimated at once: their right-hand sides are dense columns in memory
-REGULARISATION = (
-    1e-9  # of the largest diagonal entry: makes factorisations definite; iterating removes its effect
-)
+# of the largest diagonal entry: makes factorisations definite; iterating removes its effect
+REGULARISATION = 1e-9
 PENALTY = 1e-4  # weight of the variance beside the constraint in one step of the method of multipliers
 MAX_REFINEMENT_STEPS = 40  # steps of that method, which ends earlier where it has converged
 MAX_DENSE_ROWS = 4000  # rows: a nearly full matrix of so many takes 128 MB and is factored densely

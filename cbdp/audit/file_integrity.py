@@ -33,9 +33,8 @@ from cbdp.release.universe_files import FileTables, read_table, read_types
 MAGIC = b"PAR1"
 ZSTD, ZSTD_FRAME = 6, 0xFD2FB528
 CREATOR = re.compile(r"parquet-cpp-arrow version [0-9]+\.[0-9]+\.[0-9]+")
-MAX_DEPTH = (
-    12  # structures inside each other; footers have seven, and a hostile file must not exhaust the stack
-)
+# structures inside each other; footers have seven, and a hostile file must not exhaust the stack
+MAX_DEPTH = 12
 
 # Field numbers of the format's structures: https://github.com/apache/parquet-format, parquet.thrift
 FILE_FIELDS = {

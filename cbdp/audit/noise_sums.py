@@ -28,23 +28,20 @@ from cbdp.privacy.noise import NoiseDistribution
 
 Term = tuple[NoiseDistribution, float, int]  # noise, weight, how many such
 
-MIN_TRANSFORM_PROBABILITY = (
-    1e-12  # smaller ones are lost in the transform's rounding: Chernoff's inequality bounds them
-)
+# smaller ones are lost in the transform's rounding: Chernoff's inequality bounds them
+MIN_TRANSFORM_PROBABILITY = 1e-12
 JITTER_OF_DEVIATION = (
     0.001,
     0.004,
 )  # of the sum's standard deviation, where weights are not whole: of few terms, of many
 MAX_TERMS_FINE_GRID = 8  # terms of a sum whose jitter is the smaller one, and which is cached
-MAX_DISTINCT_WEIGHTS = (
-    64  # weights of one noise: more are rounded up to a geometric grid, since each takes a transform
-)
+# weights of one noise: more are rounded up to a geometric grid, since each takes a transform
+MAX_DISTINCT_WEIGHTS = 64
 WEIGHT_ROUNDING_RATIO = 1.005  # of neighbours of that grid
 NEGLIGIBLE_LOG_TRANSFORM = -80.0  # natural logarithm: smaller factors of a transform change no digit of it
 GRID_STEPS_PER_DEVIATION = 200  # steps of the grid that likelihoods are read off, in a standard deviation
-MAX_KURTOSIS_NORMAL = (
-    0.1  # excess kurtosis below which a sum's likelihood is the normal one with Edgeworth's correction
-)
+# excess kurtosis below which a sum's likelihood is the normal one with Edgeworth's correction
+MAX_KURTOSIS_NORMAL = 0.1
 JITTER_DEVIATIONS = 6.0  # deviations of the jitter: a Gaussian leaves them with probability 2e-9
 
 

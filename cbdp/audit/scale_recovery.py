@@ -24,13 +24,11 @@ from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 
 CHECK = "scale"
 FALSE_ALARM_RISK = 1e-6  # of calling a true declaration false, over all groups together
-MAX_EXACT_TEST_RESIDUALS = (
-    30  # differences: of fewer the interval is that of an exact test, since Wilks's needs many
-)
+# differences: of fewer the interval is that of an exact test, since Wilks's needs many
+MAX_EXACT_TEST_RESIDUALS = 30
 MIN_RESIDUALS = 5  # differences: fewer say nothing of a scale
-MIN_SCALES_ABOVE_THRESHOLD = (
-    15  # scales of the noise above the threshold, from where suppression cannot bias a difference
-)
+# scales of the noise above the threshold, from where suppression cannot bias a difference
+MIN_SCALES_ABOVE_THRESHOLD = 15
 MIN_MULTIPLE = 1e-3  # of the declared scale: smaller ones are not tried, and count as no noise
 
 

@@ -302,9 +302,8 @@ def quoted(names: Iterable[str]) -> str:
 # A release of ours: counts, and the noisy answers beside them
 
 
-MEASURED_SUFFIX = (
-    " (measured)"  # after a feature's name: its noisy answers, where they are published beside the counts
-)
+# after a feature's name: its noisy answers, where they are published beside the counts
+MEASURED_SUFFIX = " (measured)"
 
 
 def from_release(release: Release) -> PublishedTables:

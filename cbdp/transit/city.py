@@ -320,9 +320,8 @@ def columns(city: City) -> Mapping[str, NDArray[Any]]:
 KM, METRES, DEGREES = "km", "m", "degrees"
 KM_PER_UNIT = {KM: 1.0, METRES: 0.001}
 MAX_EXTENT_KM = 400.0  # across: no shuttle drives farther
-MAX_STOP_SPACING_KM = (
-    30.0  # from most stops to the next: metres that are taken for kilometres are farther apart
-)
+# from most stops to the next: metres that are taken for kilometres are farther apart
+MAX_STOP_SPACING_KM = 30.0
 MIN_EXTENT_KM = 0.4  # across: less is walked
 MIN_STOP_SPACING_KM = 0.03  # from most stops to the next, where ten or more have coordinates of a plane
 

@@ -497,12 +497,10 @@ def _contradiction(group: Group, why: Sequence[str]) -> Finding:
 # used, an advantage beyond the bound is reported as a weakness, not as a contradiction.
 
 
-MIN_RIDERS = (
-    200  # riders of whom no two share a count: with fewer, the interval of the advantage says nothing
-)
-MAX_RIDERS = (
-    5_000  # riders tested, at most: the interval of the advantage is then about 0.03 wide to either side
-)
+# riders of whom no two share a count: with fewer, the interval of the advantage says nothing
+MIN_RIDERS = 200
+# riders tested, at most: the interval of the advantage is then about 0.03 wide to either side
+MAX_RIDERS = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -585,7 +583,7 @@ class _Scored:
     element: Ints
     change: Ints
     count: Ints
-    known: NDArray[np.bool_]  # by rider: the true counts of all their elements are known
+    determined: NDArray[np.bool_]  # by rider: the true counts of all their elements are known
 
     def scores(self, riders: int, *, member: bool) -> Floats:
         without, within = (
@@ -648,7 +646,7 @@ def trials(release: Release, true: Truth) -> tuple[Trials | None, float | None]:
     tables = tuple(s.answers.name for s in chosen)
     spent, exact = sum(s.answers.spent for s in chosen), not any(s.answers.adaptive for s in chosen)
     independent = Trials(member, stranger, tables, spent, exact)
-    sure = np.logical_and.reduce([s.known for s in every])
+    sure = np.logical_and.reduce([s.determined for s in every])
     if not sure.any():
         return independent, None
     together = [
@@ -677,7 +675,7 @@ def _apart(scored: Sequence[_Scored], riders: int) -> Ints:
         edges = np.searchsorted(s.rider, np.arange(riders + 1)).tolist()
         element = s.element.tolist()
         elements_by_rider.append([element[a:b] for a, b in pairwise(edges)])
-    determined = np.logical_and.reduce([s.known for s in scored])
+    determined = np.logical_and.reduce([s.determined for s in scored])
     taken = []
     for r in np.flatnonzero(determined).tolist():
         if all(
