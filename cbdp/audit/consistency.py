@@ -40,8 +40,8 @@ def attack(published: PublishedTables) -> list[Finding]:
     compared = list(_comparisons(published))
     findings = list(_disagreements(compared))
     for table in published.tables:
-        findings += _table(table)
-    findings += _outside(published)
+        findings += _check_table(table)
+    findings += _check_unlisted_parts(published)
     if findings:
         return findings
     comparisons = sum(len(c.off) for c in compared)
@@ -188,12 +188,12 @@ def _comparisons(published: PublishedTables) -> Iterator[_Comparison]:
             laws = ((law, rounding),) if len(off) else ()
             yield _Comparison(one, rows, f"its equal in {other.name!r}", off, chance, False, other.name, laws)
     for s in published.relations:
-        compared = _sum(published[s.total], published[s.part], s)
+        compared = _sum_comparison(published[s.total], published[s.part], s)
         if compared is not None:
             yield compared
 
 
-def _sum(total: CountTable, part: CountTable, s: Sum) -> _Comparison | None:
+def _sum_comparison(total: CountTable, part: CountTable, s: Sum) -> _Comparison | None:
     """A total less its shown parts. Hidden parts are at least 0, and each is at most the threshold but for its noise."""
     at = np.asarray(s.rows)
     inside = at >= 0
@@ -215,13 +215,13 @@ def _sum(total: CountTable, part: CountTable, s: Sum) -> _Comparison | None:
     for k, h in np.unique(np.stack([parts[rows], hidden[rows]]), axis=1).T:
         here = (parts[rows] == k) & (hidden[rows] == h)
         rounding = total.rounding + int(k) * part.rounding
-        chance[here] = _chance(off[here], total.noise, part, int(k), int(h), rounding)
+        chance[here] = _p_values(off[here], total.noise, part, int(k), int(h), rounding)
         if part.closed and not h:
             laws.append((sum_distribution([(total.noise, 1.0, 1), (part.noise, 1.0, int(k))]), rounding))
     return _Comparison(total, rows, against, off, chance, False, part.name, tuple(laws))
 
 
-def _chance(
+def _p_values(
     off: Floats, noise: NoiseDistribution, part: CountTable, shown: int, hidden: int, rounding: float
 ) -> Floats:
     """The chance of so large a difference: two-sided if all parts are shown, else on the sides that are bounded."""
@@ -238,7 +238,7 @@ def _chance(
     return np.minimum(below, np.where(over > 0, np.minimum(1.0, wide.tail(over)), 1.0))
 
 
-def _outside(published: PublishedTables) -> Iterator[Finding]:
+def _check_unlisted_parts(published: PublishedTables) -> Iterator[Finding]:
     """Parts that belong to no row of a total that lists all."""
     for s in published.relations:
         total, part = published[s.total], published[s.part]
@@ -255,9 +255,9 @@ def _outside(published: PublishedTables) -> Iterator[Finding]:
 # One table
 
 
-def _table(table: CountTable) -> Iterator[Finding]:
-    yield from _cells(table)
-    yield from _numbers(table)
+def _check_table(table: CountTable) -> Iterator[Finding]:
+    yield from _check_cells(table)
+    yield from _check_numbers(table)
     if order(table) is None:
         yield Finding(
             CHECK, "weakness", f"The rows of {table.name!r} are in no recognisable order",
@@ -268,7 +268,7 @@ def _table(table: CountTable) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _cells(table: CountTable) -> Iterator[Finding]:
+def _check_cells(table: CountTable) -> Iterator[Finding]:
     if table.keys:
         codes, _ = joint_codes(table.keys, table.keys)
         _, first, times = np.unique(codes, return_index=True, return_counts=True)
@@ -289,7 +289,7 @@ def _cells(table: CountTable) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _numbers(table: CountTable) -> Iterator[Finding]:
+def _check_numbers(table: CountTable) -> Iterator[Finding]:
     counts = table.counts
     finite = counts[np.isfinite(counts)]
     broken = np.flatnonzero(np.isfinite(counts) & (counts != np.round(counts)))

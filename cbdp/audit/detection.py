@@ -21,7 +21,11 @@ from cbdp.audit.tables import CountTable, PublishedTables
 from cbdp.privacy.noise import NoiseDistribution
 
 CHECK = "detection"
-GROUP_SIZES = (1, 5, 12)
+GROUP_SIZES = (
+    1,
+    5,
+    12,
+)  # people who are alone at a count, for each of which a finding states the probability
 FALSE_ALARM_RISK = 1e-6  # of denying noise on zeros that is there
 THRESHOLD_FALSE_ALARM_RISK = 1e-4  # of taking counts that are merely large for cut off
 MIN_COUNT_SPAN = 4  # largest over least count: counts that are all alike are not small ones cut off
@@ -95,15 +99,15 @@ def _share_below(counts: Floats, least: float) -> list[float]:
 
 def attack(published: PublishedTables, groups: Sequence[int] = GROUP_SIZES) -> list[Finding]:
     """The chances of certain detection, and the δ they force; tables that skip zeros against what is said of them."""
-    complete = _complete(published)
-    findings = [f for t in published.tables for f in _thresholds(t, silent=t.name not in complete)]
-    findings += [f for table in published.tables for f in _zeros(table)]
+    complete = _complete_totals(published)
+    findings = [f for t in published.tables for f in _check_thresholds(t, silent=t.name not in complete)]
+    findings += [f for table in published.tables for f in _check_zero_noise(table)]
     skipping = 0
     for family in published.families:
         open_to = [t for t in family if not t.shows_zeros]
         skipping += len(open_to)
         if open_to:
-            findings.append(_detection(published, open_to, groups))
+            findings.append(_detection_finding(published, open_to, groups))
     noisy = [t for t in published.tables if t.noise is not None and t.noise.scale]
     if not skipping and (noisy or any(t.derived for t in published.tables)):
         findings.append(_no_zeros_skipped(noisy))
@@ -119,7 +123,7 @@ def left_out(published: PublishedTables) -> list[str]:
     )
 
 
-def _complete(published: PublishedTables) -> set[str]:
+def _complete_totals(published: PublishedTables) -> set[str]:
     """Totals that hide no row, and lack none that their parts have: nothing of them was cut off, however large they are."""
     totals = {s.total for s in published.relations}
     lacking = {
@@ -174,7 +178,9 @@ def _least(table: CountTable) -> float:
     return threshold.least if threshold else 1.0
 
 
-def _detection(published: PublishedTables, tables: Sequence[CountTable], groups: Sequence[int]) -> Finding:
+def _detection_finding(
+    published: PublishedTables, tables: Sequence[CountTable], groups: Sequence[int]
+) -> Finding:
     names = ", ".join(repr(t.name) for t in tables[:4]) + (
         f" and {len(tables) - 4} more" if len(tables) > 4 else ""
     )
@@ -216,7 +222,7 @@ ATTACK_TEXT = (
 CURE_TEXT = "Add noise to counts of zero as to all others (suppression then costs nothing), or declare the δ that skipping them costs."
 
 
-def _thresholds(table: CountTable, *, silent: bool) -> list[Finding]:
+def _check_thresholds(table: CountTable, *, silent: bool) -> list[Finding]:
     """A threshold that the counts give away and nothing declares, and counts that a declared one should have hidden."""
     if table.threshold is None:
         threshold = find_threshold(table) if silent else None
@@ -226,7 +232,7 @@ def _thresholds(table: CountTable, *, silent: bool) -> list[Finding]:
             Finding(
                 CHECK, "weakness", f"{table.name!r} shows no counts below {threshold.least:g}, and declares no threshold",
                 f"The smallest count is {threshold.least:g} (it occurs {times_text(threshold.at)}); {threshold.near} counts are below twice "
-                f"that, and none is smaller. The probability of this by chance is {_small(threshold.chance)}.",
+                f"that, and none is smaller. The probability of this by chance is {_small_text(threshold.chance)}.",
                 "A missing count is known to be small.", "Publish the threshold.",
                 {"threshold": threshold.least, "at_threshold": threshold.at, "near": threshold.near},
             )
@@ -237,7 +243,7 @@ def _thresholds(table: CountTable, *, silent: bool) -> list[Finding]:
         return []
     return [
         Finding(
-            CHECK, "contradicts", f"{_counts(len(wrong))} in {table.name!r} below its threshold",
+            CHECK, "contradicts", f"{_counts_text(len(wrong))} in {table.name!r} below its threshold",
             f"The threshold is {table.threshold:g}; {table.label(int(wrong[0]))} is {counts[wrong[0]]:g}.",
             "Small counts are shown although they are said to be hidden.", "Suppress them, or declare the threshold that was used.",
             {"below": len(wrong), "threshold": float(table.threshold)},
@@ -245,7 +251,7 @@ def _thresholds(table: CountTable, *, silent: bool) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _counts(number: int) -> str:
+def _counts_text(number: int) -> str:
     return "One count is shown" if number == 1 else f"{number:,} counts are shown"
 
 
@@ -258,11 +264,11 @@ def times_text(number: int) -> str:
     return "once" if number == 1 else f"{number:,} times"
 
 
-def _small(chance: float) -> str:
+def _small_text(chance: float) -> str:
     return "below 1e-300" if chance < 1e-300 else f"about {chance:.1g}"
 
 
-def _zeros(table: CountTable) -> list[Finding]:
+def _check_zero_noise(table: CountTable) -> list[Finding]:
     """Tables that claim noise on zeros and have none: too many counts are exactly 0, or too few cells are shown."""
     if not table.shows_zeros or table.noise is None or not table.noise.scale or not len(table):
         return []
@@ -283,6 +289,6 @@ def _zeros(table: CountTable) -> list[Finding]:
     return [
         Finding(
             CHECK, "contradicts", f"Zeros of {table.name!r} have no noise, though the release says that they do",
-            f"{what}. The probability of this by chance is {_small(chance)}.", ATTACK_TEXT, CURE_TEXT, {"chance": chance, "seen": seen},
+            f"{what}. The probability of this by chance is {_small_text(chance)}.", ATTACK_TEXT, CURE_TEXT, {"chance": chance, "seen": seen},
         )
     ]  # fmt: skip

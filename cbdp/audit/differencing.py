@@ -40,9 +40,8 @@ from cbdp.audit.tables import CountTable, PublishedTables
 CHECK = "differencing"
 CONFIDENCE = 0.95  # of the interval of one hidden count
 FALSE_ALARM_RISK = 1e-6  # of saying that somebody was surely there, over all hidden counts together
-NARROW_INTERVAL_SHARE = (
-    2 / 3
-)  # of the interval that suppression alone leaves open: a narrower one tells something
+# of the interval that suppression alone leaves open: a narrower one tells something
+NARROW_INTERVAL_SHARE = 2 / 3
 CLOSE_SHARE = 0.2  # of the count itself, a tenth to either side, where suppression leaves any count open
 MIN_SOLVED_PROGRAMS = 5  # linear programs: fewer are no sample of all hidden counts
 
@@ -98,7 +97,7 @@ class IdentifiedCount:
 
 def attack(published: PublishedTables, confidence: float = CONFIDENCE, *, listed: int = 5) -> list[Finding]:
     """One finding for each table with hidden counts that can be attacked: how many are told, and the worst of them."""
-    hiding = _hiding(published)
+    hiding = _tables_with_hidden_counts(published)
     if not hiding:
         cells = sum(len(t) for t in published.tables)
         return [
@@ -116,7 +115,7 @@ def attack(published: PublishedTables, confidence: float = CONFIDENCE, *, listed
         [p for p in identified_counts(assumed, confidence) if (p.table, p.rows) not in exact] if noisy else []
     )
     identified += left
-    reached = _reached(assumed)
+    reached = _tables_in_relations(assumed)
     return [
         _finding(
             t,
@@ -132,19 +131,19 @@ def attack(published: PublishedTables, confidence: float = CONFIDENCE, *, listed
 
 def left_out(published: PublishedTables) -> list[str]:
     """Tables with hidden counts that nothing can be subtracted from."""
-    reached = _reached(assumed_noise(published).published)
+    reached = _tables_in_relations(assumed_noise(published).published)
     return [
         f"{t.name!r} hides counts, and no other table with known noise adds up to it: differencing was not tried."
-        for t in _hiding(published)
+        for t in _tables_with_hidden_counts(published)
         if t.name not in reached
     ]
 
 
-def _hiding(published: PublishedTables) -> list[CountTable]:
+def _tables_with_hidden_counts(published: PublishedTables) -> list[CountTable]:
     return [t for t in published.tables if not t.shown.all() or not t.closed]
 
 
-def _reached(published: PublishedTables) -> set[str]:
+def _tables_in_relations(published: PublishedTables) -> set[str]:
     """Tables in a relation whose both sides can be used."""
     used = {t.name for t in published.tables if t.noise is not None or not t.shown.any()}
     ties = [(s.total, s.part) for s in published.relations] + [(p.first, p.second) for p in published.equal]
@@ -159,8 +158,8 @@ def _finding(
         unlisted = "" if table.closed else ", nor those of its unlisted cells"
         return Finding(
             CHECK, "clear", f"No hidden count of {table.name!r} can be worked out",
-            f"Differences of published counts do not give its {_many(hidden, 'hidden count')}{unlisted}.",
-            figures={"hidden": hidden, "pinned": 0}, power=_power(every),
+            f"Differences of published counts do not give its {_number_text(hidden, 'hidden count')}{unlisted}.",
+            figures={"hidden": hidden, "pinned": 0}, power=_power_text(every),
         )  # fmt: skip
     single, exactly = [p for p in informative if p.single], sum(p.exactly for p in informative)
     worst = sorted(informative, key=lambda p: (not p.single, p.high - p.low, p.surely <= 0))[:listed]
@@ -169,24 +168,24 @@ def _finding(
         "surely_present": (sure := sum(p.surely > 0 for p in informative)), "best_deviation": min(p.deviation for p in informative),
         "estimate": worst[0].estimate, "low": worst[0].low, "high": worst[0].high,
     }  # fmt: skip
-    parts = [_many(len(single), "hidden count")] if single else []
+    parts = [_number_text(len(single), "hidden count")] if single else []
     parts += (
-        [_many(len(informative) - len(single), "sum") + " of hidden counts"]
+        [_number_text(len(informative) - len(single), "sum") + " of hidden counts"]
         if len(informative) > len(single)
         else []
     )
-    lines = "; ".join(_line(p, confidence) for p in worst)
+    lines = "; ".join(_count_text(p, confidence) for p in worst)
     return Finding(
         CHECK, "contradicts" if exactly and not private else "weakness",  # what ε protects may be told: it is noisy
         f"{' and '.join(parts)} of {table.name!r} can be worked out from other tables" + (f", {exactly} exactly" if exactly else ""),
-        f"The table hides {_many(hidden, 'count')}. Above 0 beyond doubt (a risk of 1e-6 for all together): {sure}. "
+        f"The table hides {_number_text(hidden, 'count')}. Above 0 beyond doubt (a risk of 1e-6 for all together): {sure}. "
         f"The worst: {lines}.",
         "Subtract the published parts from a published total: what is left was suppressed.",
         "Publish tables that are sums of one table with noise, so that they agree and nothing is left to subtract.", figures,
     )  # fmt: skip
 
 
-def _line(p: IdentifiedCount, confidence: float) -> str:
+def _count_text(p: IdentifiedCount, confidence: float) -> str:
     if p.exactly:
         return f"{_count_name(p)} is {p.low:.6g}"
     if not p.deviation:
@@ -194,7 +193,7 @@ def _line(p: IdentifiedCount, confidence: float) -> str:
     return f"{_count_name(p)}: {min(p.estimate, p.high):.3g} ({100 * confidence:g} %: {p.low:.3g} to {p.high:.3g})"
 
 
-def _power(every: Sequence[IdentifiedCount]) -> str:
+def _power_text(every: Sequence[IdentifiedCount]) -> str:
     """How much a hidden count would have had to be, or to be tied down, to be found."""
     noisy = [p for p in every if p.deviation]
     bounds = [p for p in every if not p.deviation and p.single]
@@ -206,19 +205,19 @@ def _power(every: Sequence[IdentifiedCount]) -> str:
         law = sum_distribution(best.noises)
         from_on = law.half_width(1 - CONFIDENCE) + law.half_width(2 * (1 - CONFIDENCE))
         sentences.append(
-            f"Of {_many(len(noisy), 'estimate')} the best has a standard deviation of {best.deviation:.3g}: a hidden count of "
+            f"Of {_number_text(len(noisy), 'estimate')} the best has a standard deviation of {best.deviation:.3g}: a hidden count of "
             f"{from_on:.3g} or more would have been told with a probability of {100 * CONFIDENCE:g} %."
         )
     if bounds:
         least = min(bounds, key=lambda p: p.high - p.low)
         sentences.append(
-            f"The least and the largest value were worked out for {_many(len(bounds), 'hidden count')}; the narrowest is "
-            f"{least.low:.6g} to {least.high:.6g}. {_sampled(bounds)}"
+            f"The least and the largest value were worked out for {_number_text(len(bounds), 'hidden count')}; the narrowest is "
+            f"{least.low:.6g} to {least.high:.6g}. {_sampling_text(bounds)}"
         )
     return " ".join(sentences)
 
 
-def _sampled(bounds: Sequence[IdentifiedCount]) -> str:
+def _sampling_text(bounds: Sequence[IdentifiedCount]) -> str:
     """What was solved for some stands for all: if many were told, some of them would have been among these."""
     solved, every = sum(p.solved for p in bounds), len(bounds)
     if solved == every:
@@ -233,7 +232,7 @@ def _sampled(bounds: Sequence[IdentifiedCount]) -> str:
     )
 
 
-def _many(number: int, what: str) -> str:
+def _number_text(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 

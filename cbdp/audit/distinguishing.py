@@ -95,14 +95,14 @@ def search(columns: Columns, first: Bools, rate: Rate, most: int) -> list[Event]
 
 
 def _candidates(columns: Columns, first: Bools, rate: Rate) -> list[Event]:
-    base = {n: _itself(n) for n, v in columns.items() if not (v == v[0]).all() and not np.isnan(v).all()}
-    formulas = base | _there(columns) | _lowest_bits(base, columns)
+    base = {n: _identity(n) for n, v in columns.items() if not (v == v[0]).all() and not np.isnan(v).all()}
+    formulas = base | _presence_flags(columns) | _lowest_bits(base, columns)
     rated = _rated(formulas, columns, first, rate)
-    wide = {n: r for n, r in base.items() if len(_cuts(columns[n])) > 2}
+    wide = {n: r for n, r in base.items() if len(_cut_points(columns[n])) > 2}
     pairs = _pairs(list(wide), _best_columns(rated, wide), columns)
     more = _differences(pairs) | _scores(base, columns, first)
     rated += _rated(more, columns, first, rate)
-    conjunctions = {c: None for direction in (0, 1) for c in _joined(rated, first, rate, direction)}
+    conjunctions = {c: None for direction in (0, 1) for c in _conjunctions(rated, first, rate, direction)}
     return [Event(conditions, formulas | more) for conditions in conjunctions]
 
 
@@ -119,11 +119,11 @@ def _sizes(first: Bools) -> tuple[int, int]:
 # Columns
 
 
-def _itself(name: str) -> Formula:
+def _identity(name: str) -> Formula:
     return lambda columns: columns[name]
 
 
-def _there(columns: Columns) -> dict[str, Formula]:
+def _presence_flags(columns: Columns) -> dict[str, Formula]:
     def there(name: str) -> Formula:
         return lambda columns: (~np.isnan(columns[name])).astype(float)
 
@@ -172,7 +172,7 @@ def _pairs(names: Sequence[str], best: Sequence[str], columns: Columns) -> list[
 
 def _scores(base: Mapping[str, Formula], columns: Columns, first: Bools) -> dict[str, Formula]:
     """A sum of functions of single columns, fitted to the coin's log-odds; and the best linear combination."""
-    names = [n for n in base if len(_cuts(columns[n])) > 1]
+    names = [n for n in base if len(_cut_points(columns[n])) > 1]
     if len(names) < 2 or first.all() or not first.any():
         return {}
     return {
@@ -186,7 +186,7 @@ def _additive(names: Sequence[str], columns: Columns, first: Bools) -> Formula:
 
     Additive logistic regression by stagewise Newton steps (Friedman, Hastie and Tibshirani, 2000), with a ridge.
     """
-    cuts = {n: _cuts(columns[n]) for n in names}
+    cuts = {n: _cut_points(columns[n]) for n in names}
     which = {n: _classes(columns[n], cuts[n]) for n in names}
     value = {n: np.zeros(len(cuts[n]) + 2) for n in names}
     score = np.zeros(len(first))
@@ -220,7 +220,7 @@ def _linear(names: Sequence[str], columns: Columns, first: Bools) -> Formula:
     return lambda columns: scaled(columns) @ towards
 
 
-def _cuts(values: Floats) -> Floats:
+def _cut_points(values: Floats) -> Floats:
     """The values of a column; of many, some that are spread evenly over the trials, and the outermost, which may be rare."""
     distinct = np.unique(values[~np.isnan(values)])
     if len(distinct) <= MAX_COLUMN_VALUES:
@@ -268,7 +268,7 @@ def _rated(formulas: Mapping[str, Formula], columns: Columns, first: Bools, rate
 
 def _conditions(name: str, values: Floats, first: Bools) -> tuple[list[Condition], Floats, Floats]:
     """At least, at most and equal to each of some values; and how often each holds in trials of either data set."""
-    cuts = _cuts(values)
+    cuts = _cut_points(values)
     if len(cuts) < 2 and not np.isnan(values).any():
         return [], np.empty(0), np.empty(0)
     which = _classes(values, cuts)
@@ -299,7 +299,9 @@ def _best_columns(rated: Sequence[_Rated], base: Mapping[str, Formula]) -> list[
 # Conditions that hold together
 
 
-def _joined(rated: Sequence[_Rated], first: Bools, rate: Rate, direction: int) -> list[tuple[Condition, ...]]:
+def _conjunctions(
+    rated: Sequence[_Rated], first: Bools, rate: Rate, direction: int
+) -> list[tuple[Condition, ...]]:
     """The best conditions, and the best of those joined with one more, and so on."""
     pool = sorted(rated, key=lambda r: -r.epsilon[direction])[:MAX_CONDITIONS]
     if not pool:
@@ -309,7 +311,9 @@ def _joined(rated: Sequence[_Rated], first: Bools, rate: Rate, direction: int) -
     sizes = _sizes(first)[:: 1 if direction == 0 else -1]
     bits = np.stack([r.bits for r in pool])
     in_ones, in_others = bits & ones, bits & others
-    beam = _apart([((r.condition,), r.epsilon[direction], r.bits) for r in pool], SINGLE_CONDITION_EVENTS)
+    beam = _distinct_supports(
+        [((r.condition,), r.epsilon[direction], r.bits) for r in pool], SINGLE_CONDITION_EVENTS
+    )
     conjunctions = [conditions for conditions, _, _ in beam]
     for _ in range(MAX_CONDITIONS_PER_EVENT - 1):
         grown = []
@@ -323,7 +327,7 @@ def _joined(rated: Sequence[_Rated], first: Bools, rate: Rate, direction: int) -
                     grown.append((joined, float(proves[i]), support & bits[i]))
         if not grown:
             break
-        beam = _apart(sorted(grown, key=lambda g: -g[1]), BEAM_WIDTH)
+        beam = _distinct_supports(sorted(grown, key=lambda g: -g[1]), BEAM_WIDTH)
         conjunctions += [conditions for conditions, _, _ in beam]
     return conjunctions
 
@@ -331,7 +335,7 @@ def _joined(rated: Sequence[_Rated], first: Bools, rate: Rate, direction: int) -
 Candidate = tuple[tuple[Condition, ...], float, Bytes]
 
 
-def _apart(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
+def _distinct_supports(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
     """The best candidates of which no two hold in the same trials."""
     kept: list[Candidate] = []
     for candidate in candidates:
@@ -365,7 +369,7 @@ class Proven(Protocol):
     def exceeds(self) -> bool: ...
 
 
-def in_a_line(bound: Proven, sign: str, value: float, suffix: str = "") -> str:
+def bound_text(bound: Proven, sign: str, value: float, suffix: str = "") -> str:
     """The bound, its claim, and the event that proves it."""
     refuted = ", refuted" if bound.exceeds else ""
     claimed = "" if bound.claim is None else f" (claim {bound.claim:g}{refuted})"
@@ -373,7 +377,7 @@ def in_a_line(bound: Proven, sign: str, value: float, suffix: str = "") -> str:
     return f"{sign} ≥ {value:.3f}{claimed}{suffix}: {bound.event}, in {a:,} of {n:,} trials against {b:,} of {m:,}"
 
 
-def as_finding(bound: Proven, sign: str, value: float, figures: Mapping[str, Figure]) -> Finding:
+def bound_finding(bound: Proven, sign: str, value: float, figures: Mapping[str, Figure]) -> Finding:
     """The bound for a reviewer: clear unless it refutes the claim."""
     figures = {**figures, "alpha": bound.alpha}
     if not bound.exceeds:

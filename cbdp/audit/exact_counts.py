@@ -45,26 +45,28 @@ def assumed_noise(published: PublishedTables) -> AssumedNoise:
     silent = [t.name for t in published.tables if t.noise is None and t.may_be_exact and not t.derived]
     declared = [t.name for t in published.tables if t.bounded]
     if not silent:
-        agreeing = _agreeing(published, declared)
-        return AssumedNoise(published, published, tuple(declared), _stated(published), compared=agreeing)
+        agreeing = _comparisons_among(published, declared)
+        return AssumedNoise(
+            published, published, tuple(declared), _stated_rounding(published), compared=agreeing
+        )
     bases = {name: base for name in silent if (base := multiple(published[name])) > 1}
     nearest = {name: base // 2 for name, base in bases.items()}
-    assumed = _assumed(published, silent, nearest)
+    assumed = _with_no_noise(published, silent, nearest)
     off = _disagreeing(assumed) & set(silent)
     if off & set(bases):  # rounded up or down at random, then: by less than the whole multiple
-        assumed = _assumed(published, silent, {name: base - 1 for name, base in bases.items()})
+        assumed = _with_no_noise(published, silent, {name: base - 1 for name, base in bases.items()})
         off = _disagreeing(assumed) & set(silent)
-    recovered = _recovered(published, off)
+    recovered = _recovered_noise(published, off)
     settled = assumed
     for name in off:
         assumed, settled = (
-            _with(assumed, name, recovered.get(name), 0.0),
-            _with(settled, name, None, 0.0),
+            _with_noise(assumed, name, recovered.get(name), 0.0),
+            _with_noise(settled, name, None, 0.0),
         )
     exact = [*declared, *(n for n in silent if n not in off)]
-    rounded = {**_stated(published), **{n: b for n, b in bases.items() if n not in off}}
+    rounded = {**_stated_rounding(published), **{n: b for n, b in bases.items() if n not in off}}
     unknown = tuple(n for n in silent if n in off and n not in recovered)
-    agreeing = _agreeing(assumed, exact)
+    agreeing = _comparisons_among(assumed, exact)
     return AssumedNoise(assumed, settled, tuple(exact), rounded, recovered, unknown, agreeing)
 
 
@@ -84,17 +86,19 @@ def multiple(table: CountTable) -> int:
     return shared if shared > 1 and distinct >= 3 and shared ** -float(distinct) <= ROUNDING_RISK else 1
 
 
-def _stated(published: PublishedTables) -> dict[str, int]:
+def _stated_rounding(published: PublishedTables) -> dict[str, int]:
     return {t.name: round(2 * t.rounding) for t in published.tables if t.bounded and t.rounding}
 
 
-def _assumed(published: PublishedTables, names: list[str], rounding: Mapping[str, int]) -> PublishedTables:
+def _with_no_noise(
+    published: PublishedTables, names: list[str], rounding: Mapping[str, int]
+) -> PublishedTables:
     for name in names:
-        published = _with(published, name, NO_NOISE_DISTRIBUTION, float(rounding.get(name, 0)))
+        published = _with_noise(published, name, NO_NOISE_DISTRIBUTION, float(rounding.get(name, 0)))
     return published
 
 
-def _with(
+def _with_noise(
     published: PublishedTables, name: str, law: NoiseDistribution | None, rounding: float
 ) -> PublishedTables:
     tables = tuple(
@@ -111,7 +115,7 @@ def _disagreeing(published: PublishedTables) -> set[str]:
     return {name for pair in consistency.disagreeing(published) for name in pair}
 
 
-def _recovered(published: PublishedTables, names: set[str]) -> dict[str, NoiseDistribution]:
+def _recovered_noise(published: PublishedTables, names: set[str]) -> dict[str, NoiseDistribution]:
     """The law that differences of undeclared tables show, where there are enough: the smallest that any group gives."""
     laws: dict[str, NoiseDistribution] = {}
     for group in scale_recovery.residual_groups(published):
@@ -124,7 +128,7 @@ def _recovered(published: PublishedTables, names: set[str]) -> dict[str, NoiseDi
     return laws
 
 
-def _agreeing(published: PublishedTables, exact: list[str]) -> int:
+def _comparisons_among(published: PublishedTables, exact: list[str]) -> int:
     """How many sums and pairs of exact tables were compared."""
     return consistency.compared(published, exact) if exact else 0
 
@@ -139,7 +143,7 @@ def attack(published: PublishedTables) -> list[Finding]:
     if not tables:
         return []
     claimed = [t for t in tables if t.noise is not None]
-    findings = [_claim(published, claimed)] if published.epsilon is not None and claimed else []
+    findings = [_claim_finding(published, claimed)] if published.epsilon is not None and claimed else []
     return [*findings, _exact_finding(tables, seen)]
 
 
@@ -153,9 +157,9 @@ def left_out(published: PublishedTables) -> list[str]:
     ]
 
 
-def _claim(published: PublishedTables, tables: list[CountTable]) -> Finding:
+def _claim_finding(published: PublishedTables, tables: list[CountTable]) -> Finding:
     return Finding(
-        CHECK, "contradicts", f"ε is claimed, and {_names(t.name for t in tables)} {_has_word(len(tables))} no noise",
+        CHECK, "contradicts", f"ε is claimed, and {_names(t.name for t in tables)} {_have(len(tables))} no noise",
         f"ε = {published.epsilon:g} is claimed for tables of which some declare that no noise was added. Exact counts have no ε.",
         "Whoever knows all trips but one reads that one off an exact count.",
         "Add noise to every table that is published, or claim nothing.", {"tables": len(tables)},
@@ -166,7 +170,7 @@ def _exact_finding(tables: list[CountTable], seen: AssumedNoise) -> Finding:
     names = _names(t.name for t in tables)
     rounded = {t.name: seen.rounded[t.name] for t in tables if t.name in seen.rounded}
     plain = [t for t in tables if t.name not in rounded]
-    small = {t.name: _small(t) for t in plain if _small(t)}
+    small = {t.name: _small_counts(t) for t in plain if _small_counts(t)}
     figures: dict[str, Figure] = {
         "tables": len(tables),
         "small": sum(small.values()),
@@ -175,13 +179,13 @@ def _exact_finding(tables: list[CountTable], seen: AssumedNoise) -> Finding:
     how = "are rounded, and otherwise exact" if not plain else "are exact"
     return Finding(
         CHECK, "weakness", f"The counts of {names} {how}",
-        " ".join([_evidence(tables, seen), *_rounding_findings(rounded), _small_counts_shown(plain, small)]).strip(),
+        " ".join([_evidence_text(tables, seen), *_rounding_texts(rounded), _small_counts_text(plain, small)]).strip(),
         "Whoever knows all trips but one reads that one off the counts, or off the difference to another table, on any day.",
         "Add noise to the counts, and publish its law and scale.", figures,
     )  # fmt: skip
 
 
-def _evidence(tables: list[CountTable], seen: AssumedNoise) -> str:
+def _evidence_text(tables: list[CountTable], seen: AssumedNoise) -> str:
     declaring = sum(t.noise is not None for t in tables)
     why = "They declare it." if declaring == len(tables) else "No noise is declared."
     how = "but for rounding" if seen.rounded else "as only counts without noise do"
@@ -189,11 +193,11 @@ def _evidence(tables: list[CountTable], seen: AssumedNoise) -> str:
     return why + agree
 
 
-def _rounding_findings(rounded: dict[str, int]) -> list[str]:
+def _rounding_texts(rounded: dict[str, int]) -> list[str]:
     return [f"{name!r} is rounded to multiples of {base}." for name, base in rounded.items()]
 
 
-def _small_counts_shown(tables: list[CountTable], small: dict[str, int]) -> str:
+def _small_counts_text(tables: list[CountTable], small: dict[str, int]) -> str:
     if small:
         each = ", ".join(f"{number:,} in {name!r}" for name, number in small.items())
         return f"Counts from 1 to {SMALL_COUNT - 1} that are shown: {each}."
@@ -201,7 +205,7 @@ def _small_counts_shown(tables: list[CountTable], small: dict[str, int]) -> str:
     return f"The least count shown is {min(least):g}." if least else ""
 
 
-def _small(table: CountTable) -> int:
+def _small_counts(table: CountTable) -> int:
     counts = table.counts[table.shown]
     return int(((counts > 0) & (counts < SMALL_COUNT)).sum()) if np.isfinite(counts).all() else 0
 
@@ -210,5 +214,5 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def _has_word(number: int) -> str:
+def _have(number: int) -> str:
     return "has" if number == 1 else "have"

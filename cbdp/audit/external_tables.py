@@ -130,9 +130,21 @@ Columns = dict[str, NDArray[Any]]
 DESCRIPTION_FILE = "audit.toml"
 MAX_PRODUCT_CELLS = 2**22  # cells of a product of labels: each is a row in memory
 TOP_LEVEL_KEYS = ("epsilon", "delta", "table", "equal", "sum", "sums")
+# fmt: skip
 TABLE_KEYS = (
-    "name", "file", "keys", "count", "noise", "threshold", "hidden", "hidden_as", "rounded", "zeros", "cells", "universe",
-)  # fmt: skip
+    "name",
+    "file",
+    "keys",
+    "count",
+    "noise",
+    "threshold",
+    "hidden",
+    "hidden_as",
+    "rounded",
+    "zeros",
+    "cells",
+    "universe",
+)
 NO_NOISE = "none"
 TIME_OF_DAY = re.compile(r"^(\d{1,2}):(\d{2})$")
 MINUTES_PER_DAY = 24 * 60
@@ -416,9 +428,9 @@ class _Description:
         if by is None:
             return column
         amount = self.number(by, f"the shift of {name!r}")
-        return np.array([self._moved(str(label), amount, name) for label in column])
+        return np.array([self._shifted_label(str(label), amount, name) for label in column])
 
-    def _moved(self, label: str, by: float, name: str) -> str:
+    def _shifted_label(self, label: str, by: float, name: str) -> str:
         clock = TIME_OF_DAY.match(label)
         if clock:
             minutes = int((int(clock[1]) * 60 + int(clock[2]) + by) % MINUTES_PER_DAY)

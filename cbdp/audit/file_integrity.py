@@ -97,7 +97,7 @@ def compare_parquet(path: Path, sheet: FileTables, table: pa.Table) -> FileCompa
     """A file against the one that is written from its values. `table` is the file as it was read, with the values of its sheet."""
     content = path.read_bytes()
     expected = io.BytesIO()
-    write_parquet(expected, _pieces(sheet, table))
+    write_parquet(expected, _expected_pieces(sheet, table))
     if content == expected.getbuffer():
         return FileComparison()
     try:
@@ -109,10 +109,10 @@ def compare_parquet(path: Path, sheet: FileTables, table: pa.Table) -> FileCompa
         return FileComparison(next(_anatomy_differences(ours, theirs), None))
     if not CREATOR.fullmatch(theirs.writer):
         return FileComparison(f"it says that {theirs.writer[:80]!r} wrote it")
-    return FileComparison(next(_version_independent(ours, theirs), None), partly=True)
+    return FileComparison(next(_version_independent_differences(ours, theirs), None), partly=True)
 
 
-def _pieces(sheet: FileTables, table: pa.Table) -> Iterator[pa.Table]:
+def _expected_pieces(sheet: FileTables, table: pa.Table) -> Iterator[pa.Table]:
     """The tables of a sheet. Real numbers are the file's own: they may be sums in another order, and were compared as numbers."""
     start = 0
     for expected in sheet.tables():
@@ -161,7 +161,7 @@ class _FileAnatomy:
             _check_fields(group, ROW_GROUP_FIELDS, "row group")
             first = at
             for chunk in group[1]:
-                at = _chunk(content, at, chunk, pages)
+                at = _read_chunk(content, at, chunk, pages)
             if group.pop(5, first) != first or group.pop(6, at - first) != at - first:
                 raise UnaccountedError("a row group is not where its footer says")
         if at != begin:
@@ -169,7 +169,7 @@ class _FileAnatomy:
         return cls(footer, tuple(pages))
 
 
-def _chunk(content: bytes, start: int, chunk: ThriftStruct, pages: list[_Page]) -> int:
+def _read_chunk(content: bytes, start: int, chunk: ThriftStruct, pages: list[_Page]) -> int:
     """Read the pages of a column, which begin at `start`; returns where they end."""
     _check_fields(chunk, CHUNK_FIELDS, "column")
     column = chunk[3]
@@ -313,7 +313,7 @@ class _ThriftReader:
 
 def _anatomy_differences(ours: _FileAnatomy, theirs: _FileAnatomy) -> Iterator[str]:
     """By one version of pyarrow: everything is the same but how pages are compressed."""
-    yield from _footers(ours.footer, theirs.footer, frozenset())
+    yield from _footer_differences(ours.footer, theirs.footer, frozenset())
     if len(ours.pages) != len(theirs.pages):
         yield f"it has {len(theirs.pages)} pages; its values are written in {len(ours.pages)}"
     for n, (one, other) in enumerate(zip(ours.pages, theirs.pages, strict=False)):
@@ -321,32 +321,38 @@ def _anatomy_differences(ours: _FileAnatomy, theirs: _FileAnatomy) -> Iterator[s
             yield f"page {n + 1} is not as its values are written"
 
 
-def _version_independent(ours: _FileAnatomy, theirs: _FileAnatomy) -> Iterator[str]:
+def _version_independent_differences(ours: _FileAnatomy, theirs: _FileAnatomy) -> Iterator[str]:
     """By two versions: what does not depend on the version."""
     writer = {6: ours.footer.get(6)}
-    yield from _footers(ours.footer, {**theirs.footer, **writer}, frozenset(VERSION_DEPENDENT_FIELDS))
+    yield from _footer_differences(
+        ours.footer, {**theirs.footer, **writer}, frozenset(VERSION_DEPENDENT_FIELDS)
+    )
 
 
-def _footers(ours: ThriftStruct, theirs: ThriftStruct, free: frozenset[str]) -> Iterator[str]:
-    yield from _fields(ours, theirs, FILE_FIELDS, free | {"row groups"}, "")
+def _footer_differences(ours: ThriftStruct, theirs: ThriftStruct, free: frozenset[str]) -> Iterator[str]:
+    yield from _field_differences(ours, theirs, FILE_FIELDS, free | {"row groups"}, "")
     groups = ours.get(4, []), theirs.get(4, [])
     if len(groups[0]) != len(groups[1]):
         yield f"it has {len(groups[1])} row groups; its values are written in {len(groups[0])}"
     for one, other in zip(*groups, strict=False):
-        yield from _fields(one, other, ROW_GROUP_FIELDS, free | {"columns"}, "row group: ")
+        yield from _field_differences(one, other, ROW_GROUP_FIELDS, free | {"columns"}, "row group: ")
         if len(one[1]) != len(other[1]):
             yield "a row group has other columns than the release"
         for left, right in zip(one[1], other[1], strict=False):
             name = b".".join(left[3][3]).decode()
-            yield from _fields(left[3], right[3], COLUMN_FIELDS, free | {"statistics"}, f"column {name!r}: ")
+            yield from _field_differences(
+                left[3], right[3], COLUMN_FIELDS, free | {"statistics"}, f"column {name!r}: "
+            )
             statistics = left[3].get(12, {}), right[3].get(12, {})
             if free:  # those that only one of them writes are numbers that follow from the others
                 shared = statistics[0].keys() & statistics[1].keys()
                 statistics = tuple({n: s[n] for n in shared} for s in statistics)  # type: ignore[assignment]
-            yield from _fields(*statistics, STATISTICS_FIELDS, frozenset(), f"column {name!r}: statistics: ")
+            yield from _field_differences(
+                *statistics, STATISTICS_FIELDS, frozenset(), f"column {name!r}: statistics: "
+            )
 
 
-def _fields(
+def _field_differences(
     ours: ThriftStruct, theirs: ThriftStruct, names: Mapping[int, str], free: frozenset[str], where: str
 ) -> Iterator[str]:
     for number in sorted({*ours, *theirs}):
@@ -408,7 +414,7 @@ def check_columns(folder: Path, release: Release) -> Iterator[Finding]:
             findings.append(tampering_finding("tables", f"{sheet.path} cannot be read", str(wrong)))
             continue
         expected = pa.concat_tables([_decoded_labels(t) for t in sheet.tables()])
-        misshapen = _shape(sheet.path, table, expected)
+        misshapen = _shape_findings(sheet.path, table, expected)
         findings += misshapen
         if table.num_rows == expected.num_rows:
             off = list(_deviations(sheet.path, _decoded_labels(table), expected))
@@ -453,7 +459,7 @@ def _decoded_labels(table: pa.Table) -> pa.Table:
     return pa.table(columns, names=table.column_names)
 
 
-def _shape(file: str, table: pa.Table, expected: pa.Table) -> list[Finding]:
+def _shape_findings(file: str, table: pa.Table, expected: pa.Table) -> list[Finding]:
     missing = [c for c in expected.column_names if c not in table.column_names]
     further = [c for c in table.column_names if c not in expected.column_names]
     findings = [

@@ -180,13 +180,17 @@ def attack(release: Release, remake: Remake) -> list[Finding]:
             f"The recipe is that of {release.mechanism!r}, which estimates nothing; the files hold estimates."
         )
         return [tampering_finding(CHECK, f"{MANIFEST}: recipe is not the one that made the estimates", text)]
-    findings = [*_estimates(release, release.estimate, again.estimate)]
-    return findings if worst(findings) == "contradicts" else [*findings, *_trips(release, release.estimate)]
+    findings = [*_compare_estimates(release, release.estimate, again.estimate)]
+    return (
+        findings
+        if worst(findings) == "contradicts"
+        else [*findings, *_compare_rounding(release, release.estimate)]
+    )
 
 
 def attack_rounding(release: Release) -> list[Finding]:
     """The published trips against the published estimates, where an estimator of another version made those."""
-    return [] if release.estimate is None else [*_trips(release, release.estimate)]
+    return [] if release.estimate is None else [*_compare_rounding(release, release.estimate)]
 
 
 def foreign_estimator_version(release: Release) -> str | None:
@@ -231,7 +235,7 @@ def _compare_trips(release: Release, index: Ints, value: Ints, what: str) -> Fin
     return tampering_finding(CHECK, f"singleton: the count of {words} is not {what}", text, types=len(off))
 
 
-def _estimates(release: Release, published: Estimate, again: Estimate) -> Iterator[Finding]:
+def _compare_estimates(release: Release, published: Estimate, again: Estimate) -> Iterator[Finding]:
     (index, expected), (at, here) = again.trips(), published.trips()
     every = sorted_union(index, at)
     off = scatter_counts(every, at, here) - scatter_counts(every, index, expected)
@@ -247,7 +251,7 @@ def _estimates(release: Release, published: Estimate, again: Estimate) -> Iterat
         text = f"estimate/objective says {stated:.6g}; solved again it is {objective:.6g}."
         yield tampering_finding(CHECK, f"{MANIFEST}: estimate/objective is not that of the program", text)
         return
-    text = f"The program was solved again: {len(every):,} trip types above zero agree {_within_cells(off)}."
+    text = f"The program was solved again: {len(every):,} trip types above zero agree {_agreement_text(off)}."
     yield Finding(CHECK, "clear", "The estimates follow from the noisy answers", text, power=_power(bound))
 
 
@@ -263,7 +267,7 @@ def _changed_finding(release: Release, furthest: int, off: float, types: int) ->
     return tampering_finding(CHECK, f"{named[0]} was changed", f"{named[1]} {text}", types=types)
 
 
-def _trips(release: Release, estimate: Estimate) -> Iterator[Finding]:
+def _compare_rounding(release: Release, estimate: Estimate) -> Iterator[Finding]:
     """The published trips made again from the published estimates: within each cell nothing is left to choose."""
     if release.recipe.rounding is None or any((release.violations or {}).values()):
         return
@@ -287,6 +291,6 @@ def _power(bound: float) -> str:
     )
 
 
-def _within_cells(off: Floats) -> str:
+def _agreement_text(off: Floats) -> str:
     largest = float(np.abs(off).max(initial=0))
     return f"within {largest:.1e} trips" if largest else "to the last digit"

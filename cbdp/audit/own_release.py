@@ -67,23 +67,23 @@ def open_own_release(path: str | Path) -> OwnRelease:
         finding = tampering_finding("manifest", f"{MANIFEST} is not as cbdp writes it", str(wrong))
         return OwnRelease(folder, manifest, sha256, None, (finding,))
     check_installed_parts(manifest, MANIFEST)
-    findings = [*_hashes(folder, manifest)]
+    findings = [*_check_hashes(folder, manifest)]
     try:
         check_links(folder, manifest)
     except InputError as wrong:
-        return OwnRelease(folder, manifest, sha256, None, (*findings, _unreadable_text(wrong)))
+        return OwnRelease(folder, manifest, sha256, None, (*findings, _unreadable_finding(wrong)))
     release, unread = _read(folder, manifest)
     findings += unread
     if release is not None:
         try:
             findings += [
-                *_statements(manifest, release),
+                *_check_statements(manifest, release),
                 *file_integrity.check_columns(folder, release),
-                *_documents(folder, manifest, release),
+                *_check_documents(folder, manifest, release),
                 *find_impossible_values(release),
             ]
         except UNREADABLE_ERRORS as wrong:
-            findings.append(_unreadable_text(wrong))
+            findings.append(_unreadable_finding(wrong))
             release = None
     return OwnRelease(folder, manifest, sha256, release, tuple(findings))
 
@@ -91,7 +91,7 @@ def open_own_release(path: str | Path) -> OwnRelease:
 # Files and hashes
 
 
-def _hashes(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_hashes(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Finding]:
     expected = manifest["files"]
     bad = 0
     for name, print_ in sorted(expected.items()):
@@ -127,7 +127,7 @@ def _hashes(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Finding]:
         )
 
 
-def _documents(folder: Path, manifest: Mapping[str, Any], release: Release) -> Iterator[Finding]:
+def _check_documents(folder: Path, manifest: Mapping[str, Any], release: Release) -> Iterator[Finding]:
     """What stands beside the data: pages and descriptions as this very code writes them, and no file that no release has."""
     made_again = replace(release, stored=None)
     sections = layout(made_again).sections
@@ -145,7 +145,7 @@ def _documents(folder: Path, manifest: Mapping[str, Any], release: Release) -> I
     expected = documents(made_again, sections, folder, extra)
     if REPORT in manifest["files"]:
         expected[REPORT] = build(made_again)
-    wrong = [name for name, text in sorted(expected.items()) if not _reads(folder / name, text)]
+    wrong = [name for name, text in sorted(expected.items()) if not _has_text(folder / name, text)]
     for name in wrong:
         text = f"This version wrote {name}; from trips and tables it would write something else."
         yield tampering_finding("documents", f"{name} is not what follows from the data", text)
@@ -159,7 +159,7 @@ def _documents(folder: Path, manifest: Mapping[str, Any], release: Release) -> I
         )
 
 
-def _reads(path: Path, text: str) -> bool:
+def _has_text(path: Path, text: str) -> bool:
     return path.is_file() and path.read_bytes() == text.encode()
 
 
@@ -182,21 +182,21 @@ def _read(folder: Path, manifest: Mapping[str, Any]) -> tuple[Release | None, li
                     )
                 )
         universe = read_universe(folder, manifest["universe"])
-        findings += _out_of_place(universe, trips, TRIPS_FILE)
+        findings += _misplaced_rows(universe, trips, TRIPS_FILE)
         for feature in manifest["features"]:
             if feature["rows"] == "listed":
-                findings += _out_of_place(universe, read_table(folder / feature["file"]), feature["file"])
+                findings += _misplaced_rows(universe, read_table(folder / feature["file"]), feature["file"])
         return read_release(folder, {**manifest, "trips": counted}), findings
     except UNREADABLE_ERRORS as wrong:
-        return None, findings or [_unreadable_text(wrong)]
+        return None, findings or [_unreadable_finding(wrong)]
 
 
-def _unreadable_text(wrong: Exception) -> Finding:
+def _unreadable_finding(wrong: Exception) -> Finding:
     why = str(wrong) if isinstance(wrong, CbdpError) else f"{type(wrong).__name__}: {wrong}"
     return tampering_finding("tables", "The files do not fit the manifest", why)
 
 
-def _out_of_place(universe: Universe, table: pa.Table, file: str) -> list[Finding]:
+def _misplaced_rows(universe: Universe, table: pa.Table, file: str) -> list[Finding]:
     """Rows outside the universe, twice there, or out of order: the first of them."""
     codes = [codes_of_column(column(d.values), table[name]) for name, d in universe.dimensions.items()]
     rank = np.where(np.min(codes, axis=0) < 0, -1, universe.rank_codes([np.maximum(c, 0) for c in codes]))
@@ -219,11 +219,11 @@ def _out_of_place(universe: Universe, table: pa.Table, file: str) -> list[Findin
 # What the manifest states twice
 
 
-def _statements(manifest: Mapping[str, Any], release: Release) -> Iterator[Finding]:
+def _check_statements(manifest: Mapping[str, Any], release: Release) -> Iterator[Finding]:
     """The manifest made again from the files and from the tree of costs; fields that differ are named."""
     again = manifest_of(replace(release, violations=None, rounding_tolerance=None))
     if release.rounding_tolerance is None and again["rounding"] is not None:
-        again["rounding"] = _rounding_before(release)
+        again["rounding"] = _rounding_of_version_02(release)
     differences: list[str] = []
     for key in manifest:
         if key not in ("files", "ledger", "software", "trips"):
@@ -242,7 +242,7 @@ def _statements(manifest: Mapping[str, Any], release: Release) -> Iterator[Findi
         )
 
 
-def _rounding_before(release: Release) -> dict[str, Any]:
+def _rounding_of_version_02(release: Release) -> dict[str, Any]:
     """What versions up to 0.2 say of the rounding: without its tolerance, which the rounding might lower and whoever else looked did not."""
     results = [exactness_of(release), exactness_of(release, TOLERANCES[0])]
     matching = [r for r in results if dict(r.violations) == dict(release.violations or {})]

@@ -89,21 +89,21 @@ class ScaleFit:
 
 def attack(published: PublishedTables, *, risk: float = FALSE_ALARM_RISK) -> list[Finding]:
     """What the differences of counts with equal truth say about the noise, beside what is declared; nothing where there are too few."""
-    groups = _large(published)
+    groups = _large_groups(published)
     share = risk / max(1, len(groups))
     return [_finding(g, fit_scales(g, (1 - share, 0.95)), share) for g in groups]
 
 
 def left_out(published: PublishedTables) -> list[str]:
     """Why the size of the noise was not looked at, where it was not."""
-    if _large(published) or all(t.bounded for t in published.tables):
+    if _large_groups(published) or all(t.bounded for t in published.tables):
         return []
     return [
         f"Fewer than {MIN_RESIDUALS} differences of published counts are noise alone (pairs, totals with all parts shown): its size was not checked."
     ]
 
 
-def _large(published: PublishedTables) -> list[Residuals]:
+def _large_groups(published: PublishedTables) -> list[Residuals]:
     return [g for g in residual_groups(published) if len(g) >= MIN_RESIDUALS]
 
 
@@ -158,9 +158,10 @@ def _power(usual: ScaleFit, risk: float) -> str:
 def residual_groups(published: PublishedTables) -> list[Residuals]:
     """All groups of differences whose members are independent of each other."""
     groups = [
-        _pairs(published[p.first], p.first_rows, published[p.second], p.second_rows) for p in published.equal
+        _pair_residuals(published[p.first], p.first_rows, published[p.second], p.second_rows)
+        for p in published.equal
     ]
-    groups += [_sums(published, s) for s in published.relations if not s.exact]
+    groups += [_sum_residuals(published, s) for s in published.relations if not s.exact]
     return [g for g in groups if g is not None]
 
 
@@ -176,7 +177,7 @@ def _noises(one: CountTable, other: CountTable) -> tuple[NoiseDistribution, Nois
     return unit, unit, False
 
 
-def _pairs(one: CountTable, rows: Ints, other: CountTable, others: Ints) -> Residuals | None:
+def _pair_residuals(one: CountTable, rows: Ints, other: CountTable, others: Ints) -> Residuals | None:
     noises = _noises(one, other)
     if noises is None or one.rounding or other.rounding:
         return None
@@ -210,7 +211,7 @@ def _unselected_pairs(
     return np.asarray((first + second) / 2 >= threshold + MIN_SCALES_ABOVE_THRESHOLD * max(scale, rough))
 
 
-def _sums(published: PublishedTables, relation: Sum) -> Residuals | None:
+def _sum_residuals(published: PublishedTables, relation: Sum) -> Residuals | None:
     total, part = published[relation.total], published[relation.part]
     noises = _noises(total, part)
     if noises is None or total.rounding or part.rounding or not part.closed or not len(total):

@@ -281,13 +281,13 @@ def joint_codes(first: Mapping[str, NDArray[Any]], second: Mapping[str, NDArray[
     size = len(next(iter(first.values())))
     codes = np.zeros(size + len(next(iter(second.values()))), dtype=np.int64)
     for name, column in first.items():
-        both = _stacked(column, second[name])
+        both = _concatenated(column, second[name])
         _, code = np.unique(both, return_inverse=True)
         codes = np.unique(codes * (int(code.max(initial=0)) + 1) + code, return_inverse=True)[1]
     return codes[:size].astype(np.int64), codes[size:].astype(np.int64)
 
 
-def _stacked(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+def _concatenated(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
     numeric = one.dtype.kind in "iuf" and other.dtype.kind in "iuf"
     if numeric or (one.dtype.kind == other.dtype.kind and one.dtype.kind != "O"):
         return np.concatenate([one, other])

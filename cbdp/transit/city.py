@@ -191,8 +191,8 @@ def make_city(
         )
     _check_places(listed, px, py)
     drive = driving or Driving()
-    ways = drive.metres(px, py) if metres is None else _whole("metres", metres)
-    times = drive.seconds(ways) if seconds is None else quickest(_times(listed, seconds))
+    ways = drive.metres(px, py) if metres is None else _whole_numbers("metres", metres)
+    times = drive.seconds(ways) if seconds is None else quickest(_checked_times(listed, seconds))
     beeline = np.hypot(px[:, None] - px, py[:, None] - py)
     return City(listed, px, py, labels, code, _hub_mask(listed, hubs), times, ways, beeline, tuple(lines))
 
@@ -233,7 +233,7 @@ def _hub_mask(names: tuple[str, ...], hubs: Iterable[Any]) -> Bools:
     return np.array([n in hub_names for n in names], dtype=bool)
 
 
-def _whole(what: str, values: NDArray[Any]) -> Ints:
+def _whole_numbers(what: str, values: NDArray[Any]) -> Ints:
     array = np.asarray(values, dtype=float)
     if not np.isfinite(array).all() or (array < 0).any():
         raise InputError(
@@ -243,7 +243,7 @@ def _whole(what: str, values: NDArray[Any]) -> Ints:
     return whole
 
 
-def _times(names: tuple[str, ...], seconds: NDArray[Any]) -> Floats:
+def _checked_times(names: tuple[str, ...], seconds: NDArray[Any]) -> Floats:
     array = np.array(seconds, dtype=float)
     if array.shape != (len(names), len(names)):
         raise InputError(
@@ -348,7 +348,7 @@ def check_extent(names: Sequence[str], x: Floats, y: Floats, units: str, what: s
     if across > MAX_EXTENT_KM or next_one > MAX_STOP_SPACING_KM:
         _check_outliers(names, x, y, what)
         raise InputError(
-            f"{what} in {_unit_word(units)} are {_length_text(across)} apart, no shuttle drives that far: {_check_not_too_wide(units)}"
+            f"{what} in {_unit_word(units)} are {_length_text(across)} apart, no shuttle drives that far: {_too_wide_advice(units)}"
         )
     dense = units != DEGREES and len(names) >= 10 and next_one < MIN_STOP_SPACING_KM
     if across < MIN_EXTENT_KM or dense:
@@ -358,7 +358,7 @@ def check_extent(names: Sequence[str], x: Floats, y: Floats, units: str, what: s
             else f"{_length_text(next_one)} from the next one"
         )
         raise InputError(
-            f"{what} in {_unit_word(units)} are only {far}, everybody would walk: {_check_not_too_narrow(units)}"
+            f"{what} in {_unit_word(units)} are only {far}, everybody would walk: {_too_narrow_advice(units)}"
         )
 
 
@@ -383,7 +383,7 @@ def _check_outliers(names: Sequence[str], x: Floats, y: Floats, what: str) -> No
         )
 
 
-def _check_not_too_wide(units: str) -> str:
+def _too_wide_advice(units: str) -> str:
     return {
         KM: "if x and y are metres, say so with --units m (units='m')",
         METRES: "if x and y are smaller than metres, convert them to metres",
@@ -391,7 +391,7 @@ def _check_not_too_wide(units: str) -> str:
     }[units]
 
 
-def _check_not_too_narrow(units: str) -> str:
+def _too_narrow_advice(units: str) -> str:
     return {
         KM: "if x and y are degrees, call the columns lon and lat; if they are in another unit, convert them to kilometres",
         METRES: "if x and y are kilometres, say so with --units km (units='km'); if they are degrees, call the columns lon and lat",

@@ -176,7 +176,7 @@ class Command:
 
     def _run(self, folder: Path) -> None:
         with (folder / "output.txt").open("wb") as output:
-            process = self._started(folder, output)
+            process = self._start(folder, output)
             try:
                 code = process.wait(self.seconds)
             except subprocess.TimeoutExpired:
@@ -194,7 +194,7 @@ class Command:
                 f"{self.program!r} ended with code {code}: {messages[-1] if messages else 'it printed nothing'}",
             )
 
-    def _started(self, folder: Path, output: Any) -> subprocess.Popen[bytes]:
+    def _start(self, folder: Path, output: Any) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(
                 [*self.arguments, str(folder)],

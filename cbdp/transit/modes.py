@@ -57,7 +57,7 @@ class ModeRule:
         slots = sorted({0, *(line.hours[0] for line in city.lines), *(line.hours[1] for line in city.lines)})
         slots = [s for s in slots if s == 0 or s < SECONDS_PER_DAY]
         by_slot = [_pairs(city, self, [n for n in city.lines if n.hours[0] <= s < n.hours[1]]) for s in slots]
-        return _join(slots, by_slot)
+        return _stack_slots(slots, by_slot)
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def _paths(buses: _Buses, near: Ints, used: NDArray[np.bool_]) -> tuple[Ints, tu
     return np.where(used, number[pair], -1), paths
 
 
-def _join(slots: Sequence[int], by_slot: Sequence[_Pairs]) -> Itineraries:
+def _stack_slots(slots: Sequence[int], by_slot: Sequence[_Pairs]) -> Itineraries:
     """One table for all slots, with the labels in alphabetical order."""
     labels = tuple(sorted({str(v) for m in by_slot for v in np.unique(m.label.astype(str))}))
     code_of = {label: k for k, label in enumerate(labels)}

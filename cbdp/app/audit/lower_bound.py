@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cbdp.arrays import Bools, Floats, Ints
-from cbdp.audit.distinguishing import as_finding, in_a_line, search
+from cbdp.audit.distinguishing import bound_finding, bound_text, search
 from cbdp.audit.findings import Finding
 from cbdp.counting.clock import Clock
 from cbdp.counting.counts import Counts, count
@@ -152,12 +152,12 @@ def read(folder: Path) -> Reading:
         name = path.relative_to(folder).as_posix()
         sizes[name] = path.stat().st_size
         if path.suffix == ".parquet" and not name.startswith("universe/"):
-            tables[name] = _stored(pq.read_table(path))
+            tables[name] = _stored_table(pq.read_table(path))
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-    return Reading(tables, dict(_leaves(manifest, "")), sizes)
+    return Reading(tables, dict(_manifest_numbers(manifest, "")), sizes)
 
 
-def _stored(table: Any) -> StoredTable:
+def _stored_table(table: Any) -> StoredTable:
     from cbdp.release.layout import NUMBER_COLUMNS
 
     keys, columns = {}, {}
@@ -172,14 +172,14 @@ def _stored(table: Any) -> StoredTable:
     return StoredTable(table.num_rows, keys, columns)
 
 
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, float]]:
+def _manifest_numbers(value: Any, path: str) -> Iterator[tuple[str, float]]:
     """Every number in the manifest, by its place."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _leaves(inner, f"{path}.{name}".lstrip("."))
+            yield from _manifest_numbers(inner, f"{path}.{name}".lstrip("."))
     elif isinstance(value, list):
         for i, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}[{i}]")
+            yield from _manifest_numbers(inner, f"{path}[{i}]")
     elif isinstance(value, int | float):
         yield path, float(value)
 
@@ -199,9 +199,9 @@ def numbers(published: Any, parts: TrialParts | None = None) -> dict[str, Floats
         named = [(f"{i + 1}: {n}", v) for i, p in enumerate(published) for n, v in numbers(p, parts).items()]
         return dict(named)
     if isinstance(published, Release):
-        return _of_release(published, parts)
+        return _columns_of_release(published, parts)
     if isinstance(published, Reading):
-        return _of_reading(published, parts)
+        return _columns_of_files(published, parts)
     return as_columns(published, 1 if parts is None else parts.number)
 
 
@@ -230,7 +230,7 @@ def as_columns(published: Any, rows: int) -> dict[str, Floats]:
     return columns
 
 
-def _of_release(release: Release, parts: TrialParts | None) -> dict[str, Floats]:
+def _columns_of_release(release: Release, parts: TrialParts | None) -> dict[str, Floats]:
     rows = 1 if parts is None else parts.number
     dag, levels = release.features, release.levels or release.features
     named: dict[str, Any] = {}
@@ -247,7 +247,7 @@ def _of_release(release: Release, parts: TrialParts | None) -> dict[str, Floats]
     for name, table in () if release.running is None else release.running.tables.items():
         named |= {f"sum {n} of {name}": row for n, row in enumerate(table.answers, 1)}
     leaves = dag.universe.size // rows
-    named["row"] = _order(release.index // leaves, release.index % leaves, rows, leaves)
+    named["row"] = _row_order(release.index // leaves, release.index % leaves, rows, leaves)
     if parts is None:
         return as_columns(named | {"rows": len(release.index)}, 1)
     # elements come part by part
@@ -256,7 +256,7 @@ def _of_release(release: Release, parts: TrialParts | None) -> dict[str, Floats]
     )
 
 
-def _order(part: Ints, key: Ints, rows: int, keys: int) -> Floats:
+def _row_order(part: Ints, key: Ints, rows: int, keys: int) -> Floats:
     """The place of each row among those of its part, in the order in which they stand; missing rows have none."""
     rank = np.full((rows, keys), np.nan)
     stands = np.argsort(part, kind="stable")
@@ -266,7 +266,7 @@ def _order(part: Ints, key: Ints, rows: int, keys: int) -> Floats:
     return rank
 
 
-def _of_reading(reading: Reading, parts: TrialParts | None) -> dict[str, Floats]:
+def _columns_of_files(reading: Reading, parts: TrialParts | None) -> dict[str, Floats]:
     rows = 1 if parts is None else parts.number
     named: dict[str, Any] = {}
     if parts is None:
@@ -279,8 +279,10 @@ def _of_reading(reading: Reading, parts: TrialParts | None) -> dict[str, Floats]
         if parts is not None:
             codes, labels = table.keys[PART]
             part = np.asarray(labels, dtype=np.int64)[codes]
-        key, names = _keys([k for n, k in table.keys.items() if n != PART or parts is None], table.length)
-        wide = {"row": _order(part, key, rows, len(names))}
+        key, names = _joint_keys(
+            [k for n, k in table.keys.items() if n != PART or parts is None], table.length
+        )
+        wide = {"row": _row_order(part, key, rows, len(names))}
         for name, values in table.numbers.items():
             wide[name] = np.full((rows, len(names)), np.nan)
             wide[name][part, key] = values
@@ -290,7 +292,7 @@ def _of_reading(reading: Reading, parts: TrialParts | None) -> dict[str, Floats]
     return as_columns(named, rows)
 
 
-def _keys(columns: Sequence[tuple[Ints, Sequence[Hashable]]], length: int) -> tuple[Ints, list[str]]:
+def _joint_keys(columns: Sequence[tuple[Ints, Sequence[Hashable]]], length: int) -> tuple[Ints, list[str]]:
     """A number for each row's key among those that occur, and their names."""
     joint, names = np.zeros(length, dtype=np.int64), [""]
     for codes, labels in columns:
@@ -342,11 +344,11 @@ class EpsilonBound:
         return self.claim is not None and self.epsilon > self.claim
 
     def __str__(self) -> str:
-        return in_a_line(self, "ε", self.epsilon, f" at δ = {self.delta:.3g}" if self.delta else "")
+        return bound_text(self, "ε", self.epsilon, f" at δ = {self.delta:.3g}" if self.delta else "")
 
     def finding(self) -> Finding:
         """The same for a reviewer."""
-        return as_finding(self, "ε", self.epsilon, {"epsilon": self.epsilon, "delta": self.delta})
+        return bound_finding(self, "ε", self.epsilon, {"epsilon": self.epsilon, "delta": self.delta})
 
 
 def epsilon_lower_bound(
@@ -385,7 +387,7 @@ def epsilon_lower_bound(
         delta = float(promised.delta) if delta is None else delta
     delta = delta or 0.0
     outcomes = run_trials(mechanism, d1, d2, trials, parts, seed, view)
-    proven, best = best_proof(*outcomes, events, partial(_proven, delta=delta), alpha)
+    proven, best = best_proof(*outcomes, events, partial(_epsilon_bound, delta=delta), alpha)
     return EpsilonBound(proven, *best, delta, alpha, claim)
 
 
@@ -404,12 +406,12 @@ def run_trials(
     """Columns of numbers with a row for each trial, and the coins: whether it was of the first data set."""
     rng = np.random.default_rng(seed)
     rows = 1 if parts is None else parts.number
-    deal = _dealer(mechanism, d1, d2, parts)
+    deal = _data_by_coins(mechanism, d1, d2, parts)
     coins: list[Bools] = []
     seen: list[dict[str, Floats]] = []
     for _ in range(math.ceil(trials / rows)):
         coin = rng.random(rows) < 0.5
-        published = _published(mechanism, deal(coin), int(rng.integers(2**62)))
+        published = _run_mechanism(mechanism, deal(coin), int(rng.integers(2**62)))
         seen.append(numbers(published, parts) if view is None else as_columns(view(published), rows))
         coins.append(coin)
     names = dict.fromkeys(n for columns in seen for n in columns)
@@ -418,7 +420,7 @@ def run_trials(
     return together, np.concatenate(coins)
 
 
-def _dealer(mechanism: Any, d1: Any, d2: Any, parts: TrialParts | None) -> Callable[[Bools], Any]:
+def _data_by_coins(mechanism: Any, d1: Any, d2: Any, parts: TrialParts | None) -> Callable[[Bools], Any]:
     """What a run gets, given its coins."""
     by_trip = isinstance(mechanism, Mechanism) and isinstance(mechanism.unit, Trip)
     if parts is None:
@@ -430,7 +432,7 @@ def _dealer(mechanism: Any, d1: Any, d2: Any, parts: TrialParts | None) -> Calla
     return partial(parts.mix, d1, d2)
 
 
-def _published(mechanism: Any, data: Any, seed: int) -> Any:
+def _run_mechanism(mechanism: Any, data: Any, seed: int) -> Any:
     if hasattr(mechanism, "simulate"):
         return mechanism.simulate(data, seed)
     if not callable(mechanism):
@@ -471,7 +473,7 @@ def _searched_events(columns: Columns, first: Bools, proves: Callable[..., Any],
     return {str(event): event.holds for event in search(columns, first, rate, MAX_EVENTS_TESTED)}
 
 
-def _proven(a: Any, b: Any, n: int, m: int, *, delta: float, level: float) -> Floats:
+def _epsilon_bound(a: Any, b: Any, n: int, m: int, *, delta: float, level: float) -> Floats:
     if delta > 0:
         return ratio_bound(a, n, b, m, delta=delta, level=level)
     return odds_bound(a, b, level=level)
@@ -533,11 +535,11 @@ class RhoBound:
         return self.claim is not None and self.rho > self.claim
 
     def __str__(self) -> str:
-        return in_a_line(self, "ρ", self.rho)
+        return bound_text(self, "ρ", self.rho)
 
     def finding(self) -> Finding:
         """The same for a reviewer."""
-        return as_finding(self, "ρ", self.rho, {"rho": self.rho})
+        return bound_finding(self, "ρ", self.rho, {"rho": self.rho})
 
 
 def rho_lower_bound(
@@ -615,12 +617,12 @@ class AsSeries:
         seeds = np.random.SeedSequence(seed).generate_state(2 * len(self.periods), np.uint64).tolist()
         counted = (self.counts(trips, period, seeds[2 * n]) for n, period in enumerate(self.periods))
         if self.span is not None:
-            return self._following(counted, seeds[1::2])
+            return self._with_running_totals(counted, seeds[1::2])
         return [
             self.mechanism.simulate(counts, seed) for counts, seed in zip(counted, seeds[1::2], strict=True)
         ]
 
-    def _following(self, counted: Iterable[Counts], seeds: Sequence[int]) -> list[Release]:
+    def _with_running_totals(self, counted: Iterable[Counts], seeds: Sequence[int]) -> list[Release]:
         """Each release from its own noise, the sums that end with it, and what was published before."""
         assert self.span is not None
         assert isinstance(self.mechanism, ConstraintBased)

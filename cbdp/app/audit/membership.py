@@ -158,7 +158,7 @@ def truth(
     days = None if release.series is None else ServiceDays(release.series.first, release.series.last)
     if isinstance(unit, Person) and not isinstance(trips, Counts | np.ndarray):
         new, types = trips_by_person(trips, universe, unit, columns=columns, clock=clock, days=days)
-        return _bounded(universe, types, new, unit, riders)
+        return _truth_of_persons(universe, types, new, unit, riders)
     if isinstance(trips, Counts):
         if not trips.universe.same_types(universe):
             raise InputError(
@@ -181,11 +181,13 @@ def _no_types() -> Ints:
     return np.empty(0, dtype=np.int64)
 
 
-def _bounded(universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person, riders: int) -> Truth:
+def _truth_of_persons(
+    universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person, riders: int
+) -> Truth:
     """Trips sorted by person (and period): those of persons within the bound are counted, the others' types are loose."""
     begin = np.flatnonzero(new)
     trips = np.diff(np.append(begin, len(rank)))
-    beyond = (trips > unit.max_trips) | _together(universe, rank, new, unit)
+    beyond = (trips > unit.max_trips) | _coinciding_trips(universe, rank, new, unit)
     over = np.repeat(beyond, trips)
     index, value = np.unique(rank[~over], return_counts=True)
     rng = np.random.default_rng(RIDER_SEED)
@@ -195,7 +197,9 @@ def _bounded(universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Perso
     return Truth(universe, index.astype(np.int64), value.astype(np.int64), np.unique(rank[over]), listed)
 
 
-def _together(universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person) -> NDArray[np.bool_]:
+def _coinciding_trips(
+    universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person
+) -> NDArray[np.bool_]:
     """For each person (and period), whether two of the trips are in one slot, where the unit keeps trips apart."""
     who = np.cumsum(new) - 1
     coinciding = np.zeros(int(new.sum()), dtype=bool)
@@ -290,14 +294,14 @@ class Group:
 def groups(answers: NoisyAnswer, true: Truth) -> list[Group]:
     """The noise of an answer, on true zeros and on other counts apart; what is not known is left out."""
     candidates = (
-        _large(answers, true)
+        _groups_of_unlisted(answers, true)
         if answers.size > MAX_DENSE_ELEMENTS or answers.adaptive
-        else _listed(answers, true)
+        else _groups_of_listed(answers, true)
     )
     return [g for g in candidates if g.size]
 
 
-def _listed(answers: NoisyAnswer, true: Truth) -> Iterator[Group]:
+def _groups_of_listed(answers: NoisyAnswer, true: Truth) -> Iterator[Group]:
     counts = np.zeros(answers.size, dtype=np.int64)
     np.add.at(counts, answers.element_of(true.index), true.value)
     determined = np.ones(answers.size, dtype=bool)
@@ -325,7 +329,7 @@ def _group(
     return Group(answers, what, z, times.astype(np.int64), bound, hidden.astype(np.int64), expected)
 
 
-def _large(answers: NoisyAnswer, true: Truth) -> Iterator[Group]:
+def _groups_of_unlisted(answers: NoisyAnswer, true: Truth) -> Iterator[Group]:
     """The same where types are too many to list: those without trips are told apart by their cell only."""
     assert answers.elements is not None
     determined = ~is_member(true.index, true.loose)
@@ -360,7 +364,7 @@ def attack_residuals(release: Release, true: Truth) -> list[Finding]:
     findings = [_contradiction(g, why) for g, why in tested if why]
     sound = [g for g, why in tested if not why]
     if sound:
-        text = " ".join(_described(g) for g in sound)
+        text = " ".join(_group_text(g) for g in sound)
         figures: dict[str, float | str] = {
             "groups of answers": len(sound),
             "chance of a false alarm": FALSE_ALARM_CHANCE,
@@ -436,7 +440,7 @@ def _amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _described(group: Group) -> str:
+def _group_text(group: Group) -> str:
     law = group.answer.law
     words = f"{group.answer.name}, {group.what}: "
     if len(group.bound):
@@ -463,7 +467,7 @@ def _contradiction(group: Group, why: Sequence[str]) -> Finding:
         if nothing
         else "Whoever knows which noise was really added can undo it better than the claim allows."
     )
-    text = f"{_described(group)} Tests: {'; '.join(why)}."
+    text = f"{_group_text(group)} Tests: {'; '.join(why)}."
     cure = "Withdraw the release. Draw fresh noise of the declared law on every count, zeros included, under a new charge."
     return Finding(
         "residuals",
@@ -612,7 +616,7 @@ def _log_odds(answers: NoisyAnswer, element: Ints, within: Ints, without: Ints) 
     return np.asarray(log(within) - log(without))
 
 
-def _scored(answers: NoisyAnswer, true: Truth, riders: Sequence[Ints]) -> _Scored:
+def _scored_riders(answers: NoisyAnswer, true: Truth, riders: Sequence[Ints]) -> _Scored:
     types = np.concatenate(riders)
     rider = np.repeat(np.arange(len(riders)), [len(r) for r in riders])
     pairs, change = np.unique(
@@ -632,11 +636,11 @@ def _scored(answers: NoisyAnswer, true: Truth, riders: Sequence[Ints]) -> _Score
 def trials(release: Release, true: Truth) -> tuple[Trials | None, float | None]:
     """Independent trials on the tables that allow many, and the advantage on all tables at once."""
     riders = true.riders
-    every = [_scored(n, true, riders) for n in noisy_answers(release)] if len(riders) else []
+    every = [_scored_riders(n, true, riders) for n in noisy_answers(release)] if len(riders) else []
     fixed = [s for s in every if not s.answers.adaptive]
-    chosen, apart = _chosen(fixed, len(riders))
+    chosen, apart = _chosen_answers(fixed, len(riders))
     if not chosen:
-        chosen, apart = _chosen(every, len(riders))
+        chosen, apart = _chosen_answers(every, len(riders))
     if not chosen:
         return None, None
     member, stranger = (
@@ -656,18 +660,18 @@ def trials(release: Release, true: Truth) -> tuple[Trials | None, float | None]:
     return independent, float(together[0].mean() - together[1].mean())
 
 
-def _chosen(scored: Sequence[_Scored], riders: int) -> tuple[list[_Scored], Ints]:
+def _chosen_answers(scored: Sequence[_Scored], riders: int) -> tuple[list[_Scored], Ints]:
     """Tables, the finest first, as long as many riders share no count in them; and those riders."""
     chosen: list[_Scored] = []
     apart: Ints = np.empty(0, dtype=np.int64)
     for s in sorted(scored, key=lambda s: -s.answers.size):
-        disjoint = _apart([*chosen, s], riders)
+        disjoint = _riders_apart([*chosen, s], riders)
         if len(disjoint) >= MIN_RIDERS:
             chosen, apart = [*chosen, s], disjoint
     return chosen, apart
 
 
-def _apart(scored: Sequence[_Scored], riders: int) -> Ints:
+def _riders_apart(scored: Sequence[_Scored], riders: int) -> Ints:
     """Riders of whom no two share an element, taken as they come (their order is random)."""
     used: list[set[int]] = [set() for _ in scored]
     elements_by_rider: list[list[list[int]]] = []

@@ -85,9 +85,8 @@ def _tables(release: Release) -> Iterator[Measurement]:
 
 
 DESCRIPTION = external_tables.DESCRIPTION_FILE
-MAX_TYPES_LISTED = (
-    2**20
-)  # trip types: a table with more is not attacked cell by cell, which takes memory for each
+# trip types: a table with more is not attacked cell by cell, which takes memory for each
+MAX_TYPES_LISTED = 2**20
 
 
 def audit_release(
@@ -180,7 +179,7 @@ class _OwnReleaseAudit:
     def run(self) -> Audit:
         if self.config is None and isinstance(self.trips, str | Path) and Path(self.trips).suffix == ".toml":
             self.config, self.trips = self.trips, True
-        planned = None if self.config is None else _planned(self.config, self.folder)
+        planned = None if self.config is None else _plan_of(self.config, self.folder)
         if self.trips is True and planned is None:
             raise InputError(
                 "trips without a file are those of the configuration: give config (--config) too, or name the file"
@@ -201,7 +200,7 @@ class _OwnReleaseAudit:
             self.folder.resolve().name,
             tuple(findings),
             private,
-            _claimed(ours.manifest),
+            _claim_text(ours.manifest),
             tuple(self.left_out),
         )
 
@@ -223,7 +222,9 @@ class _OwnReleaseAudit:
             )
         elif readable:
             tell("reading the ledger")
-            yield from ledger_check.attack(where, ours, asked=None if planned is None else _request(planned))
+            yield from ledger_check.attack(
+                where, ours, asked=None if planned is None else _ledger_request(planned)
+            )
 
     def _release(self, ours: OwnRelease) -> Iterator[Finding]:
         """What can be found in the published numbers alone."""
@@ -293,14 +294,14 @@ class _OwnReleaseAudit:
         yield from members
 
 
-def _claimed(manifest: Mapping[str, Any]) -> str:
+def _claim_text(manifest: Mapping[str, Any]) -> str:
     try:
         return f"{manifest['recipe']['mechanism']}, {guarantee_from(manifest['privacy'])}"
     except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError):
         return "the manifest's claim cannot be understood"
 
 
-def _planned(config: str | Path, release: Path) -> Plan:
+def _plan_of(config: str | Path, release: Path) -> Plan:
     """What the configuration asks for, whatever state its ledger and its output are in: the audit looks at those itself."""
     import tempfile
     from dataclasses import replace
@@ -309,7 +310,7 @@ def _planned(config: str | Path, release: Path) -> Plan:
     from cbdp.config import read
 
     loaded = read(config)
-    slot = None if loaded.series is None else _slot(loaded, release)
+    slot = None if loaded.series is None else _slot_of_release(loaded, release)
     with tempfile.TemporaryDirectory() as folder:
         privacy = replace(loaded.privacy, ledger=f"{folder}/ledger", cap=None, cap_delta=None)
         output = replace(loaded.output, path=f"{folder}/output")
@@ -319,7 +320,7 @@ def _planned(config: str | Path, release: Path) -> Plan:
         return replace(plan(replace(loaded, privacy=privacy, output=output), slot), config=loaded)
 
 
-def _slot(config: Config, release: Path) -> Slot | None:
+def _slot_of_release(config: Config, release: Path) -> Slot | None:
     """Which release of the series is audited; the first, if its manifest does not say."""
     from cbdp.forecast.calendar import slot_of
     from cbdp.release.files import read_manifest
@@ -332,7 +333,7 @@ def _slot(config: Config, release: Path) -> Slot | None:
     return None if series is None else slot_of(config, series)
 
 
-def _request(planned: Plan) -> ledger_check.LedgerRequest:
+def _ledger_request(planned: Plan) -> ledger_check.LedgerRequest:
     privacy = planned.config.privacy
     return ledger_check.LedgerRequest(planned.asked, planned.account.owner, privacy.cap, privacy.cap_delta)
 
@@ -367,10 +368,10 @@ def audit_main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     outputs = [Path(p) for p in (options.out, options.json) if p is not None]
     for path in outputs:
-        _check_place(path, Path(options.release), sensitive=options.trips is not None)
+        _check_output_path(path, Path(options.release), sensitive=options.trips is not None)
     if len({p.absolute() for p in outputs}) < len(outputs):
         raise InputError(f"--out and --json both name {str(outputs[0])!r}: choose two files")
-    with watched(in_quarters(_say)) if sys.stderr.isatty() else nullcontext():
+    with watched(in_quarters(_print_line)) if sys.stderr.isatty() else nullcontext():
         done = audit_release(
             options.release, ledger=options.ledger, config=options.config, trips=options.trips
         )
@@ -406,7 +407,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -425,15 +426,15 @@ def lines(done: Audit) -> Iterator[str]:
             )
     for words in done.left_out:
         yield f"  {'not checked':<11}  {words}"
-    yield f"{VERDICT_SUMMARIES[done.verdict]}: {_counted(done)}"
+    yield f"{VERDICT_SUMMARIES[done.verdict]}: {_counts_text(done)}"
 
 
-def _counted(done: Audit) -> str:
+def _counts_text(done: Audit) -> str:
     bad, weak, clear = (len(done.of(v)) for v in VERDICT_ORDER)
     return f"contradictions: {bad}, weaknesses: {weak}, checks that found nothing: {clear}"
 
 
-def _check_place(path: Path, release: Path, *, sensitive: bool) -> None:
+def _check_output_path(path: Path, release: Path, *, sensitive: bool) -> None:
     """Before anything is read: a place that is free, in a folder that exists, and not where the public files lie."""
     folder = path.absolute().parent.resolve()  # `..` is a way out of the release, not a place in it
     if release.is_dir() and release.resolve() in [folder, *folder.parents]:
