@@ -130,21 +130,9 @@ Columns = dict[str, NDArray[Any]]
 DESCRIPTION_FILE = "audit.toml"
 MAX_PRODUCT_CELLS = 2**22  # cells of a product of labels: each is a row in memory
 TOP_LEVEL_KEYS = ("epsilon", "delta", "table", "equal", "sum", "sums")
-# fmt: skip
 TABLE_KEYS = (
-    "name",
-    "file",
-    "keys",
-    "count",
-    "noise",
-    "threshold",
-    "hidden",
-    "hidden_as",
-    "rounded",
-    "zeros",
-    "cells",
-    "universe",
-)
+    "name", "file", "keys", "count", "noise", "threshold", "hidden", "hidden_as", "rounded", "zeros", "cells", "universe",
+)  # fmt: skip
 NO_NOISE = "none"
 TIME_OF_DAY = re.compile(r"^(\d{1,2}):(\d{2})$")
 MINUTES_PER_DAY = 24 * 60

@@ -40,6 +40,86 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+# The four kinds
+
+
+@runtime_checkable
+class NetworkDesigner(Protocol):
+    """Chooses which arcs between hubs get buses: a `Design`, or pairs of hubs (as stops).
+
+    >>> from cbdp.transit import DESIGNERS
+    >>> list(DESIGNERS.known())
+    ['path']
+    """
+
+    def design(self, city: City, demand: Demand) -> Design | Sequence[tuple[int, int]]: ...
+
+
+@runtime_checkable
+class FleetSizer(Protocol):
+    """Chooses the number of shuttles of every zone: a `Sizing`, a `Fleet`, or numbers in the order of the zones.
+
+    >>> from cbdp.transit import SIZERS
+    >>> list(SIZERS.known())
+    ['search']
+    """
+
+    def size(self, city: City, legs: Legs, operations: Operations) -> Sizing | Fleet | Sequence[int]: ...
+
+
+@runtime_checkable
+class Dispatcher(Protocol):
+    """Decides which shuttle serves a leg that is released now, and how; None refuses the leg.
+
+    >>> from cbdp.transit import DISPATCHERS
+    >>> list(DISPATCHERS.known())
+    ['cheapest-insertion']
+    """
+
+    def dispatch(self, state: State, leg: int) -> Decision | None: ...
+
+
+@runtime_checkable
+class ModeChoice(Protocol):
+    """Chooses mode and itinerary of every ⟨origin, destination, time⟩. It is given the city and never any demand.
+
+    >>> from cbdp.transit import MODE_CHOICES
+    >>> list(MODE_CHOICES.known())
+    ['rule']
+    """
+
+    def choose(self, city: City) -> Itineraries: ...
+
+
+def with_method(method: str, *, external: bool = True) -> Callable[[Any], Any]:
+    """What `Parts.fits` is for plug-ins: an object with the method, a class that needs no settings, or a `Command`."""
+
+    def fits(candidate: Any) -> Any:
+        plugin = _instantiated(candidate) if isinstance(candidate, type) else candidate
+        if isinstance(plugin, Command):
+            if not external:
+                raise InputError(
+                    "a mode choice cannot be an external command, for it is a function of the city: give a Python object"
+                )
+        elif not callable(getattr(plugin, method, None)):
+            raise InputError(f"{plugin!r} has no method {method!r}: write one, or choose another plug-in")
+        return plugin
+
+    return fits
+
+
+def _instantiated(kind: type) -> Any:
+    try:
+        return kind()
+    except TypeError as failure:
+        raise InputError(
+            f"{kind.__name__} needs settings ({failure}): name an object instead of the class"
+        ) from None
+
+
+# Calls: in one thread, with a time limit
+
+
 class PluginError(CbdpError):
     """A plug-in crashed, hung or broke a rule: which rule and, where known, which shuttle and which second.
 
@@ -271,80 +351,3 @@ def _parquet(path: Path, table: Mapping[str, Any]) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(pa.table(dict(table)), path)
-
-
-# The four kinds
-
-
-@runtime_checkable
-class NetworkDesigner(Protocol):
-    """Chooses which arcs between hubs get buses: a `Design`, or pairs of hubs (as stops).
-
-    >>> from cbdp.transit import DESIGNERS
-    >>> list(DESIGNERS.known())
-    ['path']
-    """
-
-    def design(self, city: City, demand: Demand) -> Design | Sequence[tuple[int, int]]: ...
-
-
-@runtime_checkable
-class FleetSizer(Protocol):
-    """Chooses the number of shuttles of every zone: a `Sizing`, a `Fleet`, or numbers in the order of the zones.
-
-    >>> from cbdp.transit import SIZERS
-    >>> list(SIZERS.known())
-    ['search']
-    """
-
-    def size(self, city: City, legs: Legs, operations: Operations) -> Sizing | Fleet | Sequence[int]: ...
-
-
-@runtime_checkable
-class Dispatcher(Protocol):
-    """Decides which shuttle serves a leg that is released now, and how; None refuses the leg.
-
-    >>> from cbdp.transit import DISPATCHERS
-    >>> list(DISPATCHERS.known())
-    ['cheapest-insertion']
-    """
-
-    def dispatch(self, state: State, leg: int) -> Decision | None: ...
-
-
-@runtime_checkable
-class ModeChoice(Protocol):
-    """Chooses mode and itinerary of every ⟨origin, destination, time⟩. It is given the city and never any demand.
-
-    >>> from cbdp.transit import MODE_CHOICES
-    >>> list(MODE_CHOICES.known())
-    ['rule']
-    """
-
-    def choose(self, city: City) -> Itineraries: ...
-
-
-def with_method(method: str, *, external: bool = True) -> Callable[[Any], Any]:
-    """What `Parts.fits` is for plug-ins: an object with the method, a class that needs no settings, or a `Command`."""
-
-    def fits(candidate: Any) -> Any:
-        plugin = _instantiated(candidate) if isinstance(candidate, type) else candidate
-        if isinstance(plugin, Command):
-            if not external:
-                raise InputError(
-                    "a mode choice cannot be an external command, for it is a function of the city: give a Python object"
-                )
-        elif not callable(getattr(plugin, method, None)):
-            raise InputError(f"{plugin!r} has no method {method!r}: write one, or choose another plug-in")
-        return plugin
-
-    return fits
-
-
-def _instantiated(kind: type) -> Any:
-    try:
-        return kind()
-    except TypeError as failure:
-        raise InputError(
-            f"{kind.__name__} needs settings ({failure}): name an object instead of the class"
-        ) from None

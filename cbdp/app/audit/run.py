@@ -50,40 +50,6 @@ if TYPE_CHECKING:
     from cbdp.forecast.calendar import Slot
 
 
-# The setting that says how the program is solved, not what its solution is: it is solved again with the default, which is exact.
-SOLVER_SETTING = "solver"
-
-
-def finished_again(release: Release) -> Release:
-    """The release made again. Raises `InputError` where the recipe does not say all that this takes."""
-    return recipe_mechanism(release).finish(answers(release))
-
-
-def recipe_mechanism(release: Release) -> Mechanism:
-    """The mechanism that makes a release again."""
-    settings = {name: value for name, value in release.recipe.settings.items() if name != SOLVER_SETTING}
-    return of(replace(release, recipe=replace(release.recipe, settings=settings)))
-
-
-def answers(release: Release) -> Sequence[Measurement]:
-    """The published noisy answers: measurements, or tables that are published as they were measured."""
-    return list(release.measurements) or list(_tables(release))
-
-
-def _tables(release: Release) -> Iterator[Measurement]:
-    for name, table in release.tables.items():
-        shown = np.flatnonzero(table).astype(np.int64)
-        noise = release.recipe.tables.get(name)
-        if noise is None:
-            yield Measurement(name, table[shown], elements=shown)
-        else:
-            law = noise.law
-            yield Measurement(name, table[shown], law.scale, elements=shown, law=law.name)
-
-
-# The audit
-
-
 DESCRIPTION = external_tables.DESCRIPTION_FILE
 # trip types: a table with more is not attacked cell by cell, which takes memory for each
 MAX_TYPES_LISTED = 2**20
@@ -348,6 +314,40 @@ def _check_universe(planned: Plan, ours: OwnRelease) -> None:
             f"the configuration {str(planned.config.source.path)!r} describes another universe than the release "
             f"{str(ours.path)!r}: give the one that it was made from"
         )
+
+
+# Post-processing, made again
+
+
+# The setting that says how the program is solved, not what its solution is: it is solved again with the default, which is exact.
+SOLVER_SETTING = "solver"
+
+
+def finished_again(release: Release) -> Release:
+    """The release made again. Raises `InputError` where the recipe does not say all that this takes."""
+    return recipe_mechanism(release).finish(answers(release))
+
+
+def recipe_mechanism(release: Release) -> Mechanism:
+    """The mechanism that makes a release again."""
+    settings = {name: value for name, value in release.recipe.settings.items() if name != SOLVER_SETTING}
+    return of(replace(release, recipe=replace(release.recipe, settings=settings)))
+
+
+def answers(release: Release) -> Sequence[Measurement]:
+    """The published noisy answers: measurements, or tables that are published as they were measured."""
+    return list(release.measurements) or list(_tables(release))
+
+
+def _tables(release: Release) -> Iterator[Measurement]:
+    for name, table in release.tables.items():
+        shown = np.flatnonzero(table).astype(np.int64)
+        noise = release.recipe.tables.get(name)
+        if noise is None:
+            yield Measurement(name, table[shown], elements=shown)
+        else:
+            law = noise.law
+            yield Measurement(name, table[shown], law.scale, elements=shown, law=law.name)
 
 
 # The command: exit code 1 if a finding contradicts the claims
