@@ -1,9 +1,9 @@
 """The tables of a release's folder: every column follows from the rest, and no file holds anything beside its values.
 
 All columns are worked out again from the least that determines them (`check_columns`). A Parquet file may still hold more than a reader
-shows (`compare_parquet`): it is written again from its values, with the pieces and types that a release has. Where the bytes differ, both files are taken
-apart as the format defines them (https://parquet.apache.org/docs/file-format/): footer, page headers and pages, every byte of the
-file accounted for. Two builds of one version of pyarrow may compress a page differently, so pages are compared unpacked. Another
+shows (`compare_parquet`): it is written again from its values, with the pieces and types that a release has. Where the bytes differ, both
+files are taken apart as the format defines them (https://parquet.apache.org/docs/file-format/): footer, page headers and pages, every byte
+of the file accounted for. Two builds of one version of pyarrow may compress a page differently, so pages are compared unpacked. Another
 version may also choose other encodings and further statistics: then what it has in common with ours is compared.
 """
 
