@@ -149,12 +149,12 @@ def universal_column(reading: TripReading, column: str) -> Cause | None:
 
 
 def _in_utc(reading: TripReading, what: str) -> Cause:
-    known = _city_zone(reading)
-    named = "" if known else ' (with the name of your zone; "UTC" if that is the clock of your city)'
+    zone = _city_zone(reading)
+    named = "" if zone else ' (with the name of your zone; "UTC" if that is the clock of your city)'
     return Cause(
         0,
         f"{what}, and data.timezone is not stated: they would count by UTC, hours off the clock of your city",
-        f"in [data], write timezone = {toml_text(known or 'Europe/Madrid')}{named}",
+        f"in [data], write timezone = {toml_text(zone or 'Europe/Madrid')}{named}",
     )
 
 
@@ -355,16 +355,18 @@ def few_kept(kept: Share) -> str:
     return f"only {kept.counted:,} of {kept.all} would be kept, fewer than half: "
 
 
-def bounded_cause(reading: TripReading, found: Inspection) -> Cause:
+def bounded_cause(reading: TripReading, inspection: Inspection) -> Cause:
     """Why the bound on a person's trips drops so many."""
     assert isinstance(reading.unit, Person)
     stated = f"max_trips = {reading.unit.max_trips}{reading.unit.period}"
     persons = [
-        cause for cause in role_causes(reading, found) if cause.what.startswith(f"{reading.person!r} has few")
+        cause
+        for cause in role_causes(reading, inspection)
+        if cause.what.startswith(f"{reading.person!r} has few")
     ]
     if persons:
         return persons[0]
-    loads = found.loads
+    loads = inspection.loads
     enough = (
         []
         if loads is None
@@ -376,7 +378,7 @@ def bounded_cause(reading: TripReading, found: Inspection) -> Cause:
     )
     cure = f"write max_trips = {enough[0]} or more" if enough else "write a larger max_trips"
     return Cause(
-        found.counted,
+        inspection.counted,
         f"many persons have more than {stated}",
         f"{cure} (noise grows with it), protect a person per day or week, or name another column if {reading.person!r} is no person's",
     )
@@ -394,15 +396,15 @@ def refuse_dropped(reading: TripReading, shares: tuple[Share, ...]) -> None:
     short = [share for share in shares if share.short]
     if not short and all(share.counted >= (1 - MAX_SHARE_UNREADABLE_TIMES) * share.read for share in shares):
         return
-    found = look(reading)
-    unread = max((d.rows for d in dropped_as(found, UNREAD)), default=0)
-    if short or unread > MAX_SHARE_UNREADABLE_TIMES * found.read:
+    inspection = look(reading)
+    unread = max((d.rows for d in dropped_as(inspection, UNREAD)), default=0)
+    if short or unread > MAX_SHARE_UNREADABLE_TIMES * inspection.read:
         few = (
             _few(short[0])
             if short
-            else f"{unread:,} of {number_of(found.read, 'row')} hold times that cannot be read: "
+            else f"{unread:,} of {number_of(inspection.read, 'row')} hold times that cannot be read: "
         )
-        raise DroppedError(_refusal(reading, few, next(iter(causes_of(reading, found)), None)))
+        raise DroppedError(_refusal(reading, few, next(iter(causes_of(reading, inspection)), None)))
 
 
 def shares_of(plan: Plan, counts: Counts) -> tuple[Share, ...]:
@@ -417,14 +419,14 @@ def shares_of(plan: Plan, counts: Counts) -> tuple[Share, ...]:
     )
     if planner.weight_column(plan.columns, plan.universe) is None:
         return (seen,)
-    found = look(reading_of_plan(plan))
-    return Share(found.read, found.counted), Share(seen.read, seen.counted, noun(plan.universe).one)
+    inspection = look(reading_of_plan(plan))
+    return Share(inspection.read, inspection.counted), Share(seen.read, seen.counted, noun(plan.universe).one)
 
 
 def summary(plan: Plan, counts: Counts, shares: tuple[Share, ...]) -> str:
     """One line for the curator."""
-    said = [f"{t.counted:,} of {t.all}" for t in shares]
-    line = f"counted {', '.join(said)}"
+    parts = [f"{t.counted:,} of {t.all}" for t in shares]
+    line = f"counted {', '.join(parts)}"
     if isinstance(plan.unit, Person):
         line += f", of which {int(counts.value.sum()):,} are kept with at most {plan.unit.max_trips} of each person{plan.unit.period}"
     return f"{line} (private: for you alone)"
@@ -444,26 +446,26 @@ def _refusal(reading: TripReading, few: str, cause: Cause | None, accept: str = 
     )
 
 
-def verdict(reading: TripReading, found: Inspection) -> Iterator[str]:
+def verdict(reading: TripReading, inspection: Inspection) -> Iterator[str]:
     """What would stop a release of these rows, for `cbdp inspect`; nothing: it would go on."""
     column = unused_counts(reading.schema, reading.columns, reading.unit)
-    rows = Share(found.read, found.counted)
-    unread = max((d.rows for d in dropped_as(found, UNREAD)), default=0)
+    rows = Share(inspection.read, inspection.counted)
+    unread = max((d.rows for d in dropped_as(inspection, UNREAD)), default=0)
     if column is not None:
         cause = read_as_trips(column)
         yield f"{cause.what}; {cause.cure} ({ACCEPT_DROPPED} goes on)"
     if rows.short:
         yield f"{_few(rows)}see above ({ACCEPT_DROPPED} goes on)"
-    elif unread > MAX_SHARE_UNREADABLE_TIMES * found.read:
-        yield f"{unread:,} of {number_of(found.read, 'row')} hold times that cannot be read: see above ({ACCEPT_DROPPED} goes on)"
-    kept = found.trips
+    elif unread > MAX_SHARE_UNREADABLE_TIMES * inspection.read:
+        yield f"{unread:,} of {number_of(inspection.read, 'row')} hold times that cannot be read: see above ({ACCEPT_DROPPED} goes on)"
+    kept = inspection.trips
     whole = reading.config.series is None or getattr(reading.unit, "per", RELEASE) != RELEASE
-    if found.loads is not None and found.loads.kept is not None and whole:
-        kept = found.loads.kept
-        share = Share(found.loads.trips, kept, noun(reading.universe).one)
+    if inspection.loads is not None and inspection.loads.kept is not None and whole:
+        kept = inspection.loads.kept
+        share = Share(inspection.loads.trips, kept, noun(reading.universe).one)
         if share.read and share.short:
-            cause = bounded_cause(reading, found)
+            cause = bounded_cause(reading, inspection)
             yield f"{few_kept(share)}{cause.what}; {cause.cure} ({ACCEPT_DROPPED} goes on)"
-    if reading.config.series is None and found.read:
-        for cause in doubts(Plausibility(reading, found.read), found.trips, kept):
+    if reading.config.series is None and inspection.read:
+        for cause in doubts(Plausibility(reading, inspection.read), inspection.trips, kept):
             yield f"{cause.what}; {cause.cure} ({ACCEPT_UNUSUAL} goes on)"

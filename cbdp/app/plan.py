@@ -101,18 +101,18 @@ def _has_field(cls: type[Mechanism], name: str) -> bool:
 def _settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
     """The settings that are written, checked against the features, the installed parts and the files."""
     declared = settings_of(cls)
-    made: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, value in config.mechanism.settings.items():
         keys = ("mechanism", name)
         if declared[name].kind == "names" or isinstance(value, Mapping):
             check_features(config, features, keys, value)
         with config.source.at(*keys):
-            made |= _setting_values(config, features, name, declared[name], value)
-    if SINGLETON not in made.get("measured", [SINGLETON]):
+            settings |= _setting_values(config, features, name, declared[name], value)
+    if SINGLETON not in settings.get("measured", [SINGLETON]):
         raise config.source.error(
             ("mechanism", "measured"), f"{SINGLETON!r} is not measured: every trip type needs a noisy count"
         )
-    return made
+    return settings
 
 
 def _setting_values(
@@ -130,7 +130,7 @@ def _setting_values(
 def _budget_settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
     """How ε is shared: as it is written, or for a target."""
     privacy = config.privacy
-    made: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if privacy.budget is not None:
         if not _has_field(cls, "budget"):
             raise config.source.error(
@@ -142,19 +142,19 @@ def _budget_settings(config: Config, cls: type[Mechanism], features: FeatureDag)
                 check_features(config, features, ("privacy", "budget"), privacy.budget)
             else:
                 check_chosen(budget_parts(), privacy.budget)
-        made["budget"] = privacy.budget
+        settings["budget"] = privacy.budget
     if privacy.target is not None:
         if not _has_field(cls, "target"):
             raise config.source.error(
                 ("privacy", "target"), f"{cls.name} cannot share ε for a target: leave target out"
             )
         check_features(config, features, ("privacy", "target"), privacy.target)
-        made |= {
+        settings |= {
             "target": privacy.target,
             "expected_trips": config.data.expected_trips,
             "expected_filled": config.data.expected_filled,
         }
-    return made
+    return settings
 
 
 def _public_settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _public_settings(config: Config, cls: type[Mechanism], features: FeatureDag)
 
 def _noise_settings(config: Config, cls: type[Mechanism]) -> dict[str, Any]:
     """The law of the noise and what it is paid for in; the mechanism says which go together."""
-    privacy, own = config.privacy, config.mechanism.settings.get("law")
+    privacy, setting = config.privacy, config.mechanism.settings.get("law")
     if not issubclass(cls, AdditiveNoiseMechanism):
         for name in ("law", "rho"):
             if getattr(privacy, name) is not None:
@@ -179,23 +179,23 @@ def _noise_settings(config: Config, cls: type[Mechanism]) -> dict[str, Any]:
                     ("privacy", name), f"{cls.name} draws geometric noise and spends ε: leave {name} out"
                 )
         return {}
-    if privacy.law is not None and own not in (None, privacy.law):
+    if privacy.law is not None and setting not in (None, privacy.law):
         raise config.source.error(
             ("privacy", "law"),
-            f"law is {privacy.law!r} here and {own!r} in [mechanism]: leave one of them out",
+            f"law is {privacy.law!r} here and {setting!r} in [mechanism]: leave one of them out",
         )
-    with config.source.at(*(("privacy", "law") if own is None else ("mechanism", "law"))):
-        chosen: str = privacy.law or own or cls.law
+    with config.source.at(*(("privacy", "law") if setting is None else ("mechanism", "law"))):
+        chosen: str = privacy.law or setting or cls.law
         check_chosen(noise_parts(), chosen)
         currency = NOISE_DISTRIBUTIONS.get(chosen).currency
-    given = {"rho": privacy.rho, "delta": privacy.delta or None}
-    for name, value in given.items():
+    amounts = {"rho": privacy.rho, "delta": privacy.delta or None}
+    for name, value in amounts.items():
         if currency == "epsilon" and value is not None:
             raise config.source.error(
                 ("privacy", name),
                 f'law {chosen!r} spends pure ε, and no {"ρ" if name == "rho" else "δ"}: leave {name} out, or write law = "gaussian"',
             )
-    return {"law": chosen} | {name: value for name, value in given.items() if value is not None}
+    return {"law": chosen} | {name: value for name, value in amounts.items() if value is not None}
 
 
 def _delta_settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
@@ -500,10 +500,10 @@ def _account(
     config: Config, mechanism: Mechanism, request: str, covers: ChargeScope, *, must_fit: bool = True
 ) -> Account:
     """What the ledger says of a request; a release must fit into it, and read days as others near it do."""
-    found = account_of(config, mechanism, request, covers, must_fit=must_fit)
+    account = account_of(config, mechanism, request, covers, must_fit=must_fit)
     if must_fit:
-        check_alike(config, covers, found.path)
-    return found
+        check_alike(config, covers, account.path)
+    return account
 
 
 def plan_of(earlier: Plan, config: Config, slot: Slot) -> Plan:
@@ -568,9 +568,9 @@ def variants(plan: Plan) -> Iterator[Variant]:
         for clusters in (None, *fewer_zones(plan)):
             if every is None and clusters is None:
                 continue
-            made = variant(plan, trips, every, clusters)
-            if made is not None:
-                yield made
+            alternative = variant(plan, trips, every, clusters)
+            if alternative is not None:
+                yield alternative
 
 
 def variant(plan: Plan, trips: TripSchema, every: str | None, clusters: int | None) -> Variant | None:
@@ -604,9 +604,9 @@ def other_periods(plan: Plan) -> list[str]:
     grid = plan.config.universe.time
     if not isinstance(grid, TimeGrid):
         return []
-    span, own = seconds_of_day(grid.end) - seconds_of_day(grid.start), seconds(grid.every)
+    span, configured = seconds_of_day(grid.end) - seconds_of_day(grid.start), seconds(grid.every)
     fit = sorted({60 * m for m in PERIOD_MINUTES if span % (60 * m) == 0 and 60 * m < span} | {span})
-    finer, coarser = [s for s in fit if s < own], [s for s in fit if s > own]
+    finer, coarser = [s for s in fit if s < configured], [s for s in fit if s > configured]
     return [_period_text(s) for s in (*finer[-FINER:], *_evenly_chosen(coarser, COARSER))]
 
 
@@ -618,20 +618,20 @@ def fewer_zones(plan: Plan) -> list[int]:
     if not any(".zone" in by for feature in plan.features.features.values() for by in feature.by):
         return []
     many = len(set(stops.zone))
-    found = dict.fromkeys(round(part * many) for part in ZONE_SHARES)
-    return [n for n in found if MIN_ZONES <= n < many]
+    numbers = dict.fromkeys(round(part * many) for part in ZONE_SHARES)
+    return [n for n in numbers if MIN_ZONES <= n < many]
 
 
 def _period_text(length: int) -> str:
     return f"{length // 60}min" if length % 60 == 0 else f"{length}s"
 
 
-def _evenly_chosen(found: Sequence[int], many: int) -> list[int]:
+def _evenly_chosen(candidates: Sequence[int], many: int) -> list[int]:
     """So many of these, from the first to the last."""
-    if len(found) <= many:
-        return list(found)
-    step = (len(found) - 1) / (many - 1)
-    return [found[round(n * step)] for n in range(many)]
+    if len(candidates) <= many:
+        return list(candidates)
+    step = (len(candidates) - 1) / (many - 1)
+    return [candidates[round(n * step)] for n in range(many)]
 
 
 __all__ = ["Account", "Plan", "plan"]

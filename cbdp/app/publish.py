@@ -418,9 +418,9 @@ def _paid(charge: Charge) -> Iterator[None]:
     try:
         yield
     except (CbdpError, OSError, MemoryError) as why:
-        said = str(why) or type(why).__name__
+        message = str(why) or type(why).__name__
         raise LostChargeError(
-            f"the release failed after its charge: {said}. The charge of {charge.amount} stays spent; once the cause is cured, "
+            f"the release failed after its charge: {message}. The charge of {charge.amount} stays spent; once the cause is cured, "
             "run the command again: it finds what was published, or charges anew"
         ) from why
 
@@ -443,8 +443,8 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 def _compare_about(run: Run, done: PublishedRelease) -> None:
     """What was published keeps what it says about itself: the ledger knows its manifest's hash."""
-    wanted = None if run.plan.about is None else run.plan.about.json()
-    if not done.fresh and read_manifest(done.path)["about"] != wanted:
+    stated = None if run.plan.about is None else run.plan.about.json()
+    if not done.fresh and read_manifest(done.path)["about"] != stated:
         run.say("[about] is not what it was: the release keeps what it was published with")
 
 

@@ -41,11 +41,11 @@ MAX_TRIPS_UNTIL_BOUGHT = 10  # trips of a person that `cbdp check` goes by until
 def requested_quantile(config: Config) -> PrivateQuantile | None:
     """The purchase that a configuration asks for."""
     unit = config.privacy.unit
-    given = unit.max_trips if isinstance(unit, UnitSection) else None
-    if not isinstance(given, PrivateQuantileSection):
+    max_trips = unit.max_trips if isinstance(unit, UnitSection) else None
+    if not isinstance(max_trips, PrivateQuantileSection):
         return None
     with config.source.at("privacy", "unit", "max_trips"):
-        return PrivateQuantile(given.quantile, given.epsilon)
+        return PrivateQuantile(max_trips.quantile, max_trips.epsilon)
 
 
 def refuse_in_series(config: Config) -> None:
@@ -182,11 +182,11 @@ def schema_of(config: Config) -> TripSchema:
     raw = _trip_places(config)
     with config.source.at("data", "trips"):
         source = opened(raw)
-    found = _columns_and_formats(config, source)
-    given: TripSource = raw
-    if found.preparation is not None:
-        given, source = _prepared(config, raw, found)
-    return TripSchema(given, _columns(config, found.columns), _clock(config, found.formats), source)
+    settled = _columns_and_formats(config, source)
+    trips: TripSource = raw
+    if settled.preparation is not None:
+        trips, source = _prepared(config, raw, settled)
+    return TripSchema(trips, _columns(config, settled.columns), _clock(config, settled.formats), source)
 
 
 def _columns_and_formats(config: Config, source: Schema) -> PresetColumns:
@@ -196,15 +196,15 @@ def _columns_and_formats(config: Config, source: Schema) -> PresetColumns:
         return _with_tap_words(config, PresetColumns(data.columns, data.time_format))
     _clock(config, data.time_format)
     with config.source.at("data", "preset"):
-        found = settled_by_preset(PRESETS.get(data.preset), source.kinds, data.columns, data.time_format)
-    return _with_tap_words(config, found)
+        settled = settled_by_preset(PRESETS.get(data.preset), source.kinds, data.columns, data.time_format)
+    return _with_tap_words(config, settled)
 
 
-def _with_tap_words(config: Config, found: PresetColumns) -> PresetColumns:
+def _with_tap_words(config: Config, settled: PresetColumns) -> PresetColumns:
     """With the words of tap-ons and tap-offs that are stated, in the place of those of the preset."""
-    taps, linked = config.data.taps, found.preparation
+    taps, linked = config.data.taps, settled.preparation
     if not taps:
-        return found
+        return settled
     if not isinstance(linked, LinkedTaps):
         raise config.source.error(
             ("data", "taps"),
@@ -215,7 +215,7 @@ def _with_tap_words(config: Config, found: PresetColumns) -> PresetColumns:
         raise config.source.error(
             ("data", "taps"), 'data.taps needs different words for both: taps = { on = "1", off = "2" }'
         )
-    return replace(found, preparation=replace(linked, on=on, off=off))
+    return replace(settled, preparation=replace(linked, on=on, off=off))
 
 
 def _as_compared(word: str) -> str:
@@ -223,17 +223,17 @@ def _as_compared(word: str) -> str:
     return word.strip().lower().replace(" ", "_")
 
 
-def _prepared(config: Config, raw: TripPlaces, found: PresetColumns) -> tuple[Prepared, Schema]:
-    assert isinstance(found.preparation, Preparation)
+def _prepared(config: Config, raw: TripPlaces, settled: PresetColumns) -> tuple[Prepared, Schema]:
+    assert isinstance(settled.preparation, Preparation)
     if isinstance(raw, str) and "://" in raw and not raw.startswith("duckdb://"):
         raise config.source.error(
             ("data", "preset"),
             f"the preset {config.data.preset!r} makes trips of rows in DuckDB: export the rows to Parquet, or make the "
             "trips in your database and leave the preset out",
         )
-    given = Prepared(raw, found.preparation)
+    prepared = Prepared(raw, settled.preparation)
     with config.source.at("data", "columns"):
-        return given, opened(given)
+        return prepared, opened(prepared)
 
 
 def is_text(kind: Any) -> bool:
@@ -243,17 +243,17 @@ def is_text(kind: Any) -> bool:
 
 def _trip_places(config: Config) -> TripPlaces:
     """Where the trips are, seen from the configuration's folder."""
-    found = [_located(config, written) for written in config.data.trips]
-    for path in found:
-        if found.count(path) > 1:
+    located = [_located(config, written) for written in config.data.trips]
+    for path in located:
+        if located.count(path) > 1:
             raise config.source.error(
                 ("data", "trips"), f"{path!r} is listed twice: its trips would be counted twice"
             )
-    if len(found) > 1 and any("://" in written for written in found):
+    if len(located) > 1 and any("://" in written for written in located):
         raise config.source.error(
             ("data", "trips"), "data.trips lists a URL together with others: give the URL alone"
         )
-    return found[0] if len(found) == 1 else found
+    return located[0] if len(located) == 1 else located
 
 
 def _located(config: Config, written: str) -> str:
@@ -269,37 +269,37 @@ def _located(config: Config, written: str) -> str:
 
 
 def _clock(config: Config, formats: Sequence[str]) -> Clock:
-    said = formats[0] if len(formats) == 1 else tuple(formats) or None
+    stated = formats[0] if len(formats) == 1 else tuple(formats) or None
     with config.source.at("data", "time_format"):
-        Clock(format=said)
+        Clock(format=stated)
     starts = config.data.day_starts or Clock().day_starts
     with config.source.at("data", "day_starts"):
         Clock(day_starts=starts)
     with config.source.at("data", "timezone"):
-        return Clock(config.data.timezone, said, holidays(config), starts)
+        return Clock(config.data.timezone, stated, holidays(config), starts)
 
 
 def _columns(config: Config, stated: Mapping[str, str]) -> dict[str, str]:
     """Dimension → column, as stated and as follows from it."""
-    found = dict(stated)
-    found.setdefault("day", found.get("time", "time"))
+    columns = dict(stated)
+    columns.setdefault("day", columns.get("time", "time"))
     if config.universe.modes and config.universe.modes.column:
-        found["mode"] = config.universe.modes.column
-    return found
+        columns["mode"] = config.universe.modes.column
+    return columns
 
 
 def check_names(config: Config, universe: Universe, trips: TripSchema) -> None:
     """Whether what is written in data.columns makes sense."""
     roles = [] if config.data.preset is None else list(PRESETS.get(config.data.preset).columns)
-    known = list(dict.fromkeys([*universe.dimensions, planner.PERSON_KEY, planner.COUNT_KEY, *roles]))
+    names = list(dict.fromkeys([*universe.dimensions, planner.PERSON_KEY, planner.COUNT_KEY, *roles]))
     for name, column in config.data.columns.items():
         if column == UNKNOWN_COLUMN:
             raise config.source.error(
                 ("data", "columns", name),
                 f"the column of {name!r} is still {UNKNOWN_COLUMN!r}: write the name of the column in the trips that holds it",
             )
-        if name not in known and name != "day":  # a date is no mistake where no day is counted
-            cure = UNUSED_ROLE_CURES.get(name) or did_you_mean(name, known)
+        if name not in names and name != "day":  # a date is no mistake where no day is counted
+            cure = UNUSED_ROLE_CURES.get(name) or did_you_mean(name, names)
             raise config.source.error(
                 ("data", "columns", name), f"data.columns names {name!r}, which is not a dimension: {cure}"
             )
@@ -328,11 +328,11 @@ def check_columns(config: Config, universe: Universe, trips: TripSchema) -> None
 
 def columns_of(universe: Universe, trips: TripSchema, unit: Unit | None = None) -> dict[str, str]:
     """What `cbdp.count` is told of the columns: the dimensions', the day's where persons are bounded by it, and the column of counts where there is one."""
-    found = {name: trips.column(name) for name in universe.dimensions}
+    named = {name: trips.column(name) for name in universe.dimensions}
     if unit is not None and unit.per != RELEASE:
-        found.setdefault(planner.DAY_KEY, trips.column(planner.DAY_KEY))
+        named.setdefault(planner.DAY_KEY, trips.column(planner.DAY_KEY))
     counts = planner.weight_column(trips.columns, universe)
-    return found if counts is None else {**found, planner.COUNT_KEY: counts}
+    return named if counts is None else {**named, planner.COUNT_KEY: counts}
 
 
 def _keys(config: Config, name: str) -> tuple[str, ...]:
@@ -354,21 +354,21 @@ def unit_of(config: Config, trips: TripSchema, universe: Universe) -> Unit:
 
 
 def _unit(config: Config, trips: TripSchema, universe: Universe) -> Unit:
-    given = config.privacy.unit
-    if not isinstance(given, UnitSection):
+    section = config.privacy.unit
+    if not isinstance(section, UnitSection):
         return Trip()
-    if given.trip is not None:
-        return Trip(given.trip)
-    assert given.person is not None
+    if section.trip is not None:
+        return Trip(section.trip)
+    assert section.person is not None
     with config.source.at("privacy", "unit", "person"):
-        column = planner.person_column(given.person, trips.columns, universe)
+        column = planner.person_column(section.person, trips.columns, universe)
         columns.check_person(trips.source, column)
-    wanted = requested_quantile(config)
-    most = MAX_TRIPS_UNTIL_BOUGHT if wanted is not None else given.max_trips
+    purchase = requested_quantile(config)
+    most = MAX_TRIPS_UNTIL_BOUGHT if purchase is not None else section.max_trips
     assert isinstance(most, int)
-    unit = Person(column, most, given.per or RELEASE, given.apart, wanted)
+    unit = Person(column, most, section.per or RELEASE, section.apart, purchase)
     for key in ("per", "apart"):
-        if getattr(given, key) is not None:
+        if getattr(section, key) is not None:
             with config.source.at("privacy", "unit", key):
                 planner.check_unit(
                     trips.source, universe, columns_of(universe, trips, unit), unit, trips.clock, key
@@ -425,8 +425,8 @@ class DayReading:
 
     @classmethod
     def of(cls, text: str) -> DayReading | None:
-        found = _READING.fullmatch(text)
-        return None if found is None else cls(found[1], found[2] or "", found[3], found[4])
+        match = _READING.fullmatch(text)
+        return None if match is None else cls(match[1], match[2] or "", match[3], match[4])
 
     def agrees(self, before: DayReading) -> bool:
         """Whether no trip can have one day here and another there, as far as both say it.
@@ -470,10 +470,12 @@ def check_alike(config: Config, covers: ChargeScope, path: Path) -> None:
     """Refuse a release whose days are read in another way than those of other releases near it, before a row is read."""
     if not covers.days or not path.parent.is_dir() or not Ledger.started(path):
         return
-    own = None if config.series is None else config.series.name
+    series = None if config.series is None else config.series.name
     with Ledger.view(path) as ledger:
         for charge in ledger.charges():
-            same = charge.part is not None and charge.part.series == own and charge.dataset == config.data.id
+            same = (
+                charge.part is not None and charge.part.series == series and charge.dataset == config.data.id
+            )
             if same or not _near(charge, covers):  # a series by itself: `series.continuity`
                 continue
             before = read_as(charge, ledger)

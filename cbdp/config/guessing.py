@@ -57,8 +57,8 @@ def count_like(name: str, kind: Any, *, aggregated: bool = False) -> bool:
     rest = {w for w in words if w not in FILLER}
     if not rest:
         return words in (["n"], ["num"]) or (aggregated and words == ["total"])
-    known = MANY | ONE | (SUMS if aggregated else set())
-    return rest <= known and bool(rest & (MANY | (SUMS if aggregated else set())))
+    count_words = MANY | ONE | (SUMS if aggregated else set())
+    return rest <= count_words and bool(rest & (MANY | (SUMS if aggregated else set())))
 
 
 # Whether the first line of a CSV file names columns. If not, it is a private row, and nothing of it may be repeated.
@@ -159,8 +159,8 @@ def guess_stops(path: Path, columns: Mapping[str, str] | None = None, zone: str 
     if not rows:
         raise InputError(f"{str(path)!r} holds no stops: give a file with a row for each stop")
     distinct = {name: {row[name] for row in rows} for name in rows[0]}
-    found = _stop_columns(path, distinct, len(rows))
-    found |= {role: name for role, name in (columns or {}).items() if name in distinct}
+    roles = _stop_columns(path, distinct, len(rows))
+    roles |= {role: name for role, name in (columns or {}).items() if name in distinct}
     zones = [
         n
         for n in distinct
@@ -171,12 +171,12 @@ def guess_stops(path: Path, columns: Mapping[str, str] | None = None, zone: str 
     best = max(zones, key=lambda n: score(n, ZONE_SCORES)) if zones else None
     return StopsGuess(
         len(rows),
-        {role: name for role, name in found.items() if role != name},
-        found,
+        {role: name for role, name in roles.items() if role != name},
+        roles,
         best,
         0 if best is None else len(distinct[best]),
-        all(role in found and "" not in distinct[found[role]] for role in ("lat", "lon")),
-        known=frozenset().union(*(distinct[found[r]] for r in ("id", "name") if r in found)) - {""},
+        all(role in roles and "" not in distinct[roles[role]] for role in ("lat", "lon")),
+        known=frozenset().union(*(distinct[roles[r]] for r in ("id", "name") if r in roles)) - {""},
     )
 
 
@@ -207,13 +207,13 @@ def _stop_columns(path: Path, distinct: Mapping[str, set[str]], rows: int) -> di
         raise InputError(
             f"no column of {str(path)!r} tells the stops apart{twice}: give each stop one row and an id of its own"
         )
-    found = {"id": max(keys, key=lambda n: score(n, STOP_ID_SCORES, UNFIT_STOP_ID_SCORES))}
+    columns = {"id": max(keys, key=lambda n: score(n, STOP_ID_SCORES, UNFIT_STOP_ID_SCORES))}
     roles = {"name": vocabulary.NAME, "lat": vocabulary.LATITUDE, "lon": vocabulary.LONGITUDE}
     for role, words in roles.items():
         fits = [n for n in distinct if set(words_of(n)) & words]
         if fits:
-            found[role] = fits[0]
-    return found
+            columns[role] = fits[0]
+    return columns
 
 
 def _agency_zone(path: Path) -> str | None:
@@ -574,17 +574,17 @@ def _time_formats(source: Columns, columns: Mapping[str, str]) -> tuple[str, ...
     """What names and types tell about how times are written: seconds since 1970, dates as numbers."""
     import pyarrow as pa
 
-    found = []
+    formats = []
     for role in ("day", "time"):
         name = columns.get(role, "")
         kind = source.kinds.get(name)
         if kind is None or (score(name, HOUR_SCORES) and not score(name, DATE_SCORES)):
             continue
         if role == "day" and pa.types.is_integer(kind):
-            found.append("%Y%m%d")
+            formats.append("%Y%m%d")
         elif pa.types.is_integer(kind) or (is_text(kind) and score(name, EPOCH_SCORES)):
-            found.append("epoch_ms" if vocabulary.THOUSANDTHS & set(words_of(name)) else "epoch_s")
-    return tuple(found)
+            formats.append("epoch_ms" if vocabulary.THOUSANDTHS & set(words_of(name)) else "epoch_s")
+    return tuple(formats)
 
 
 # What the columns of a user's files seem to be, for `cbdp init`.

@@ -350,14 +350,14 @@ class MechanismFields:
             raise where.expected(value, self.says)
         name = PartName(self.parts).read(value.get("name", DEFAULT_MECHANISM), where.down("name"))
         with where.source.at(*where.keys, "name"):
-            known = options_of(self.parts().get(name))
+            options = options_of(self.parts().get(name))
         written = {key: item for key, item in value.items() if key != "name"}
         for key in written:
-            if key not in known:
-                other = did_you_mean(key, list(known)) if known else "it has none"
+            if key not in options:
+                other = did_you_mean(key, list(options)) if options else "it has none"
                 cure = where.down(key).stray() or other
                 raise where.down(key).wrong(f"{name} has no setting {key!r}: {cure}")
-        read = {key: known[key].kind.read(item, where.down(key)) for key, item in written.items()}
+        read = {key: options[key].kind.read(item, where.down(key)) for key, item in written.items()}
         return MechanismSection(name, read)
 
     def schema(self) -> dict[str, Any]:
@@ -374,11 +374,11 @@ class MechanismFields:
 
     def _settings(self) -> dict[str, Any]:
         """Every setting of ours, with the mechanisms that have it."""
-        found: dict[str, dict[str, Option]] = {}
+        by_setting: dict[str, dict[str, Option]] = {}
         for name in self.parts().table:
             for key, option in options_of(self.parts().get(name)).items():
-                found.setdefault(key, {})[name] = option
-        return {key: _merged_schema(options) for key, options in found.items()}
+                by_setting.setdefault(key, {})[name] = option
+        return {key: _merged_schema(options) for key, options in by_setting.items()}
 
 
 def _merged_schema(options: Mapping[str, Option]) -> dict[str, Any]:
@@ -386,20 +386,23 @@ def _merged_schema(options: Mapping[str, Option]) -> dict[str, Any]:
     abouts: dict[str, list[str]] = {}
     for name, option in options.items():
         abouts.setdefault(option.about, []).append(name)
-    said = "; ".join(f"{', '.join(names)}: {about}" for about, names in abouts.items())
+    description = "; ".join(f"{', '.join(names)}: {about}" for about, names in abouts.items())
     kinds = [option.kind.schema() for option in options.values()]
     distinct = [kind for n, kind in enumerate(kinds) if kind not in kinds[:n]]
-    return {"description": said, **(distinct[0] if len(distinct) == 1 else {"anyOf": distinct})}
+    return {"description": description, **(distinct[0] if len(distinct) == 1 else {"anyOf": distinct})}
 
 
 def options_of(mechanism: type) -> dict[str, Option]:
     """What a configuration may say of a mechanism."""
     declared = settings_of(mechanism)
-    return {name: Option(_value_kind(mechanism, name, said), said.about) for name, said in declared.items()}
+    return {
+        name: Option(_value_kind(mechanism, name, setting), setting.about)
+        for name, setting in declared.items()
+    }
 
 
-def _value_kind(mechanism: type, name: str, said: Setting) -> ValueKind:
-    text, rule = _text_or_part(said.choices), Text(choices=weight_rules())
+def _value_kind(mechanism: type, name: str, setting: Setting) -> ValueKind:
+    text, rule = _text_or_part(setting.choices), Text(choices=weight_rules())
     kinds: dict[str, ValueKind] = {
         "text": text,
         "whole": Whole(),
@@ -409,11 +412,11 @@ def _value_kind(mechanism: type, name: str, said: Setting) -> ValueKind:
         "weights": Either((rule, Named(Either((rule, Real()))))),
         "file": Text("the path of a public file"),
     }
-    if said.kind not in kinds:
+    if setting.kind not in kinds:
         raise InputError(
-            f"{mechanism.__name__} declares the setting {name!r} of kind {said.kind!r}: use one of {', '.join(kinds)}"
+            f"{mechanism.__name__} declares the setting {name!r} of kind {setting.kind!r}: use one of {', '.join(kinds)}"
         )
-    return kinds[said.kind]
+    return kinds[setting.kind]
 
 
 def _text_or_part(chosen: Any) -> Text | PartName:

@@ -83,10 +83,12 @@ def _ledger_of(manifest: Path) -> Mapping[str, Any]:
 @lru_cache(4096)  # of a series there are many, and every release looks at all of them
 def _read_ledger_of(manifest: Path, changed: int, size: int, identity: int) -> Mapping[str, Any]:  # noqa: ARG001
     try:
-        found = read_json(manifest)
+        document = read_json(manifest)
     except (OSError, ValueError):
         return {}
-    ledger = found.get("ledger") if isinstance(found, dict) and found.get("format") == FORMAT else None
+    ledger = (
+        document.get("ledger") if isinstance(document, dict) and document.get("format") == FORMAT else None
+    )
     return ledger if isinstance(ledger, dict) else {}
 
 
@@ -216,8 +218,8 @@ def _account_of_new_ledger(config: Config, path: Path, owner: AccountOwner, cost
 def _currency(config: Config, cost: Cost) -> PrivacyMeasure:
     """What a new ledger counts."""
     stated: Any = config.privacy.currency
-    found: PrivacyMeasure = measure_of(cost) if stated is None else stated
-    return found
+    measure: PrivacyMeasure = measure_of(cost) if stated is None else stated
+    return measure
 
 
 def _account_of_ledger(
@@ -303,8 +305,8 @@ def output_of(config: Config, account: Account) -> Path:
         raise config.source.error(
             keys, f"there is no folder {str(folder)!r} for the release: create it first"
         )
-    known = account.finished is not None or account.unfinished
-    if (path.exists() or path.is_symlink()) and not known:
+    charged = account.finished is not None or account.unfinished
+    if (path.exists() or path.is_symlink()) and not charged:
         if account.forgotten is not None:
             raise config.source.error(("privacy", "ledger"), account.forgotten)
         raise config.source.error(

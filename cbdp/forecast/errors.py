@@ -49,13 +49,13 @@ class ExpectedNoise:
 def noise_by_table(plan: PlannedRelease) -> tuple[ExpectedNoise, ...]:
     """The noise on each measured table."""
     dag, trips = plan.mechanism.measured_features, plan.expected_trips
-    found = []
+    noise = []
     for a in plan.mechanism.answers():
         size = dag.size(a.feature)
         half = a.law.half_width(plan.confidence)
         expected = None if trips is None else Fraction(average_count(trips, size))
-        found.append(ExpectedNoise(a.feature, size, a.share, a.delta, Fraction(a.law.scale), half, expected))
-    return tuple(found)
+        noise.append(ExpectedNoise(a.feature, size, a.share, a.delta, Fraction(a.law.scale), half, expected))
+    return tuple(noise)
 
 
 def errors_by_budget(plan: PlannedRelease) -> dict[str, dict[str, float]]:
@@ -84,8 +84,8 @@ def told_by_other_tables(plan: PlannedRelease, noise: ExpectedNoise, bound: floa
 
 def unmeasured(plan: PlannedRelease) -> tuple[str, ...]:
     """Tables that are published without a measurement of their own, and were not public before."""
-    known = {*(a.feature for a in plan.mechanism.answers()), *plan.public}
-    return tuple(n for n in plan.features.features if n not in known)
+    answered = {*(a.feature for a in plan.mechanism.answers()), *plan.public}
+    return tuple(n for n in plan.features.features if n not in answered)
 
 
 def epsilon_for(
@@ -101,13 +101,13 @@ def epsilon_for(
     Within means: the noise on an element of average size is at most `relative` of its count with this confidence. It is
     worked out by the law of the noise before post-processing, with ε shared among the features as the plan shares it.
     """
-    given = {a.feature: a for a in plan.mechanism.answers()}
-    if feature not in given:
-        raise InputError(f"{feature!r} is not measured: {did_you_mean(feature, list(given))}")
+    answers = {a.feature: a for a in plan.mechanism.answers()}
+    if feature not in answers:
+        raise InputError(f"{feature!r} is not measured: {did_you_mean(feature, list(answers))}")
     trips = expected_trips or plan.expected_trips
     if trips is None:
         raise InputError("how many trips are there, about? Say so in data.expected_trips")
-    law, share = type(given[feature].law), plan.mechanism.share_of(feature)
+    law, share = type(answers[feature].law), plan.mechanism.share_of(feature)
     allowed = positive(relative, "relative") * trips / plan.mechanism.measured_features.size(feature)
     sure = plan.confidence if confidence is None else confidence
 
@@ -202,24 +202,24 @@ def expected_of(
     """The same of a mechanism, from what is public about the trips."""
     of, precision = model_of_mechanism(mechanism, facts)
     noise, errors = of.reconciled(precision), np.sqrt(of.errors(precision))
-    made = []
+    tables = []
     for n, name in enumerate(of.names):
-        count, known = typical(of, n, facts), name in of.public
-        half = 0 if known else margin(of, n, float(noise[n]), count, confidence)
-        error = 0.0 if known else float(errors[n])
-        use = use_of(half / count) if known or of.signals[n] is not None else None
-        good = 1 if known else least_good(of, n, float(noise[n]), confidence)
-        made.append(ExpectedTable(name, error, count, half, use, good))
-    return tuple(made)
+        count, exact = typical(of, n, facts), name in of.public
+        half = 0 if exact else margin(of, n, float(noise[n]), count, confidence)
+        error = 0.0 if exact else float(errors[n])
+        use = use_of(half / count) if exact or of.signals[n] is not None else None
+        good = 1 if exact else least_good(of, n, float(noise[n]), confidence)
+        tables.append(ExpectedTable(name, error, count, half, use, good))
+    return tuple(tables)
 
 
 def model_of_mechanism(mechanism: ModelledMechanism, facts: DemandFacts) -> tuple[ErrorModel, Floats]:
     """The model of a mechanism's errors, and the precision of what it measures."""
-    given = {a.feature: a.share for a in mechanism.answers()}
-    known = tuple(mechanism.public or ())
-    stated = replace(facts, public=known, law=mechanism.law, changes=mechanism.changes())
-    of = error_model(mechanism.features, list(given), mechanism.amount, stated)
-    part = np.array([float(share / mechanism.amount) for share in given.values()])
+    shares = {a.feature: a.share for a in mechanism.answers()}
+    public = tuple(mechanism.public or ())
+    stated = replace(facts, public=public, law=mechanism.law, changes=mechanism.changes())
+    of = error_model(mechanism.features, list(shares), mechanism.amount, stated)
+    part = np.array([float(share / mechanism.amount) for share in shares.values()])
     return of, of.precision(part)
 
 
@@ -228,8 +228,8 @@ def margins(of: ErrorModel, feature: int, noise: float, counts: Floats, confiden
     signal, variance = of.signals[feature], np.full(counts.shape, noise)
     if signal is not None:
         variance = np.maximum(variance, signal.risk(counts**2, variance))
-    made: Floats = np.ceil(reach(confidence) * np.sqrt(variance))
-    return made
+    half_widths: Floats = np.ceil(reach(confidence) * np.sqrt(variance))
+    return half_widths
 
 
 def margin(of: ErrorModel, feature: int, noise: float, count: float, confidence: float) -> int:
@@ -291,21 +291,21 @@ def what_of(by: Sequence[str]) -> str:
     >>> what_of(["origin", "destination"]), what_of(["origin.zone"]), what_of([])
     ('a pair of stops', 'one origin zone', 'all trips')
     """
-    left, said = list(by), []
+    left, parts = list(by), []
     for attribute in [a.removeprefix(TRIP_ENDS[0]) for a in by if a.split(".")[0] == TRIP_ENDS[0]]:
         pair = [f"{place}{attribute}" for place in TRIP_ENDS]
         if set(pair) <= set(left):
             left = [name for name in left if name not in pair]
-            said.append(f"a pair of {attribute.removeprefix('.') or 'stop'}s")
-    said += [
+            parts.append(f"a pair of {attribute.removeprefix('.') or 'stop'}s")
+    parts += [
         f"one {ATTRIBUTE_NAMES.get(name, name.replace('.', ' '))}"
         for name in left
         if name not in TIME_PHRASES
     ]
     when = [name for name in left if name in TIME_PHRASES]
-    if not said and when:
-        said.append(TIME_PHRASES[when.pop(0)][0])
-    return ", ".join(said) + "".join(TIME_PHRASES[name][1] for name in when) or "all trips"
+    if not parts and when:
+        parts.append(TIME_PHRASES[when.pop(0)][0])
+    return ", ".join(parts) + "".join(TIME_PHRASES[name][1] for name in when) or "all trips"
 
 
 def example(by: Sequence[str], expected: ExpectedTable) -> str:
@@ -359,22 +359,22 @@ def gaps(plan: PlannedRelease) -> tuple[Gap, ...]:
     if not plan.mechanism.asks_tables:
         return ()
     features, answers = plan.mechanism.measured_features, {a.feature: a for a in plan.mechanism.answers()}
-    known = [n for n in (*answers, *plan.public) if n in features]
+    answered = [n for n in (*answers, *plan.public) if n in features]
     leaves = answers.get(SINGLETON)
-    found = []
-    for name in undistinguished(features, known):
+    undetermined = []
+    for name in undistinguished(features, answered):
         half = None
         if leaves is not None:
             types = plan.universe.size / len(plan.universe.attribute(name).labels)
             deviation = math.sqrt(types * float(leaves.law.variance()))
             half = math.ceil(NormalDist().inv_cdf(0.5 + plan.confidence / 2) * deviation)
-        found.append(Gap(name, distinguished_attributes(features, known, name), half))
-    return tuple(found)
+        undetermined.append(Gap(name, distinguished_attributes(features, answered, name), half))
+    return tuple(undetermined)
 
 
-def uncovered_gaps(found: tuple[Gap, ...]) -> Iterator[Gap]:
+def uncovered_gaps(every: tuple[Gap, ...]) -> Iterator[Gap]:
     """The gaps that deserve a warning: nothing at all is told of them."""
-    return (gap for gap in found if not gap.instead)
+    return (gap for gap in every if not gap.instead)
 
 
 # What an ε means to somebody who has to sign it, and from which ε on a promise is hardly one.
@@ -431,5 +431,5 @@ def reason(epsilon: float) -> str:
     'somebody who thought it 0.1 % likely may become over 99.9 % sure'
     """
     sure = posterior_belief(PRIOR_BELIEF, epsilon)
-    said = "over 99.9 %" if sure > 0.999 else at_most(sure)
-    return f"somebody who thought it {100 * PRIOR_BELIEF:g} % likely may become {said} sure"
+    certainty = "over 99.9 %" if sure > 0.999 else at_most(sure)
+    return f"somebody who thought it {100 * PRIOR_BELIEF:g} % likely may become {certainty} sure"

@@ -48,8 +48,8 @@ class Deployment:
     @property
     def promise(self) -> str:
         """As it is stated, with the ε that a ρ gives."""
-        said = f"ε = {readable_epsilon(self.shown)}" + (f" at δ = {self.delta}" if self.delta else "")
-        return said if self.rho is None else f"ρ = {float(self.rho):g}, so {said}"
+        text = f"ε = {readable_epsilon(self.shown)}" + (f" at δ = {self.delta}" if self.delta else "")
+        return text if self.rho is None else f"ρ = {float(self.rho):g}, so {text}"
 
 
 DEPLOYMENTS = (
@@ -263,7 +263,7 @@ def _risk(say: Translate) -> Html:
 
 
 def _other_deployments() -> Html:
-    said = (
+    lead = (
         "An ε only means something together with what it protects. The same ε is a weaker promise for one trip than for a whole day, and weaker for a "
         "day than for a month: a person’s days add up."
     )
@@ -275,7 +275,7 @@ def _other_deployments() -> Html:
         for d in DEPLOYMENTS
     ]  # fmt: skip
     return join(
-        tag("p", said),
+        tag("p", lead),
         tag("div", id="strip", class_="chart"),
         tag(
             "details",

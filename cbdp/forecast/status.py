@@ -81,11 +81,11 @@ def status_of(config: Config, until: dt.date) -> Status:
 def _seen(config: Config, until: dt.date, slots: Sequence[Slot], ledger: Ledger) -> Status:
     name = series_of(config).name
     finished = {slot: ledger.finished(request_of_slot(config, slot)) for slot in slots}
-    made = tuple((slot, Path(done.path)) for slot, done in finished.items() if done is not None)
+    released = tuple((slot, Path(done.path)) for slot, done in finished.items() if done is not None)
     return Status(
         config,
         until,
-        made,
+        released,
         tuple(pending(config, slots)),
         sum(
             c.part is not None and c.part.series == name and c.part.stage != RUNNING_TOTALS
@@ -94,7 +94,7 @@ def _seen(config: Config, until: dt.date, slots: Sequence[Slot], ledger: Ledger)
         ledger.spent,
         ledger.caps,
         privacy_statement(ledger.charges()),
-        tuple(place for _, place in made if not (place / MANIFEST).is_file()),
+        tuple(place for _, place in released if not (place / MANIFEST).is_file()),
         tuple(c for c in ledger.charges() if c.what == RUNNING_TOTALS and c.part and c.part.series == name),
         {Path(done.path): done.sha256 for done in finished.values() if done is not None},
         privacy_statement(published_charges(ledger)),

@@ -68,10 +68,10 @@ class ReplicateRuns:
         )
         index = np.flatnonzero(counts)
         trips = index, counts[index]
-        made = trips, self.mechanism.simulate(Counts(universe, *trips, self.mechanism.unit), seed)
+        replicate = trips, self.mechanism.simulate(Counts(universe, *trips, self.mechanism.unit), seed)
         if (len(kept) + 1) * universe.size <= MAX_CACHED_TYPES:
-            kept[seed] = made
-        return made
+            kept[seed] = replicate
+        return replicate
 
     def further(self, seed: int) -> PosteriorReplicate:
         """The same, in the place of the release the run from this seed: it is kept with that run."""
@@ -150,8 +150,8 @@ class Mechanism(ABC):
     @property
     def amount(self) -> Fraction:
         """What is shared among the answers, in that currency."""
-        made: Fraction = self.epsilon
-        return made
+        amount: Fraction = self.epsilon
+        return amount
 
     def change(self, feature: str) -> Sensitivity:
         """How much one unit can change the counts of a measured feature."""
@@ -191,18 +191,18 @@ class Mechanism(ABC):
     @classmethod
     def from_recipe(cls, release: Release) -> Self:
         """The mechanism that made a release."""
-        known = {f.name for f in fields(cls)}
+        names = {f.name for f in fields(cls)}
         settings = {
             n: setting_from_json(v)
             for n, v in release.recipe.settings.items()
-            if n in known and n not in (*SETTINGS_IN_FILES, *SETTINGS_IN_MANIFEST)
+            if n in names and n not in (*SETTINGS_IN_FILES, *SETTINGS_IN_MANIFEST)
         }
-        if "prior" in known:
+        if "prior" in names:
             settings["prior"] = release.prior
             if release.prior is None and release.recipe.settings.get("prior") is not None:
                 raise InputError("the release does not hold the public weights that entered its estimate")
         cost, beside = release.claim.cost, Fraction(0)
-        if "running" in known and release.running is not None:
+        if "running" in names and release.running is not None:
             settings["running"] = release.running.steered
             beside = sum((one.amount for one in release.running.steered.values()), Fraction(0))
         epsilon = None if cost.currency == "rho" else cost.epsilon - beside  # the settings hold ρ and δ
@@ -243,8 +243,8 @@ class Mechanism(ABC):
             )
         universe = self.features.universe
         counts = count(trips, universe, columns=columns, unit=self.unit, clock=clock, entropy=entropy)
-        made = self.finished(self.measure(counts, entropy), entropy)
-        return replace(made, secure=entropy.secure, again=self.again)
+        release = self.finished(self.measure(counts, entropy), entropy)
+        return replace(release, secure=entropy.secure, again=self.again)
 
     def made(
         self, index: Ints, value: Ints, measurements: Sequence[Measurement] = (), **more: Any
@@ -269,13 +269,13 @@ class Mechanism(ABC):
         return ReplicateRuns(self, release)
 
     def _check_made(self, release: Release) -> None:
-        own, made = self.claim(), release.claim
+        promised, stated = self.claim(), release.claim
         # what it promises may differ: a simulation that was saved promises nothing
-        same = (made.unit, made.cost) == (own.unit, own.cost)
+        same = (stated.unit, stated.cost) == (promised.unit, promised.cost)
         if release.mechanism != self.name or not same:
             raise InputError(
                 f"the release was made by {release.mechanism!r} ({release.claim}), this mechanism is {self.name!r} "
-                f"({own}): use the one that made it"
+                f"({promised}): use the one that made it"
             )
         if self.features.sizes != release.features.sizes:
             raise InputError(
@@ -310,15 +310,17 @@ class AdditiveNoiseMechanism(Mechanism):
 
     @property
     def amount(self) -> Fraction:
-        made: Fraction = self.rho if self.currency == "rho" else self.epsilon
-        return made
+        amount: Fraction = self.rho if self.currency == "rho" else self.epsilon
+        return amount
 
     @property
     def recipe(self) -> Recipe:
-        made = super().recipe
+        recipe = super().recipe
         if self.currency == "rho":
-            return made
-        return replace(made, settings={n: v for n, v in made.settings.items() if n not in ("rho", "delta")})
+            return recipe
+        return replace(
+            recipe, settings={n: v for n, v in recipe.settings.items() if n not in ("rho", "delta")}
+        )
 
     def settle(self) -> None:
         sampler_of(self.law_kind(1))  # refuses a law that is never drawn
@@ -358,14 +360,14 @@ class AdditiveNoiseMechanism(Mechanism):
         """The same mechanism with the other law, for the same ε and δ; pure ε needs no δ."""
         cost = self.claim().cost
         if self.currency == "rho":
-            given: dict[str, Any] = {
+            settings: dict[str, Any] = {
                 "law": DiscreteLaplace.name,
                 "epsilon": cost.epsilon,
                 "rho": None,
                 "delta": None,
             }
         else:
-            given = {
+            settings = {
                 "law": DiscreteGaussian.name,
                 "epsilon": cost.epsilon,
                 "rho": None,
@@ -373,10 +375,10 @@ class AdditiveNoiseMechanism(Mechanism):
             }
         budget = getattr(self, "budget", None)
         if isinstance(budget, Mapping):
-            plain = replace(self, budget="uniform", **given)  # type: ignore[call-arg]
+            plain = replace(self, budget="uniform", **settings)  # type: ignore[call-arg]
             parts = {name: Fraction(share) / self.amount * plain.amount for name, share in budget.items()}
-            given["budget"] = parts
-        return replace(self, **given)
+            settings["budget"] = parts
+        return replace(self, **settings)
 
     def paid(self) -> dict[str, Any]:
         """What is spent, under the name of its currency."""

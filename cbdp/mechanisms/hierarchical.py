@@ -40,13 +40,13 @@ def nested(features: FeatureDag, levels: Sequence[str] | None = None) -> Feature
     """
     chosen = [n for n in features.features if n not in (SINGLETON, TOTAL)] if levels is None else list(levels)
     by: list[str] = []
-    made = []
+    nested_features = []
     for name in chosen:
         if name not in features:
             raise InputError(f"unknown feature {name!r}: there are {', '.join(features.features)}")
         by += [a for a in features.features[name].by if a not in by]
-        made.append(Feature(name, by=tuple(by)))
-    return FeatureDag(features.universe, made)
+        nested_features.append(Feature(name, by=tuple(by)))
+    return FeatureDag(features.universe, nested_features)
 
 
 @dataclass(frozen=True)

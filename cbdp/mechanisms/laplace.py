@@ -98,11 +98,11 @@ class Laplace(AdditiveNoiseMechanism):
                 f"about {expected:.1e} of {size:.1e} trip types would be published, nearly all of them invented: "
                 "use ConstraintBased, which asks only what can matter"
             )
-        own = counts.value + sampler.sample(len(counts.value), entropy)
+        noisy = counts.value + sampler.sample(len(counts.value), entropy)
         hits = sampler.sample_skips(size, 0, entropy)
         hits = hits[~is_member(hits, counts.index)]
-        index = np.concatenate([counts.index[own > 0], hits])
-        values = np.concatenate([own[own > 0], sampler.sample_excess(len(hits), 0, entropy)])
+        index = np.concatenate([counts.index[noisy > 0], hits])
+        values = np.concatenate([noisy[noisy > 0], sampler.sample_excess(len(hits), 0, entropy)])
         order = np.argsort(index, kind="stable")
         return index[order], values[order]
 

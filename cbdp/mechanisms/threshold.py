@@ -75,18 +75,18 @@ class ThresholdedTables(Mechanism):
 
     def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
         """Only what is shown: a count below its threshold never leaves this function."""
-        made: list[NoisyAnswer] = []
-        given = self.shares()
+        answers: list[NoisyAnswer] = []
+        shares = self.shares()
         for name in self.published_tables:
-            share = given[name]
+            share = shares[name]
             truth, law = counts.of(self.features, name), self.noise_of(name)
             where = np.flatnonzero(truth) if self.skips_zeros else np.arange(len(truth))
             noisy = truth[where] + sampler_of(law).sample(len(where), entropy)
             shown = noisy >= self.threshold_of(name)
-            made.append(
+            answers.append(
                 Measurement(name, noisy[shown], law.scale, elements=where[shown], epsilon=share, law=law.name)
             )
-        return made
+        return answers
 
     def finish(self, answers: Sequence[NoisyAnswer]) -> Release:
         published = {}

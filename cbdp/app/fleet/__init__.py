@@ -133,12 +133,12 @@ def compare(release: str, trips: str, rules: FleetRules | None = None, *, page: 
     """Print the paper's Table 1 row of a release: its fleet and the fleet of the real trips, both run on the real trips."""
     chosen = rules or FleetRules()
     print(INTERNAL_WARNING)
-    given = published_trips(release)
-    city, modes = place(chosen, given)
-    real = selected(real_trips(trips, given.universe), chosen)
+    published_counts = published_trips(release)
+    city, modes = place(chosen, published_counts)
+    real = selected(real_trips(trips, published_counts.universe), chosen)
     out = page_path(page, internal=True)
-    published = selected(given, chosen)
-    print_marks(given)
+    published = selected(published_counts, chosen)
+    print_marks(published_counts)
     print(described(city))
     print(f"{published.total:,} published trips, {real.total:,} real ones")
     fleets = []
@@ -161,10 +161,10 @@ def compare(release: str, trips: str, rules: FleetRules | None = None, *, page: 
 
 
 def _fleet(trips: CountedTrips, city: City, modes: Itineraries, rules: FleetRules) -> Fleet | None:
-    found = fleet_for(city, trips, riders_of(trips, city, modes, rules, rules.seed), rules)
-    if found.fleet is None:
-        print(f"no fleet found for {trips.name}: {found.reason}")
-    return found.fleet
+    sizing = fleet_for(city, trips, riders_of(trips, city, modes, rules, rules.seed), rules)
+    if sizing.fleet is None:
+        print(f"no fleet found for {trips.name}: {sizing.reason}")
+    return sizing.fleet
 
 
 def relative(value: float, original: float) -> float:
@@ -183,8 +183,8 @@ def comparison_table(city: City, ours: Figures, original: Figures) -> list[str]:
     errors = [abs(relative(ours["total"][n], original["total"][n])) for n in COMPARED_FIGURES]
     shown = ", ".join(f"{n} {number(e, 3)}" for n, e in zip(COMPARED_FIGURES, errors, strict=True))
     zones = [abs(relative(ours[z]["shuttles"], original[z]["shuttles"])) for z in city.zones]
-    known = [e for e in zones if math.isfinite(e)]
-    mean = number(sum(known) / len(known), 3) if known else "–"
+    finite = [e for e in zones if math.isfinite(e)]
+    mean = number(sum(finite) / len(finite), 3) if finite else "–"
     return [
         *aligned([head, *rows], right=range(1, len(head))),
         f"Table 1, relative errors: {shown}; shuttles by zone, on average {mean}",
@@ -212,17 +212,17 @@ SERVICE_LABELS = {
 def size(source: str, rules: FleetRules | None = None, *, page: str | None = None) -> int:
     """Size a fleet on a release (or on the trips of a configuration), run it on the same riders, and print its service."""
     chosen = rules or FleetRules()
-    given = read(source)
-    out = page_path(page, internal=given.internal)
-    trips = selected(given, chosen)
-    city, modes = place(chosen, given)
-    print_marks(given)
+    demand_source = read(source)
+    out = page_path(page, internal=demand_source.internal)
+    trips = selected(demand_source, chosen)
+    city, modes = place(chosen, demand_source)
+    print_marks(demand_source)
     print(described(city))
     riders = riders_of(trips, city, modes, chosen, chosen.seed)
     sized = fleet_for(city, trips, riders, chosen)
     hours = "–".join(clock_time(s, seconds=False) for s in riders.hours)
     print(f"{trips.name}: {trips.total:,} trips, {hours}, {len(riders):,} shuttle legs")
-    demand = demand_of(given, city, chosen)
+    demand = demand_of(demand_source, city, chosen)
     if demand:
         print(in_words(demand[pages.TOTAL]))
     print_quiet_zones(city, riders, demand)
@@ -233,20 +233,23 @@ def size(source: str, rules: FleetRules | None = None, *, page: str | None = Non
     print(f"{sized.fleet.total:,} shuttles, {chosen.promise}")
     print("\n".join(service_table(city, service)))
     if out:
-        said = f" {in_words(demand[pages.TOTAL])}." if demand else ""
-        about = f"The fleet of {trips.name}, {chosen.promise}, on the same riders.{said}"
-        html = pages.build(city, service, about=about, demand=demand, internal=given.internal)
-        write_page(out, html, internal=given.internal)
+        demand_text = f" {in_words(demand[pages.TOTAL])}." if demand else ""
+        about = f"The fleet of {trips.name}, {chosen.promise}, on the same riders.{demand_text}"
+        html = pages.build(city, service, about=about, demand=demand, internal=demand_source.internal)
+        write_page(out, html, internal=demand_source.internal)
     return 0
 
 
 def service_table(city: City, service: Service) -> list[str]:
     """The figures of every zone and in total."""
-    found = figures(service, city)
+    by_zone = figures(service, city)
     rows = [
         [
             zone,
-            *(number(found[zone][name], 1 if name in ("occupancy", "km") else 0) for name in SERVICE_LABELS),
+            *(
+                number(by_zone[zone][name], 1 if name in ("occupancy", "km") else 0)
+                for name in SERVICE_LABELS
+            ),
         ]
         for zone in (*city.zones, "total")
     ]
@@ -338,8 +341,8 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 
 
 def _rules(options: argparse.Namespace) -> FleetRules:
-    given: dict[str, Any] = {name: getattr(options, name) for name in FleetRules.__dataclass_fields__}
-    return FleetRules(**given)
+    settings: dict[str, Any] = {name: getattr(options, name) for name in FleetRules.__dataclass_fields__}
+    return FleetRules(**settings)
 
 
 def print_checks(kind: str, name: str, *, seconds: float = 60.0) -> int:

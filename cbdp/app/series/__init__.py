@@ -93,17 +93,19 @@ SATURDAY = 5
 
 def with_earlier(plan: Plan) -> Plan:
     """The plan with a prior from the releases before its period; as it is where none is wanted, or there is none yet."""
-    wanted = series_of(plan.config).earlier
-    if not wanted:
+    most = series_of(plan.config).earlier
+    if not most:
         return plan
     mechanism = plan.mechanism
     with plan.config.source.at("series", "earlier"):
         if not isinstance(mechanism, ConstraintBased):
             raise InputError(f"{mechanism.name} has no use for earlier releases: leave it out")
-        found = _earlier(plan)[-wanted:]
-        if not found:
+        releases = _earlier(plan)[-most:]
+        if not releases:
             return plan
-        alike, others = ([path for day, path in found if _kind(plan, day) is same] for same in _kinds(plan))
+        alike, others = (
+            [path for day, path in releases if _kind(plan, day) is same] for same in _kinds(plan)
+        )
         prior = earlier_prior(alike, others)
     return replace(plan, mechanism=replace(mechanism, **prior.settings))
 
@@ -115,7 +117,7 @@ def _earlier(plan: Plan) -> list[tuple[dt.date, Path]]:
     if not Ledger.started(plan.account.path):
         return []
     series, shape = series_of(plan.config), shape_of(plan.features)
-    held: dict[dt.date, Path] = {}
+    releases: dict[dt.date, Path] = {}
     with Ledger.view(plan.account.path) as ledger:
         for charge in charges_of(ledger, series.name, plan.dataset):
             covers, done = charge.covers, ledger.finished(charge.request)
@@ -123,15 +125,15 @@ def _earlier(plan: Plan) -> list[tuple[dt.date, Path]]:
                 continue
             same = charge.part is not None and charge.part.shape == shape
             if same and covers.last < slot.first and (Path(done.path) / MANIFEST).is_file():
-                held[covers.first] = Path(done.path)
-    return sorted(held.items())
+                releases[covers.first] = Path(done.path)
+    return sorted(releases.items())
 
 
 def _kinds(plan: Plan) -> tuple[bool, bool]:
     """The kind of the plan's own day, and the other."""
     assert plan.slot is not None
-    own = _kind(plan, plan.slot.first)
-    return own, not own
+    kind = _kind(plan, plan.slot.first)
+    return kind, not kind
 
 
 def _kind(plan: Plan, day: dt.date) -> bool:
@@ -187,42 +189,40 @@ def run_series(
     refuse_in_series(config)
     slots = due_slots(config, until)
     waiting = pending(config, slots)
-    made: list[Path] = []
-    found = len(slots) - len(waiting)
+    released: list[Path] = []
+    finished = len(slots) - len(waiting)
     planner, judge = _Planner(config, waiting), judge_series(say, Accepted(accept_dropped, accept_unusual))
     for n, slot in enumerate(waiting):
-        with _counting(made), watching() as interrupts:
-            if made:  # what they cost is spent
-                interrupts.stopped = (
-                    f"{_after(made)}; nothing was charged for {slot.label}: run the command again to go on"
-                )
+        with _counting(released), watching() as interrupts:
+            if released:  # what they cost is spent
+                interrupts.stopped = f"{_after(released)}; nothing was charged for {slot.label}: run the command again to go on"
             say(f"{slot.label}: release {n + 1} of {len(waiting)} that are due")
-            create = create_ledger and not made
+            create = create_ledger and not released
             done = _release(planner, slot, detail, create=create, interrupts=interrupts, judge=judge)
         if done.fresh:
-            made.append(done.path)
+            released.append(done.path)
         else:
-            found += 1
+            finished += 1
             say(f"{slot.label}: another run has made it meanwhile")
         if interrupts.heard and n + 1 < len(waiting):
-            return Ran(len(slots), tuple(made), found, stopped=True)
-    return Ran(len(slots), tuple(made), found)
+            return Ran(len(slots), tuple(released), finished, stopped=True)
+    return Ran(len(slots), tuple(released), finished)
 
 
 @contextmanager
-def _counting(made: Sequence[Path]) -> Iterator[None]:
+def _counting(released: Sequence[Path]) -> Iterator[None]:
     """What stops a run that has made releases must not say that nothing was spent."""
     try:
         yield
     except CbdpError as why:
-        if not made or getattr(why, "exit_code", None) == SeriesStoppedError.exit_code:
+        if not released or getattr(why, "exit_code", None) == SeriesStoppedError.exit_code:
             raise
-        raise SeriesStoppedError(f"{_after(made)}: {why}") from why
+        raise SeriesStoppedError(f"{_after(released)}: {why}") from why
 
 
-def _after(made: Sequence[Path]) -> str:
-    stay = "which stays as it is" if len(made) == 1 else "which stay as they are"
-    return f"stopped after {len(made)} release{'s' * (len(made) > 1)} of this run, {stay}"
+def _after(released: Sequence[Path]) -> str:
+    stay = "which stays as it is" if len(released) == 1 else "which stay as they are"
+    return f"stopped after {len(released)} release{'s' * (len(released) > 1)} of this run, {stay}"
 
 
 @dataclass
@@ -239,9 +239,9 @@ class _Planner:
         self.rows = RowsNow(() if _apart(self.config) else self.waiting)
 
     def plan(self, slot: Slot) -> Plan:
-        known = self._first.get(slot.stage)
-        if known is not None:
-            return plan_of(known, self.config, slot)
+        first = self._first.get(slot.stage)
+        if first is not None:
+            return plan_of(first, self.config, slot)
         self._first[slot.stage] = plan(self.config, slot)
         return self._first[slot.stage]
 

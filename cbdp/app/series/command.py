@@ -191,19 +191,19 @@ def title_of(config: Config) -> str:
     about, series = config.about, series_of(config)
     if about is not None and about.title:
         return about.title
-    own = "" if series.name == DEFAULT_SERIES_NAME else f" ({series.name})"
-    return f"{config.data.id}, {OFTEN_IN_WORDS[series.calendar]}{own}"
+    suffix = "" if series.name == DEFAULT_SERIES_NAME else f" ({series.name})"
+    return f"{config.data.id}, {OFTEN_IN_WORDS[series.calendar]}{suffix}"
 
 
 def latest(status: Status) -> Iterator[tuple[Slot, Path]]:
     """The last release of every period whose folder is there, in the order of the calendar."""
-    held: dict[str, tuple[Slot, Path]] = {}
+    releases: dict[str, tuple[Slot, Path]] = {}
     gone = set(status.missing)
     for slot, path in status.made:
-        if path in gone or (slot.stage == PRELIMINARY and slot.period in held):
+        if path in gone or (slot.stage == PRELIMINARY and slot.period in releases):
             continue
-        held[slot.period] = (slot, path)
-    yield from sorted(held.values(), key=lambda pair: pair[0].first)
+        releases[slot.period] = (slot, path)
+    yield from sorted(releases.values(), key=lambda pair: pair[0].first)
 
 
 def run_page(options: argparse.Namespace, say: Say) -> int:
@@ -234,11 +234,11 @@ def span_of(written: str) -> tuple[dt.date, dt.date]:
     """
     text = written.strip()
     try:
-        if found := WEEK.match(text):
-            monday = dt.date.fromisocalendar(int(found[1]), int(found[2]), 1)
+        if match := WEEK.match(text):
+            monday = dt.date.fromisocalendar(int(match[1]), int(match[2]), 1)
             return monday, monday + dt.timedelta(days=6)
-        if found := MONTH.match(text):
-            year, month = int(found[1]), int(found[2])
+        if match := MONTH.match(text):
+            year, month = int(match[1]), int(match[2])
             return dt.date(year, month, 1), dt.date(year, month, calendar.monthrange(year, month)[1])
         first, _, last = text.partition(BETWEEN)
         days = dt.date.fromisoformat(first.strip()), dt.date.fromisoformat((last or first).strip())
