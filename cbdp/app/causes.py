@@ -612,7 +612,7 @@ class Trial:
     """Formats that were tried, and what came of it."""
 
     formats: tuple[str, ...]
-    found: Inspection
+    inspection: Inspection
     unread: int  # rows that are still not understood
 
     @property
@@ -622,8 +622,8 @@ class Trial:
     def dates(self) -> str:
         return (
             ""
-            if self.found.first is None
-            else f": the trips are then from {self.found.first} to {self.found.last}"
+            if self.inspection.first is None
+            else f": the trips are then from {self.inspection.first} to {self.inspection.last}"
         )
 
 
@@ -671,7 +671,7 @@ def _format_advice(tried: list[Trial], rows: str) -> str:
     if others and others[0].unread == best.unread:
         both = "; or ".join(f"{t.written}{t.dates()}" for t in (best, others[0]))
         return f"the day or the month may stand first, and both can be read: in [data], write {both}"
-    then = f"{best.found.counted:,} of {best.found.read:,} {rows} then count"
+    then = f"{best.inspection.counted:,} of {best.inspection.read:,} {rows} then count"
     proof = " (with day and month the other way round, fewer can be read)" if others else ""
     return f"in [data], write {best.written}: {then}{proof}"
 

@@ -87,7 +87,7 @@ def _of_preset(preset: Preset, trips: Sequence[str], stops: str | Path | None) -
     """What a preset knows; nothing is guessed but the stops' columns."""
     source = schema_of(trips[0] if len(trips) == 1 else list(trips))
     public = StopsGuess() if stops is None else guess_stops(Path(stops), preset.stop_columns, preset.zone)
-    check_header(source, public.known)
+    check_header(source, public.ids_and_names)
     columns = apply_preset(preset, source.kinds).raw
     return Guess(columns, stops=public, zoned_times=not preset.local)
 

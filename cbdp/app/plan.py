@@ -457,7 +457,7 @@ def plan(config: Config, slot: Slot | None = None, *, must_fit: bool = True) -> 
     columns: Mapping[str, str] = columns_of(universe, trips, mechanism.unit)
     if slot is None:
         request = request_of(
-            public_request_of(config, columns, trips.clock, mechanism), source_hash(trips.given)
+            public_request_of(config, columns, trips.clock, mechanism), source_hash(trips.trips)
         )
     else:
         check_fits(config, mechanism.unit, universe)
@@ -467,7 +467,7 @@ def plan(config: Config, slot: Slot | None = None, *, must_fit: bool = True) -> 
     account = _account(config, mechanism, request, covers, must_fit=must_fit)
     return Plan(
         config,
-        trips.given,
+        trips.trips,
         columns,
         trips.clock,
         stops,
@@ -512,7 +512,7 @@ def plan_of(earlier: Plan, config: Config, slot: Slot) -> Plan:
     request = request_of_slot(config, slot)
     if config.data.trips != earlier.config.data.trips:  # a file of its own, whose times may have another zone
         trips = schema_of(config)
-        earlier = replace(earlier, trips=trips.given, schema=trips.source)
+        earlier = replace(earlier, trips=trips.trips, schema=trips.source)
     covers = replace(covers_of(earlier.unit, earlier.universe, slot), days=earlier.service_days)
     account = _account(config, earlier.mechanism, request, covers)
     return replace(

@@ -78,7 +78,7 @@ def rehearse(run: Run) -> None:
         # exports look at every stop and period, if not at every type: of the whole universe, with a few trips
         types = _spread(plan.universe.size)
         sketch = replace(
-            plan.mechanism.made(types, np.full(len(types), REHEARSAL_TRIPS // len(types))), **named
+            plan.mechanism.build_release(types, np.full(len(types), REHEARSAL_TRIPS // len(types))), **named
         )
         for name in plan.exports:
             tell(f"exporting {name}")

@@ -78,7 +78,7 @@ def reading_of(config: Config) -> TripReading:
     check_columns(config, universe, trips)
     unit = unit_of(config, trips, universe)
     columns = columns_of(universe, trips, unit)
-    return TripReading(config, trips.given, trips.source, universe, columns, unit, trips.clock, stops)
+    return TripReading(config, trips.trips, trips.source, universe, columns, unit, trips.clock, stops)
 
 
 def reading_of_plan(plan: Plan) -> TripReading:

@@ -161,7 +161,7 @@ TripSource = TripPlaces | Prepared  # what `cbdp.count` takes
 class TripSchema:
     """What is known of the trips before any row is read."""
 
-    given: TripSource
+    trips: TripSource
     columns: Mapping[str, str]  # dimension → column, where the names differ
     clock: Clock
     source: Schema  # columns and their types
@@ -321,9 +321,9 @@ def check_columns(config: Config, universe: Universe, trips: TripSchema) -> None
         if name in config.data.columns:
             with config.source.at("data", "columns", name):
                 columns.check_column(source, trips.column(name))
-    if not (isinstance(trips.given, str) and "://" in trips.given):
+    if not (isinstance(trips.trips, str) and "://" in trips.trips):
         with config.source.at("data", "trips"):
-            opened(trips.given, list(columns_of(universe, trips).values()))  # compares all files' schemas
+            opened(trips.trips, list(columns_of(universe, trips).values()))  # compares all files' schemas
 
 
 def columns_of(universe: Universe, trips: TripSchema, unit: Unit | None = None) -> dict[str, str]:

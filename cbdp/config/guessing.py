@@ -148,7 +148,7 @@ class StopsGuess:
     zones: int = 0  # that this column tells apart
     located: bool = False  # they have coordinates
     timezone: str | None = None  # of a GTFS feed's agency
-    known: frozenset[str] = frozenset()  # ids and names
+    ids_and_names: frozenset[str] = frozenset()
 
 
 def guess_stops(path: Path, columns: Mapping[str, str] | None = None, zone: str | None = None) -> StopsGuess:
@@ -176,7 +176,7 @@ def guess_stops(path: Path, columns: Mapping[str, str] | None = None, zone: str 
         best,
         0 if best is None else len(distinct[best]),
         all(role in roles and "" not in distinct[roles[role]] for role in ("lat", "lon")),
-        known=frozenset().union(*(distinct[roles[r]] for r in ("id", "name") if r in roles)) - {""},
+        ids_and_names=frozenset().union(*(distinct[roles[r]] for r in ("id", "name") if r in roles)) - {""},
     )
 
 
@@ -194,7 +194,7 @@ def _of_format(path: Path) -> StopsGuess:
         zones=many if zoned else 0,
         located="nan" not in map(str, read.lat),
         timezone=_agency_zone(path),
-        known=frozenset(map(str, (*read.ids, *read.names))),
+        ids_and_names=frozenset(map(str, (*read.ids, *read.names))),
     )
 
 
@@ -382,7 +382,7 @@ class Guess:
 def guess_roles(source: Columns, stops: str | Path | None = None) -> Guess:
     """What the columns of the trips (by their names and types) and of the stops (by their values too) seem to be."""
     public = StopsGuess() if stops is None else guess_stops(Path(stops))
-    check_header(source, public.known)
+    check_header(source, public.ids_and_names)
     columns = guess_columns(source)
     return Guess(
         columns,

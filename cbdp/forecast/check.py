@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from cbdp.errors import InputError
-from cbdp.forecast import errors as told
+from cbdp.forecast import errors
 from cbdp.forecast.alternatives import NoiseComparison, compare_noise, meaningful
 from cbdp.forecast.errors import (
     CAREFUL_EPSILON,
@@ -30,7 +30,7 @@ from cbdp.forecast.errors import (
     range_text,
     reason,
     sign_of,
-    told_by_other_tables,
+    determined_by_other_tables,
     trips_text,
     unmeasured,
 )
@@ -112,7 +112,7 @@ def _protection_part(plan: PlannedRelease) -> Iterator[str]:
     epsilon = float(cost.epsilon)
     paid = f"ρ = {float(cost.rho):.4g}, so " if cost.currency == "rho" else ""
     delta = f" at δ = {float(cost.delta):.3g}" if cost.delta else ""
-    yield f"{paid}ε = {readable_epsilon(cost.epsilon)}{delta} for {noun.say(str(unit))}. {level_of(epsilon).said}"
+    yield f"{paid}ε = {readable_epsilon(cost.epsilon)}{delta} for {noun.say(str(unit))}. {level_of(epsilon).judgement}"
     yield (
         f"Somebody who thinks it 50 % likely that {_question(plan)} can become at most {at_most(posterior_belief(0.5, epsilon))} sure"
         + (" (except with a small probability)." if cost.delta else ".")
@@ -253,7 +253,7 @@ def _noise_warnings(
     """Tables whose average count may be off by more than is wanted: as the screen says, or by the noise alone where nothing else is known."""
     bound, modelled = plan.config.output.noise_bound, {e.feature: e.relative for e in expected}
     for n in measured:
-        if n.relative is None or n.relative <= bound or told_by_other_tables(plan, n, bound):
+        if n.relative is None or n.relative <= bound or determined_by_other_tables(plan, n, bound):
             continue
         off = modelled.get(n.feature, n.relative)
         if off > bound:
@@ -267,7 +267,7 @@ def _table_warnings(plan: PlannedRelease) -> Iterator[str]:
     """What is counted, and what is not."""
     if len(plan.features.features) == 2 and plan.mechanism.asks_tables:
         yield "there is no table between the total and single trip types: add a [[feature]] or a preset"
-    for gap in told.uncovered_gaps(told.gaps(plan)):
+    for gap in errors.uncovered_gaps(errors.gaps(plan)):
         yield counted_noun(plan.universe).say(str(gap))
     if plan.unbought and isinstance(plan.unit, Person):
         yield f"max_trips is bought by `cbdp choose`, which was not done yet: what is shown goes by {plan.unit.max_trips}"
@@ -397,7 +397,7 @@ def plan_as_json(plan: PlannedRelease, explanation: Explanation, answers: Sequen
         "expected_trips": plan.expected_trips,
         "confidence": explanation.confidence,
         "tables": _tables_as_json(plan, explanation),
-        "budgets": {name: dict(errors) for name, errors in explanation.choices.items()},
+        "budgets": {name: dict(by_table) for name, by_table in explanation.choices.items()},
         "account": {
             "ledger": plan.account.path.name,
             "exists": plan.account.exists,

@@ -73,7 +73,7 @@ def sign_of(plan: PlannedRelease) -> str:
     return "ρ" if plan.mechanism.currency == "rho" else "ε"
 
 
-def told_by_other_tables(plan: PlannedRelease, noise: ExpectedNoise, bound: float) -> bool:
+def determined_by_other_tables(plan: PlannedRelease, noise: ExpectedNoise, bound: float) -> bool:
     """Whether a table's noise is within a part of its counts once all tables agree: finer ones may tell it better than its own share."""
     if noise.expected is None:
         return False
@@ -395,7 +395,7 @@ class Level:
     """A range of ε, and what to think of it."""
 
     upto: float
-    said: str
+    judgement: str
 
 
 LEVELS = (
@@ -409,7 +409,7 @@ LEVELS = (
 def level_of(epsilon: float) -> Level:
     """What to think of an ε.
 
-    >>> level_of(0.5).said.split(":")[0], level_of(14.8).said.split(":")[0]
+    >>> level_of(0.5).judgement.split(":")[0], level_of(14.8).judgement.split(":")[0]
     ('Strong', 'Hardly any')
     """
     return next(level for level in LEVELS if epsilon <= level.upto)

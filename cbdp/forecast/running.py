@@ -107,7 +107,7 @@ def place_of(config: Config, plan: PlannedRelease, section: RunningSection) -> P
     if not Ledger.started(plan.account.path):
         return _new_span(plan, section, slots)
     with Ledger.view(plan.account.path) as ledger:
-        releases = [(done, m) for done, m in _made(plan, ledger) if m]
+        releases = [(done, m) for done, m in _finished_releases(plan, ledger) if m]
         later = [day for day in _drawn(plan, ledger, releases) if day > plan.slot.first]
         if later:
             raise config.source.error(
@@ -119,7 +119,7 @@ def place_of(config: Config, plan: PlannedRelease, section: RunningSection) -> P
         return open_span or _new_span(plan, section, slots)
 
 
-def _made(plan: PlannedRelease, ledger: Ledger) -> Iterator[tuple[FinishedCharge, Mapping[str, Any] | None]]:
+def _finished_releases(plan: PlannedRelease, ledger: Ledger) -> Iterator[tuple[FinishedCharge, Mapping[str, Any] | None]]:
     """The releases of this version of the series, in the order of their days, with what they hold of running totals."""
     series = series_of(plan.config)
     charged = charges_of(ledger, series.name, plan.dataset)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from cbdp.config.sections import format_parts
 from cbdp.estimation.invariants import INVARIANTS_NOTE
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
-from cbdp.forecast import errors as told
+from cbdp.forecast import errors
 from cbdp.forecast.account import missing_ledger
 from cbdp.forecast.alternatives import (
     NoiseComparison,
@@ -81,7 +81,7 @@ def section_lines(
         yield from _section(
             "What running totals would cost, and do", [p for n in running for p in _wrapped([n]) or [""]]
         )
-    undetermined = told.gaps(plan)
+    undetermined = errors.gaps(plan)
     if undetermined:
         yield from _section(
             "What no table tells apart", _wrapped(f"- {say(str(gap))}" for gap in undetermined)

@@ -188,7 +188,7 @@ class Starter:
 
     trips: tuple[str, ...]  # as they are written
     stops: str | None
-    found: Guess
+    guess: Guess
     preset: Preset | None = None
 
 
@@ -205,7 +205,7 @@ def _dataset_name(trips: Sequence[str]) -> str:
 
 
 def render(start: Starter) -> str:
-    guess = start.found
+    guess = start.guess
     sections = [
         HEAD_TEXT,
         *([] if guess.places else [PRESET_TEXT]),
@@ -227,7 +227,7 @@ def render(start: Starter) -> str:
 
 
 def _data_section(start: Starter) -> list[str]:
-    guess, preset = start.found, start.preset
+    guess, preset = start.guess, start.preset
     lines = [
         DATA_TEXT,
         f'trips = {listed(start.trips)}  # a file, a list of files, a pattern, or a table: "duckdb:///city.db::trips"',
@@ -284,7 +284,7 @@ def _columns_line(guessed: Mapping[str, str], places: bool) -> str:
 
 
 def _stops_lines(start: Starter) -> list[str]:
-    stops = start.found.stops
+    stops = start.guess.stops
     if start.stops is None:
         hint = start.preset.hint if start.preset is not None and start.preset.hint else ""
         what = hint or "a public list of all stops (CSV, GTFS or GeoJSON), used or not"
@@ -298,7 +298,7 @@ def _stops_lines(start: Starter) -> list[str]:
 
 def _time_lines(start: Starter) -> list[str]:
     """How times are written, and in which zone. A schema cannot tell how text is written: candidates are comments."""
-    guess, preset = start.found, start.preset
+    guess, preset = start.guess, start.preset
     lines = []
     if guess.formats:
         lines.append(f"time_format = {listed(guess.formats)}  # how times are written")
@@ -357,27 +357,27 @@ def _tells_stops(guess: Guess) -> bool:
 
 
 def _privacy_section(start: Starter) -> str:
-    person = quoted(start.found.columns.get("person", "card_id"))
-    daily = ', per = "day"' * bool({"time", "day"} & set(start.found.columns))
+    person = quoted(start.guess.columns.get("person", "card_id"))
+    daily = ', per = "day"' * bool({"time", "day"} & set(start.guess.columns))
     unit = (
-        f'unit = "trip"           # {EDIT_MARK} {start.found.columns.get("person")!r} seems to tell people apart: to hide them, write '
+        f'unit = "trip"           # {EDIT_MARK} {start.guess.columns.get("person")!r} seems to tell people apart: to hide them, write '
         f"{{ person = {person}, max_trips = 4{daily} }}; to hide each trip on its own, delete this note"
     )
-    if "person" not in start.found.columns:
+    if "person" not in start.guess.columns:
         unit = 'unit = "trip"           # hides each trip; no column of cards or persons was found'
-        if start.found.possible:
-            named = quoted(start.found.possible[0])
+        if start.guess.possible:
+            named = quoted(start.guess.possible[0])
             unit = (
-                f'unit = "trip"           # {EDIT_MARK} {", ".join(map(repr, start.found.possible[:3]))} may tell people apart: if so, write '
+                f'unit = "trip"           # {EDIT_MARK} {", ".join(map(repr, start.guess.possible[:3]))} may tell people apart: if so, write '
                 f"{{ person = {named}, max_trips = 4{daily} }}; if not, delete this note"
             )
-    if start.found.places and (
-        "count" in start.found.columns or ("person" not in start.found.columns and not start.found.possible)
+    if start.guess.places and (
+        "count" in start.guess.columns or ("person" not in start.guess.columns and not start.guess.possible)
     ):
         unit = 'unit = "trip"           # each tap is protected on its own: for a trip with two taps epsilon counts twice'
-    elif "count" in start.found.columns:
+    elif "count" in start.guess.columns:
         unit = 'unit = "trip"           # counts name no persons: each trip is protected on its own'
-    elif start.found.linked or (start.found.places and "person" in start.found.columns):
+    elif start.guess.linked or (start.guess.places and "person" in start.guess.columns):
         unit = f'unit = {{ person = {person}, max_trips = 4, per = "day" }}  # hides all that a person did on any one day; or "trip"'
     elif start.preset is not None and start.preset.persons:
         unit = f'unit = {{ person = {person}, max_trips = 4 }}  # hides whether a person travelled at all; or "trip"'

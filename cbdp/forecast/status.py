@@ -29,7 +29,7 @@ class Status:
 
     config: Config = field(repr=False)
     until: dt.date
-    made: tuple[tuple[Slot, Path], ...] = ()
+    released: tuple[tuple[Slot, Path], ...] = ()
     due: tuple[Slot, ...] = ()  # and not made
     lost: int = 0  # charges of the series whose release was never published
     spent: Amount | None = None  # None: there is no ledger yet
@@ -48,8 +48,8 @@ class Status:
         series = series_of(self.config)
         yield (
             f"series {series.name!r}, version {series.version}: {series.calendar} from {series.start}"
-            f"{f' to {series.end}' if series.end else ''}; by the end of {self.until} {_due(len(self.made) + len(self.due))}, "
-            f"{len(self.made)} {'is' if len(self.made) == 1 else 'are'} made"
+            f"{f' to {series.end}' if series.end else ''}; by the end of {self.until} {_due(len(self.released) + len(self.due))}, "
+            f"{len(self.released)} {'is' if len(self.released) == 1 else 'are'} made"
         )
         if self.due:
             yield f"to be made: {_listed([slot.label for slot in self.due])}"

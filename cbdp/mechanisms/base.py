@@ -246,7 +246,7 @@ class Mechanism(ABC):
         release = self.finished(self.measure(counts, entropy), entropy)
         return replace(release, secure=entropy.secure, again=self.again)
 
-    def made(
+    def build_release(
         self, index: Ints, value: Ints, measurements: Sequence[Measurement] = (), **more: Any
     ) -> Release:
         """A release of this mechanism; nobody vouches for its noise until it is run."""
@@ -260,15 +260,15 @@ class Mechanism(ABC):
         self, release: Release, confidence: float = 0.9, *, features: Sequence[str] | None = None
     ) -> Mapping[str, Interval]:
         """An interval for every count of the features (all but `singleton`) that have any; no privacy is spent."""
-        self._check_made(release)
+        self._check_same_mechanism(release)
         return intervals(release, confidence, features=features)
 
     def again(self, release: Release) -> ReplicateRuns:
         """Runs of this mechanism in the place of the one that made a release: no privacy is spent."""
-        self._check_made(release)
+        self._check_same_mechanism(release)
         return ReplicateRuns(self, release)
 
-    def _check_made(self, release: Release) -> None:
+    def _check_same_mechanism(self, release: Release) -> None:
         promised, stated = self.claim(), release.claim
         # what it promises may differ: a simulation that was saved promises nothing
         same = (stated.unit, stated.cost) == (promised.unit, promised.cost)

@@ -323,7 +323,7 @@ class ConstraintBased(AdditiveNoiseMechanism):
         tell("rounding")
         whole = ROUNDINGS.get(self.rounding).whole(self.features, *estimate.trips(), self._budget_name)
         measured = [m if isinstance(m, Measurement) else m.measurement() for m in answers]
-        return self.made(
+        return self.build_release(
             whole.index,
             whole.value,
             measured,

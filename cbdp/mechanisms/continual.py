@@ -41,8 +41,8 @@ class History:
 
     counts: list[Ints] = field(default_factory=list, repr=False)
     sums: list[Ints] = field(default_factory=list, repr=False)  # noisy, published
-    own: list[Ints] = field(default_factory=list, repr=False)  # each release's own noisy answer, published
-    own_variance: list[float] = field(default_factory=list, repr=False)
+    measured: list[Ints] = field(default_factory=list, repr=False)  # each release's own noisy answer, published
+    measured_variance: list[float] = field(default_factory=list, repr=False)
     published: list[Ints] = field(default_factory=list, repr=False)  # whole counts
 
     def add(self, counts: Ints, sums: Ints, measurement: Measurement, published: Ints) -> None:
@@ -50,8 +50,8 @@ class History:
         assert measurement.variance is not None
         self.counts.append(counts)
         self.sums.append(sums)
-        self.own.append(measurement.values)
-        self.own_variance.append(float(measurement.variance[0]))
+        self.measured.append(measurement.values)
+        self.measured_variance.append(float(measurement.variance[0]))
         self.published.append(published)
 
     def __len__(self) -> int:
@@ -96,7 +96,7 @@ def _running_table(
 ) -> RunningTable:
     """The total that all answers tell, less what was published: as a weight of the own answer, and the rest."""
     assert measurement.variance is not None
-    variances = [*before.own_variance, float(measurement.variance[0])]
+    variances = [*before.measured_variance, float(measurement.variance[0])]
     now = gls_total(span.sums, paid.law.variance(), variances)
     earlier: GlsTotal | None = (
         gls_total(span.sums, paid.law.variance(), variances[:-1]) if len(before) else None
@@ -106,7 +106,7 @@ def _running_table(
     published = sum(before.published, np.zeros(len(measurement.values), dtype=np.int64))
     rest = now.sums @ answers - published
     if len(before):
-        rest = rest + now.own[:-1] @ np.array(before.own)
+        rest = rest + now.own[:-1] @ np.array(before.measured)
     steered = GlsUpdate(weight, rest, now.less(earlier).variance, paid.amount)
     return RunningTable(sums, published, steered, paid.law, now.variance**0.5)
 

@@ -108,4 +108,4 @@ class Hierarchical(AdditiveNoiseMechanism):
         noisy = [by_name[n].values if n in by_name else np.zeros(dag.size(n)) for n in levels]
         variance = [float(by_name[n].variance[0]) if n in by_name else np.inf for n in levels]
         leaves = tree_least_squares(tree_of(dag), noisy, variance, prune=self.prune)[-1]
-        return self.made(*from_leaves(leaves), measured, levels=dag)
+        return self.build_release(*from_leaves(leaves), measured, levels=dag)

@@ -87,7 +87,7 @@ class Laplace(AdditiveNoiseMechanism):
         (m,) = answers
         assert isinstance(m, Measurement)
         whole = from_leaves(m.values) if m.elements is None else rounded(m.elements, m.values)
-        return self.made(*whole, (m,))
+        return self.build_release(*whole, (m,))
 
     def _above_zero(self, counts: Counts, law: NoiseDistribution, entropy: Entropy) -> tuple[Ints, Ints]:
         """The types whose noisy count is above 0, the only ones that are published: docs/explanation/universes.md."""

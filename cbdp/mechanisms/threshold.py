@@ -97,7 +97,7 @@ class ThresholdedTables(Mechanism):
             published[m.feature] = table
         leaves = published.get(SINGLETON, np.zeros(0, dtype=np.int64))
         index = np.flatnonzero(leaves).astype(np.int64)
-        return self.made(index, leaves[index], tables=published)
+        return self.build_release(index, leaves[index], tables=published)
 
 
 # The Opal release's mechanism: a stability-based histogram. Zeros never appear, so it pays with δ.

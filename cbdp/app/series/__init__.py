@@ -163,8 +163,8 @@ class Ran:
     """What a run has done."""
 
     due: int  # releases that are due by the day that was asked for
-    made: tuple[Path, ...]
-    found: int  # that other runs have made
+    released: tuple[Path, ...]
+    finished: int  # by other runs
     stopped: bool = False  # by a signal, after a release
 
 

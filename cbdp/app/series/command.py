@@ -123,9 +123,9 @@ def _run(options: argparse.Namespace) -> int:
         accept_unusual=options.accept_unusual,
         **({"detail": _say} if options.verbose else {}),
     )
-    left = ran.due - ran.found - len(ran.made)
+    left = ran.due - ran.finished - len(ran.released)
     print(
-        f"{number_of(len(ran.made), 'release')} made now; {ran.due} {'is' if ran.due == 1 else 'are'} due by the end of {until}, "
+        f"{number_of(len(ran.released), 'release')} made now; {ran.due} {'is' if ran.due == 1 else 'are'} due by the end of {until}, "
         f"{left} of these {'is' if left == 1 else 'are'} missing"
     )
     if ran.stopped:
@@ -199,7 +199,7 @@ def latest(status: Status) -> Iterator[tuple[Slot, Path]]:
     """The last release of every period whose folder is there, in the order of the calendar."""
     releases: dict[str, tuple[Slot, Path]] = {}
     gone = set(status.missing)
-    for slot, path in status.made:
+    for slot, path in status.released:
         if path in gone or (slot.stage == PRELIMINARY and slot.period in releases):
             continue
         releases[slot.period] = (slot, path)

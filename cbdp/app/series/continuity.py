@@ -325,7 +325,7 @@ class RowsNow:
 
     slots: Sequence[Slot]
     _state: str = ""
-    _found: Mapping[Slot, int] = field(default_factory=dict, repr=False)
+    _rows: Mapping[Slot, int] = field(default_factory=dict, repr=False)
 
     def of(self, reading: TripReading, slot: Slot) -> dict[Slot, int]:
         trips = reading.trips
@@ -335,8 +335,8 @@ class RowsNow:
         state = source_hash(trips)
         if state != self._state:
             slots = self.slots if slot in self.slots else [slot]
-            self._state, self._found = state, rows_of(reading, slots)
-        return {slot: self._found[slot]}
+            self._state, self._rows = state, rows_of(reading, slots)
+        return {slot: self._rows[slot]}
 
 
 def noted(config: Config) -> dict[str, int]:
@@ -365,7 +365,7 @@ def note(config: Config, rows: Mapping[Slot, int]) -> None:
 def closed_periods(reading: TripReading) -> list[ClosedPeriod]:
     """Every period that has been released, with its rows then and now."""
     config = reading.config
-    released = [slot for slot, _ in status_of(config, last_ended_day(config)).made]
+    released = [slot for slot, _ in status_of(config, last_ended_day(config)).released]
     then, now = noted(config), _now(reading, released)
     return [ClosedPeriod(slot, then.get(slot.label), now[slot]) for slot in released]
 
@@ -377,7 +377,7 @@ def _now(reading: TripReading, slots: Sequence[Slot]) -> dict[Slot, int]:
         return rows_of(reading, slots)
     rows: dict[Slot, int] = {}
     for slot in slots:
-        rows |= rows_of(replace(reading, trips=schema_of(config_of_slot(config, slot)).given), [slot])
+        rows |= rows_of(replace(reading, trips=schema_of(config_of_slot(config, slot)).trips), [slot])
     return rows
 
 
@@ -419,7 +419,7 @@ class RunningRelease:
     place: PlaceInSpan
     history: Mapping[str, History] = field(repr=False)
     counts: Counts | None = field(default=None, repr=False)
-    made: Release | None = field(default=None, repr=False)
+    release: Release | None = field(default=None, repr=False)
 
     def charge(self, ledger: Ledger) -> None:
         """Reserve what the span costs, where that was not done before."""
@@ -430,8 +430,8 @@ class RunningRelease:
         mechanism = self.plan.mechanism
         assert isinstance(mechanism, ConstraintBased)
         self.counts = counts
-        self.made = release_in_series(mechanism, counts, self.place.span, self.history)
-        return self.made
+        self.release = release_in_series(mechanism, counts, self.place.span, self.history)
+        return self.release
 
 
 @dataclass
@@ -439,7 +439,7 @@ class Totals:
     """What a run knows of the spans: each day is read once."""
 
     config: Config = field(repr=False)
-    _held: dict[str, dict[str, History]] = field(default_factory=dict, repr=False)
+    _histories: dict[str, dict[str, History]] = field(default_factory=dict, repr=False)
     _days: dict[str, int] = field(default_factory=dict, repr=False)
 
     def beside(self, plan: Plan) -> Plan:
@@ -454,14 +454,14 @@ class Totals:
     def published(self, plan: Plan, folder: Path) -> None:
         """Keep what the next day needs, and note in the ledger that what the span paid for is published."""
         running = plan.running
-        if not isinstance(running, RunningRelease) or running.made is None or running.counts is None:
+        if not isinstance(running, RunningRelease) or running.release is None or running.counts is None:
             return
         sha256 = _noted(plan, folder)
         with suppress(OSError):  # the next run counts this day again
-            _write(plan, sha256, _day(plan, running.place, running.made, running.counts))
+            _write(plan, sha256, _day(plan, running.place, running.release, running.counts))
 
     def _until(self, plan: Plan, place: PlaceInSpan) -> dict[str, History]:
-        histories = self._held.setdefault(place.span.request, {n: History() for n in place.span.tables})
+        histories = self._histories.setdefault(place.span.request, {n: History() for n in place.span.tables})
         for done in place.earlier[self._days.get(place.span.request, 0) :]:
             day = _read(self.config, plan, place, done)
             for name, history in histories.items():
@@ -480,7 +480,7 @@ def _day(plan: Plan, place: PlaceInSpan, release: Release, counts: Counts) -> Da
         name: {
             "counts": counts.of(plan.features, name),
             "sums": release.running.tables[name].answers,
-            "own": measurements[name],
+            "measurement": measurements[name],
             "published": release.counts(name),
         }
         for name in place.span.tables
@@ -517,7 +517,7 @@ def _write(plan: Plan, sha256: str, day: Day) -> None:
     arrays: dict[str, Any] = {}
     for n, (_, of) in enumerate(sorted(day.items())):
         arrays |= {f"{part} {n}": of[part] for part in ("counts", "sums", "published")}
-        arrays |= {f"own {n}": of["own"].values, f"variance {n}": of["own"].variance[:1]}
+        arrays |= {f"own {n}": of["measurement"].values, f"variance {n}": of["measurement"].variance[:1]}
     work = file.with_name(f".{secrets.token_hex(8)}.npz")
     with os.fdopen(os.open(work, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         np.savez(out, **arrays)
@@ -538,7 +538,7 @@ def _kept(plan: Plan, place: PlaceInSpan, done: FinishedCharge) -> Day:
         for n, name in enumerate(sorted(place.span.tables)):
             measurement = Measurement(name, arrays[f"own {n}"], variance=float(arrays[f"variance {n}"][0]))
             day[name] = {part: arrays[f"{part} {n}"] for part in ("counts", "sums", "published")} | {
-                "own": measurement
+                "measurement": measurement
             }
         return day
 
@@ -550,7 +550,7 @@ def _counted(config: Config, plan: Plan, place: PlaceInSpan, done: FinishedCharg
     assert covers.first is not None
     assert covers.last is not None
     slot = Slot(part.period, covers.first, covers.last, FINAL, covers.last)
-    source = schema_of(config_of_slot(config, slot)).given
+    source = schema_of(config_of_slot(config, slot)).trips
     days = ServiceDays(slot.first, slot.last)
     counts = count(source, plan.universe, columns=plan.columns, unit=plan.unit, clock=plan.clock, days=days)
     if not counts.value.sum() and noted(config).get(slot.label):
