@@ -1,4 +1,7 @@
-"""`cbdp ask`: counts of a release by any attributes, with intervals, as text, CSV or JSON."""
+"""`cbdp ask`, `cbdp compare` and `cbdp export`: what a release says, as text, CSV, JSON, a page, or in the format of another program.
+
+All of it is post-processing of published files: no trip is read and nothing is spent.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from cbdp_features.places import Stops
 
 
-MAX_ANSWER_ROWS = 200  # on a terminal
+MAX_ANSWER_ROWS = 200  # rows on a terminal; files hold all
 ANSWER_COUNTS = ("count", "low", "high")
 FORMATS = ("text", "csv", "json")
 WHOLE_TOTAL = "all"  # a share of all trips that meet the conditions
@@ -170,10 +173,10 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-# `cbdp compare`: how counts changed between two releases, or two sets of releases, as text, CSV, JSON or a page.
+# `cbdp compare`: how counts changed between two releases, or two sets of releases
 
 
-MAX_CHANGE_ROWS = 100  # on a terminal
+MAX_CHANGE_ROWS = 100  # rows on a terminal; files hold all
 CHANGE_COUNTS = ("first", "second", "change", "low", "high")
 RATIO_COLUMNS = ("ratio", "ratio_low", "ratio_high")
 CHANGE_COLUMNS = (
@@ -355,10 +358,10 @@ def _change_number(name: str, value: Any) -> Any:
     return int(value) if name in CHANGE_COUNTS else value
 
 
-# `cbdp export`: a release in the format of another program. What a format can be told is its own to say.
+# `cbdp export`: a release in the format of another program
 
 
-DEFAULT_CONFIDENCE = 0.9
+DEFAULT_CONFIDENCE = 0.9  # of intervals that are exported
 EXPORT_OPTIONS = {
     "level": "add stops up to this attribute, for example zone",
     "zones": "omx: a file with the zones of another program, one on each line or in the column zone: matrices get their order, "

@@ -1,4 +1,7 @@
-"""The curve of the day as a text, and what is odd about it."""
+"""Likely mistakes in how trips are read, the weightiest first, each with its cure.
+
+Private: every check reads rows, and what it says is for the curator alone.
+"""
 
 from __future__ import annotations
 
@@ -48,10 +51,64 @@ from cbdp.privacy.unit import RELEASE, Person, Trip, Unit
 from cbdp.text import aligned
 from cbdp_features.calendar import SECONDS_PER_DAY
 
+
+def causes_of(reading: TripReading, inspection: Inspection) -> tuple[Cause, ...]:
+    """What may be wrong. Private: it reads the trips, several times."""
+    if not inspection.read and linked_taps(reading) is None:
+        return (Cause(0, f"{inspection.label} holds no rows", "check that the export is complete"),)
+    kinds = (
+        table_causes,
+        role_causes,
+        time_causes,
+        place_causes,
+        value_causes,
+        tap_causes,
+        curve_causes,
+        _others,
+    )
+    causes = [cause for kind in kinds for cause in kind(reading, inspection)]
+    return tuple(sorted(causes, key=lambda cause: -cause.rows))
+
+
+def _others(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
+    linked = linked_taps(reading) is not None
+    for dropped in inspection.dropped:
+        ends = linked and dropped.reason == REASONS[MISSING] and dropped.column in PLACES
+        explanation = None if ends else _plain(inspection, dropped)
+        if linked and dropped.reason == NO_PERSON:
+            explanation = (
+                f"{number_of(dropped.rows, 'tap')} {'has' if dropped.rows == 1 else 'have'} no value in {dropped.column!r}, so nobody can tell which taps belong together",
+                "they are left out",
+            )
+        if explanation is not None:
+            yield Cause(dropped.rows, *explanation)
+
+
+def _plain(inspection: Inspection, dropped: DroppedRows) -> tuple[str, str] | None:
+    rows, many = number_of(dropped.rows, "row"), dropped.rows * 10 > inspection.read
+    if dropped.reason == MALFORMED:
+        what = f"{rows} have more or fewer fields than the first line, or quotes that do not close"
+        return what, "export the file again, with quotes around text"
+    if dropped.reason == NO_PERSON:
+        return (
+            f"{rows} have no value in {dropped.column!r}, so they belong to no person",
+            "name another column, or protect a trip",
+        )
+    if dropped.reason == STRUCTURAL_ZERO and many:
+        what = f"{rows} are trips that the universe excludes, such as those that end where they began"
+        return what, "if they are meant, write origin_is_destination = true"
+    if dropped.reason == REASONS[MISSING] and many:
+        return f"column {dropped.column!r} is empty in {rows}", "name another column, if there is one"
+    return None
+
+
+# The hours of the day: times that seem to be of another clock, and rows outside the hours
+
+
 CURVE_WIDTH, MAX_CURVE_ROWS = 40, 48
 SECONDS_PER_HOUR = 3600
-QUIET_HOURS = 4  # hours that a city sleeps
-MIN_TRIPS_OF_CURVE = 500  # trips from which a curve says anything
+QUIET_HOURS = 4  # consecutive hours of the night in which hardly anybody travels
+MIN_TRIPS_OF_CURVE = 500  # trips below which the quietest hours are chance
 
 
 def chart(values: Sequence[tuple[str, int]]) -> list[str]:
@@ -137,10 +194,10 @@ def _outside(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
             )
 
 
-# Values that a dimension does not list, mostly stops: whether they are written otherwise, are names, or are missing.
+# Values that a dimension does not list, mostly stops: whether they are written otherwise, are names, or are missing
 
 
-MAX_LISTED_VALUES = 20  # values that a configuration lists
+MAX_LISTED_VALUES = 20  # values up to which a dimension is short enough to be listed in a cure
 MAX_QUOTED_VALUES = 8  # values of rows that are quoted
 
 # how ids may differ in writing only: a name for it, and what makes such ids equal
@@ -247,10 +304,10 @@ def _missing(reading: TripReading, inspection: Inspection, dropped: DroppedRows)
     return Cause(dropped.rows, what, cure)
 
 
-# Columns in the wrong place: another column of the trips holds what a dimension lists; a person column that holds no persons.
+# Columns in the wrong place: another column holds what a dimension lists; a person column that holds no persons
 
 
-MAX_COLUMNS_TRIED = 40  # columns that are tried
+MAX_COLUMNS_TRIED = 40  # columns; each costs a pass over the rows
 MIN_SHARE_EXPLAINED = 0.8  # share of rows that another column must explain
 MAX_TRIPS_OF_USUAL_PERSON = 50  # trips of a usual person above which the column rather tells kinds of persons
 
@@ -348,10 +405,10 @@ def _kinds(person: str, rows: int) -> Cause:
     )
 
 
-# Tables of counts: those that are read as trips, and counts that are no whole numbers.
+# Tables of counts: those that are read as trips, and counts that are no whole numbers
 
 
-MAX_VALUES_READ = 20_000  # different values: wrong ones may be rare
+MAX_VALUES_READ = 20_000  # different values of a column: wrong ones may be rare
 WHOLE_NUMBER = re.compile(r"\s*\+?\d+(\.0*)?\s*")
 
 
@@ -418,12 +475,14 @@ def _tried(reading: TripReading, inspection: Inspection, column: str) -> Cause:
     return cause
 
 
-# Taps: how many there are, what became of them, and words that do not say whether a tap is on or off. Private.
+# Linked taps: how many there are, what became of them, and words that do not say whether a tap is on or off
 
 
 ROWS_OF_LINKED_TAPS = "rows (a row is a trip, or a tap that is part of none)"  # once taps are linked
-MAX_WORDS = 200  # different words of a column that are looked at: where there are more, it is another column
-MAX_QUOTED_WORDS = 8
+MAX_WORDS_READ = (
+    200  # different words of a column that are looked at: where there are more, it is another column
+)
+MAX_QUOTED_WORDS = 8  # words that are quoted
 UNLINKED_ONE_IN = (
     5  # one in so many taps, or more, without its other end is a habit of riders and not an accident
 )
@@ -449,7 +508,7 @@ class TapWords:
     @property
     def complete(self) -> bool:
         """Whether every row of the file is known by its word, so that taps can be told."""
-        return len(self.on) + len(self.off) + len(self.others) < MAX_WORDS
+        return len(self.on) + len(self.off) + len(self.others) < MAX_WORDS_READ
 
 
 def linked_taps(reading: TripReading) -> LinkedTaps | None:
@@ -461,7 +520,7 @@ def linked_taps(reading: TripReading) -> LinkedTaps | None:
 def tap_words(reading: TripReading, linked: LinkedTaps) -> TapWords:
     """Read the column of taps."""
     assert isinstance(reading.trips, Prepared)
-    rows, words = values_in(reading.trips.trips, linked.action, MAX_WORDS)
+    rows, words = values_in(reading.trips.trips, linked.action, MAX_WORDS_READ)
     sides: dict[str, list[tuple[str, int]]] = {"on": [], "off": [], "others": []}
     for word, many in words:
         same = word.strip().lower().replace(" ", "_")
@@ -474,7 +533,7 @@ def read_lines(reading: TripReading, inspection: Inspection, linked: LinkedTaps)
     words = tap_words(reading, linked)
     taps, rows = words.ons + words.offs, inspection.read
     if not words.complete:
-        yield f"{number_of(words.rows, 'row')} read; column {linked.action!r} holds {MAX_WORDS} or more different words"
+        yield f"{number_of(words.rows, 'row')} read; column {linked.action!r} holds {MAX_WORDS_READ} or more different words"
         return
     others = f" in {number_of(words.rows, 'row')}" if words.rows != taps else ""
     yield f"{number_of(taps, 'tap')} read{others}: {number_of(words.ons, 'tap-on')} and {number_of(words.offs, 'tap-off')}"
@@ -508,9 +567,6 @@ def _alone(inspection: Inspection) -> list[str]:
 def untimed(inspection: Inspection) -> bool:
     """Whether most taps have no time that is understood: then nothing can be linked, for no other reason."""
     return any(d.reason == REASONS[UNREAD] and 2 * d.rows > inspection.read for d in inspection.dropped)
-
-
-# Likely mistakes
 
 
 def tap_causes(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
@@ -598,11 +654,11 @@ def _untapped(
     yield Cause(dropped.rows, what, cure)
 
 
-# Times that are not understood: how they seem to be written, tried on all rows before it is said.
+# Times that are not understood: formats are tried on all rows before one is proposed
 
 
 DAILY_CURE = "leave time out of [universe] and of the tables, and write days instead"
-MAX_FORMAT_ROUNDS = 3  # of looking at what is still not understood
+MAX_FORMAT_ROUNDS = 3  # passes over the rows, each for what the formats so far do not understand
 TIME_RANGE = re.compile(r"\s*\d{1,2}(:\d\d)?\s*[-–]\s*\d{1,2}(:\d\d)?\s*")
 LAST_HOUR = re.compile(r"\s*24(\.0*|:00(:00)?)?\s*")
 
@@ -698,56 +754,3 @@ def _kept(reading: TripReading, inspection: Inspection, dropped: DroppedRows) ->
     if dropped.rows + missing >= inspection.read:
         return ()
     return reading.formats or (ISO_NAME,)
-
-
-# Likely mistakes in how trips are read, the weightiest first.
-
-
-def causes_of(reading: TripReading, inspection: Inspection) -> tuple[Cause, ...]:
-    """What may be wrong. Private: it reads the trips, several times."""
-    if not inspection.read and linked_taps(reading) is None:
-        return (Cause(0, f"{inspection.label} holds no rows", "check that the export is complete"),)
-    kinds = (
-        table_causes,
-        role_causes,
-        time_causes,
-        place_causes,
-        value_causes,
-        tap_causes,
-        curve_causes,
-        _others,
-    )
-    causes = [cause for kind in kinds for cause in kind(reading, inspection)]
-    return tuple(sorted(causes, key=lambda cause: -cause.rows))
-
-
-def _others(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
-    linked = linked_taps(reading) is not None
-    for dropped in inspection.dropped:
-        ends = linked and dropped.reason == REASONS[MISSING] and dropped.column in PLACES
-        explanation = None if ends else _plain(inspection, dropped)
-        if linked and dropped.reason == NO_PERSON:
-            explanation = (
-                f"{number_of(dropped.rows, 'tap')} {'has' if dropped.rows == 1 else 'have'} no value in {dropped.column!r}, so nobody can tell which taps belong together",
-                "they are left out",
-            )
-        if explanation is not None:
-            yield Cause(dropped.rows, *explanation)
-
-
-def _plain(inspection: Inspection, dropped: DroppedRows) -> tuple[str, str] | None:
-    rows, many = number_of(dropped.rows, "row"), dropped.rows * 10 > inspection.read
-    if dropped.reason == MALFORMED:
-        what = f"{rows} have more or fewer fields than the first line, or quotes that do not close"
-        return what, "export the file again, with quotes around text"
-    if dropped.reason == NO_PERSON:
-        return (
-            f"{rows} have no value in {dropped.column!r}, so they belong to no person",
-            "name another column, or protect a trip",
-        )
-    if dropped.reason == STRUCTURAL_ZERO and many:
-        what = f"{rows} are trips that the universe excludes, such as those that end where they began"
-        return what, "if they are meant, write origin_is_destination = true"
-    if dropped.reason == REASONS[MISSING] and many:
-        return f"column {dropped.column!r} is empty in {rows}", "name another column, if there is one"
-    return None

@@ -1,4 +1,4 @@
-"""`cbdp check`: what a configuration would release, on one screen. Spends nothing, reads no trip."""
+"""`cbdp check` and `cbdp plan`: what a configuration would release, on one screen or on one offline page. Neither spends anything or reads a trip."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _check_wish(wish: str) -> None:
         raise InputError(f"--within takes FEATURE=PERCENT, for example zone=5, not {wish!r}")
 
 
-# `cbdp plan`: one offline page to decide with. Spends nothing, reads no trip.
+# `cbdp plan`: the page
 
 
 def plan_main(argv: Sequence[str]) -> int:

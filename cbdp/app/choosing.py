@@ -1,4 +1,7 @@
-"""`cbdp choose`: buy a public max_trips. Count, charge, draw, write, note; an identical purchase is made once."""
+"""`cbdp choose`: buy a public max_trips, a private quantile by the exponential mechanism (McSherry and Talwar 2007; Smith 2011).
+
+Count, charge, draw, write, note; an identical purchase is made once.
+"""
 
 from __future__ import annotations
 

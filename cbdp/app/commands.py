@@ -297,8 +297,8 @@ def _capability_text(capability: Any) -> str:
 # `cbdp ledger`: create a ledger, once, before the first release; show what was spent and verify the chain.
 
 
-BROKEN_EXIT_CODE = 1
-MAX_FIELD_CHARACTERS = 40  # characters of a field
+BROKEN_EXIT_CODE = 1  # of a chain that does not verify
+MAX_FIELD_CHARACTERS = 40  # characters of an entry's field; longer ones are cut
 
 
 def ledger_main(argv: Sequence[str]) -> int:

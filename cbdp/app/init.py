@@ -1,4 +1,4 @@
-"""A configuration is begun for the user's files: the trips are opened for their schema, and no row of them is read."""
+"""`cbdp init`: a commented configuration for the user's files, to be read and edited. The trips are opened for their schema, and no row of them is read."""
 
 from __future__ import annotations
 
@@ -97,9 +97,6 @@ def _relative(path: str | Path, folder: Path | None) -> str:
     if "://" in str(path) or folder is None or Path(path).is_absolute():
         return str(path)
     return Path(os.path.relpath(path, folder)).as_posix()
-
-
-# What `cbdp init` writes: a commented configuration for the user's files, to be read and edited. No row of the trips is read.
 
 
 __all__ = ["starter", "summary_lines", "write"]

@@ -1,7 +1,6 @@
 """`cbdp inspect`: how trips are read, what of them counts, and why the rest does not. Private: for the curator's eyes only.
 
-`reading` is what an inspection needs of a configuration, `causes` finds likely mistakes with their cures (each kind of mistake has
-a module), `words` puts all into sections, `command` prints or writes them, and `judging` stops a release before its charge.
+`cbdp.app.reading` looks at the rows, `cbdp.app.causes` proposes what is wrong with them, and `cbdp.app.judging` decides by the same rules whether a release goes on.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from cbdp.release.roles import counted_noun as noun
 from cbdp.report.markup import INTERNAL_WARNING, internal_banner, join, page, tag
 from cbdp.text import aligned
 
-# An inspection in words: sections of lines, the same on a terminal, in a text file and on a page.
+# Sections of lines: the same on a terminal, in a text file and on a page
 
 
-INSPECTION_WIDTH = 110
-MAX_LISTED_DAYS = 62  # that are listed
+INSPECTION_WIDTH = 110  # characters of a line
+MAX_LISTED_DAYS = 62  # days up to which each has a bar: two months
 
 
 @dataclass(frozen=True)
@@ -178,7 +177,7 @@ def as_page(parts: Sequence[Section]) -> str:
     return page("INTERNAL: how the trips are read", body, None)
 
 
-# `cbdp inspect`: print an inspection, or write it to a file that says what it is.
+# The command
 
 
 def inspect_main(argv: Sequence[str]) -> int:

@@ -20,7 +20,7 @@ from cbdp.report.diagrams import scatter_diagram
 from cbdp.report.markup import INTERNAL_WARNING, Html, internal_banner, join, page, table, tag
 from cbdp.report.text import confidence_text, percent, published_features
 
-MAX_LISTED_MISSES = 25  # listed
+MAX_LISTED_MISSES = 25  # counts of each table, those with the largest errors
 
 
 @dataclass(frozen=True, eq=False)

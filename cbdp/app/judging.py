@@ -1,7 +1,9 @@
-"""Whether the rows can be what they are said to be: repeated rows, days without rows, another number of trips than expected, times in UTC.
+"""Whether counted rows may be charged for: they must be plausible, and most of them must count.
 
-Each finding is a `Cause` that stops a release before its charge; `cbdp inspect` shows the same ones. Every threshold is a wide share of all rows, stated
-here and in docs/explanation/threat-model.md, which also says what an outsider could learn from a stop. Private, all of it.
+Implausible are repeated rows, days without rows, another number of trips than expected, and times in UTC. Each doubt is a `Cause` that stops a release before
+its charge; `cbdp inspect` shows the same ones. Every threshold is a wide share of all rows, stated here and in docs/explanation/threat-model.md.
+
+Private: decisions see rows and are the curator's own. They go to the terminal of whoever holds the trips; nothing is spent and nothing is written.
 """
 
 from __future__ import annotations
@@ -43,8 +45,8 @@ MAX_FACTOR_FROM_EXPECTED = 1.8  # a number that was rounded to one digit is off 
 MAX_SHARE_REPEATED = 0.01  # share of the rows that may repeat others, whatever the reason
 MAX_SHARE_EMPTY_DAYS = 0.1  # share of the days that may be without rows
 MIN_EMPTY_DAYS = 2  # days without rows that may be closed days, however short the time
-QUIET_DAY = 20  # a day with less than one in so many of a usual day's rows counts as one without
-USUAL_ROWS = 20  # rows of a usual day, below which days without any are usual as well
+QUIET_DAY_ONE_IN = 20  # a day with less than one in so many rows of a usual day counts as one without rows
+MIN_ROWS_OF_USUAL_DAY = 20  # rows of a usual day, below which days without any are usual as well
 MAX_SHARE_OFFSETS = 0.1  # share of the rows whose times may end in an offset
 UTC_NAMES = {"UTC", "GMT", "UCT", "Z", "ZULU", "UNIVERSAL", "GREENWICH"}
 
@@ -206,9 +208,9 @@ def _empty_days(
 ) -> Iterator[Cause]:
     """Days without rows among those that are counted, closed days aside: weekdays that have no rows in any week, if that is not most of them."""
     usual = _usual(rows)
-    if usual < USUAL_ROWS:
+    if usual < MIN_ROWS_OF_USUAL_DAY:
         return
-    busy = {day for day, many in rows.items() if many * QUIET_DAY >= usual}
+    busy = {day for day, many in rows.items() if many * QUIET_DAY_ONE_IN >= usual}
     span = _counted_days(reading, busy, days)
     empty = [day for day in span if day not in busy]
     served = {day.weekday() for day in busy} if 2 * len(empty) <= len(span) else set(range(7))
@@ -245,10 +247,7 @@ def _counted_days(reading: TripReading, busy: set[dt.date], days: ServiceDays | 
     return [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
 
 
-# Whether a count may be charged for: shown to the curator in one line, and stopped where most rows do not count, or cannot be what they seem.
-#
-# This decision sees private rows. It is the curator's own: what it says goes to the terminal of whoever holds the trips, nothing is
-# spent, and nothing is written. docs/reference/data.md says what an outsider could learn from it.
+# The decision before a charge
 
 
 MIN_SHARE_COUNTED = 0.5  # share of the rows, and of the trips they stand for, that must count

@@ -1,4 +1,4 @@
-"""What an inspection needs of a configuration: trips, universe, unit and clock. Ledger and output have no part in it."""
+"""What an inspection needs of a configuration: trips, universe, unit and clock. Ledger and output have no part in it. Private: it reads rows."""
 
 from __future__ import annotations
 

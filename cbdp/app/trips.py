@@ -1,6 +1,6 @@
-"""A max_trips that is bought: which purchase a configuration asks for, and what came of it, by the ledger and the file that it notes.
+"""The trips of a plan: their schema, columns, clock, unit of privacy and whereabouts, and no row.
 
-The purchase (`cbdp choose`) is a charge of its own. Its ε is part of the release's: what is left of that is spent on the tables.
+The one place of planning that knows how trips are opened.
 """
 
 from __future__ import annotations
@@ -34,120 +34,6 @@ from cbdp.release.files import read_manifest
 from cbdp.release.series import RUNNING_TOTALS
 from cbdp.release.universe_files import universe_hash
 from cbdp_features.calendar import day_dimension
-
-MAX_TRIPS_UNTIL_BOUGHT = 10  # trips of a person that `cbdp check` goes by until max_trips is bought
-
-
-def requested_quantile(config: Config) -> PrivateQuantile | None:
-    """The purchase that a configuration asks for."""
-    unit = config.privacy.unit
-    max_trips = unit.max_trips if isinstance(unit, UnitSection) else None
-    if not isinstance(max_trips, PrivateQuantileSection):
-        return None
-    with config.source.at("privacy", "unit", "max_trips"):
-        return PrivateQuantile(max_trips.quantile, max_trips.epsilon)
-
-
-def refuse_in_series(config: Config) -> None:
-    """A series has one max_trips for all its releases, and most of their rows are still to come."""
-    if config.series is not None and requested_quantile(config) is not None:
-        raise config.source.error(
-            ("privacy", "unit", "max_trips"),
-            "a series states its max_trips before its rows are there: buy it with the trips of a past period, by `cbdp choose` with a "
-            "configuration without [series] that names the same ledger, and write the number here",
-        )
-
-
-def request_of_choice(
-    config: Config, universe: Universe, columns: Mapping[str, str], clock: Clock, unit: Person
-) -> str:
-    """A hash of all that is public and decides what is bought."""
-    assert unit.bought is not None
-    needed = {*universe.dimensions, *(["day"] if unit.per != RELEASE else [])}
-    stated = {
-        "dataset": config.data.id,
-        "columns": {name: column for name, column in columns.items() if name in needed},
-        "clock": [repr(clock)],
-        "universe": universe_hash(universe),
-        "person": [unit.column, unit.per, unit.apart, day_dimension(universe.dimensions)],
-        "quantile": str(unit.bought.quantile),
-        "epsilon": str(unit.bought.epsilon),
-    }
-    text = json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return f"max_trips:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
-
-
-def place_of_choice(config: Config, request: str) -> Path:
-    """The public file that says what was bought, beside the ledger."""
-    ledger = config.path(config.privacy.ledger)
-    return ledger.with_name(f"{ledger.stem}-max_trips-{request.partition(':')[2][:16]}.json")
-
-
-def bought_max_trips(config: Config, request: str) -> int | None:
-    """What was bought before; None: nothing yet. A file that is not the ledger's is refused."""
-    ledger = config.path(config.privacy.ledger)
-    if not (ledger.parent.is_dir() and Ledger.started(ledger)):
-        return None
-    with Ledger.view(ledger) as view:
-        done = view.finished(request)
-    if done is None:
-        return None
-    place = Path(done.path)
-    text = place.read_bytes() if place.is_file() else b""
-    if hashlib.sha256(text).hexdigest() != done.sha256:
-        raise config.source.error(
-            ("privacy", "unit", "max_trips"),
-            f"max_trips was bought, and {str(place)!r} is not what was written then: restore it",
-        )
-    return max_trips_in(json.loads(text))
-
-
-def max_trips_in(stated: Mapping[str, Any]) -> int:
-    most = stated["max_trips"]
-    if most not in MAX_TRIPS_CANDIDATES:
-        raise InputError(f"max_trips is {most!r}, which is no candidate: restore the file")
-    return int(most)
-
-
-def with_bought_max_trips(
-    config: Config, universe: Universe, columns: Mapping[str, str], clock: Clock, unit: Person
-) -> Person:
-    """The unit with the max_trips that was bought, or with a guess."""
-    if unit.bought is None:
-        return unit
-    most = bought_max_trips(config, request_of_choice(config, universe, columns, clock, unit))
-    return unit if most is None else replace(unit, max_trips=most)
-
-
-def is_unbought(
-    config: Config, universe: Universe, columns: Mapping[str, str], clock: Clock, unit: Unit
-) -> bool:
-    """Whether the unit's max_trips is a guess, because nothing was bought yet."""
-    if not isinstance(unit, Person) or unit.bought is None:
-        return False
-    return bought_max_trips(config, request_of_choice(config, universe, columns, clock, unit)) is None
-
-
-def after_purchase(config: Config, unit: Unit) -> Config:
-    """The configuration with what is left for the tables; the ledger's cap stays that of the whole."""
-    if not isinstance(unit, Person) or unit.bought is None:
-        return config
-    privacy, paid = config.privacy, unit.bought.epsilon
-    whole = privacy.epsilon if privacy.rho is None else privacy.rho
-    assert whole is not None
-    left = whole - (paid if privacy.rho is None else paid**2 / 2)
-    if left <= 0:
-        raise config.source.error(
-            ("privacy", "unit", "max_trips"),
-            f"max_trips costs ε = {paid}, and the release has no more than that: pay less, or spend more",
-        )
-    cap: Any = privacy.cap if privacy.cap is not None else whole
-    spends: dict[str, Any] = {"epsilon": left} if privacy.rho is None else {"rho": left}
-    return replace(config, privacy=replace(privacy, cap=cap, **spends))
-
-
-# The trips of a plan: their schema and columns, and no row. The one place of planning that knows how trips are opened.
-
 
 UNUSED_ROLE_CURES = {  # where a role is stated and has no use
     "time": "state universe.time",
@@ -376,7 +262,121 @@ def _unit(config: Config, trips: TripSchema, universe: Universe) -> Unit:
     return with_bought_max_trips(config, universe, columns_of(universe, trips, unit), trips.clock, unit)
 
 
-# How rows are given a service day, and whether all releases of a ledger do it alike.
+# A max_trips that is bought (`cbdp choose`): a charge of its own, whose ε is part of the release's
+
+
+MAX_TRIPS_UNTIL_BOUGHT = 10  # trips of a person that `cbdp check` goes by until max_trips is bought
+
+
+def requested_quantile(config: Config) -> PrivateQuantile | None:
+    """The purchase that a configuration asks for."""
+    unit = config.privacy.unit
+    max_trips = unit.max_trips if isinstance(unit, UnitSection) else None
+    if not isinstance(max_trips, PrivateQuantileSection):
+        return None
+    with config.source.at("privacy", "unit", "max_trips"):
+        return PrivateQuantile(max_trips.quantile, max_trips.epsilon)
+
+
+def refuse_in_series(config: Config) -> None:
+    """A series has one max_trips for all its releases, and most of their rows are still to come."""
+    if config.series is not None and requested_quantile(config) is not None:
+        raise config.source.error(
+            ("privacy", "unit", "max_trips"),
+            "a series states its max_trips before its rows are there: buy it with the trips of a past period, by `cbdp choose` with a "
+            "configuration without [series] that names the same ledger, and write the number here",
+        )
+
+
+def request_of_choice(
+    config: Config, universe: Universe, columns: Mapping[str, str], clock: Clock, unit: Person
+) -> str:
+    """A hash of all that is public and decides what is bought."""
+    assert unit.bought is not None
+    needed = {*universe.dimensions, *(["day"] if unit.per != RELEASE else [])}
+    stated = {
+        "dataset": config.data.id,
+        "columns": {name: column for name, column in columns.items() if name in needed},
+        "clock": [repr(clock)],
+        "universe": universe_hash(universe),
+        "person": [unit.column, unit.per, unit.apart, day_dimension(universe.dimensions)],
+        "quantile": str(unit.bought.quantile),
+        "epsilon": str(unit.bought.epsilon),
+    }
+    text = json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"max_trips:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def place_of_choice(config: Config, request: str) -> Path:
+    """The public file that says what was bought, beside the ledger."""
+    ledger = config.path(config.privacy.ledger)
+    return ledger.with_name(f"{ledger.stem}-max_trips-{request.partition(':')[2][:16]}.json")
+
+
+def bought_max_trips(config: Config, request: str) -> int | None:
+    """What was bought before; None: nothing yet. A file that is not the ledger's is refused."""
+    ledger = config.path(config.privacy.ledger)
+    if not (ledger.parent.is_dir() and Ledger.started(ledger)):
+        return None
+    with Ledger.view(ledger) as view:
+        done = view.finished(request)
+    if done is None:
+        return None
+    place = Path(done.path)
+    text = place.read_bytes() if place.is_file() else b""
+    if hashlib.sha256(text).hexdigest() != done.sha256:
+        raise config.source.error(
+            ("privacy", "unit", "max_trips"),
+            f"max_trips was bought, and {str(place)!r} is not what was written then: restore it",
+        )
+    return max_trips_in(json.loads(text))
+
+
+def max_trips_in(stated: Mapping[str, Any]) -> int:
+    most = stated["max_trips"]
+    if most not in MAX_TRIPS_CANDIDATES:
+        raise InputError(f"max_trips is {most!r}, which is no candidate: restore the file")
+    return int(most)
+
+
+def with_bought_max_trips(
+    config: Config, universe: Universe, columns: Mapping[str, str], clock: Clock, unit: Person
+) -> Person:
+    """The unit with the max_trips that was bought, or with a guess."""
+    if unit.bought is None:
+        return unit
+    most = bought_max_trips(config, request_of_choice(config, universe, columns, clock, unit))
+    return unit if most is None else replace(unit, max_trips=most)
+
+
+def is_unbought(
+    config: Config, universe: Universe, columns: Mapping[str, str], clock: Clock, unit: Unit
+) -> bool:
+    """Whether the unit's max_trips is a guess, because nothing was bought yet."""
+    if not isinstance(unit, Person) or unit.bought is None:
+        return False
+    return bought_max_trips(config, request_of_choice(config, universe, columns, clock, unit)) is None
+
+
+def after_purchase(config: Config, unit: Unit) -> Config:
+    """The configuration with what is left for the tables; the ledger's cap stays that of the whole."""
+    if not isinstance(unit, Person) or unit.bought is None:
+        return config
+    privacy, paid = config.privacy, unit.bought.epsilon
+    whole = privacy.epsilon if privacy.rho is None else privacy.rho
+    assert whole is not None
+    left = whole - (paid if privacy.rho is None else paid**2 / 2)
+    if left <= 0:
+        raise config.source.error(
+            ("privacy", "unit", "max_trips"),
+            f"max_trips costs ε = {paid}, and the release has no more than that: pay less, or spend more",
+        )
+    cap: Any = privacy.cap if privacy.cap is not None else whole
+    spends: dict[str, Any] = {"epsilon": left} if privacy.rho is None else {"rho": left}
+    return replace(config, privacy=replace(privacy, cap=cap, **spends))
+
+
+# Service days: whether all releases of a ledger give rows a day alike
 #
 # A ledger adds up by service day what releases cost one person. If one series' days begin at midnight and another's at four, what a person does on one day
 # of the first lies on two days of the second, and costs more there than the ledger says. So releases of near days must read days alike.
@@ -523,10 +523,10 @@ def _refusal(config: Config, charge: Charge, before: str, now: str) -> InputErro
     )
 
 
-# Where the trips of a plan are, so that the same words do not stand for other trips: February's file under January's name.
+# The source: February's file under January's name is another one
 #
-# Files count by their real path, size and time of change, tables by URL and name. Whether a table of a server has other rows
-# than it had cannot be seen from outside: there the data set's id must tell.
+# Files count by their real path, size and time of change, tables by URL and name. Whether a table of a server has other rows than it had cannot be seen
+# from outside: there the data set's id must tell.
 
 
 FILE_DATABASES = ("duckdb", "sqlite")

@@ -1,4 +1,4 @@
-"""From the text of a configuration to its values, and the JSON Schema of such texts."""
+"""The configuration of a release: TOML read into frozen values, and the JSON Schema of such texts. Every error names its file and line."""
 
 from __future__ import annotations
 
@@ -115,9 +115,6 @@ def schema() -> dict[str, Any]:
         "description": "A release, described for `cbdp check` and `cbdp release`.",
         **Fields(Config).schema(),
     }
-
-
-# The configuration of a release: TOML read into frozen values. Every error names its file and line.
 
 
 __all__ = [

@@ -1,4 +1,7 @@
-"""Whether a column holds numbers of trips, by its name and type. Names are public; no value is looked at."""
+"""What the columns of a user's files seem to be, for `cbdp init`.
+
+Of the trips only the schema is looked at (of CSV the first line), never a row. The stops are public and are read.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ def count_like(name: str, kind: Any, *, aggregated: bool = False) -> bool:
     return rest <= count_words and bool(rest & (MANY | (SUMS if aggregated else set())))
 
 
-# Whether the first line of a CSV file names columns. If not, it is a private row, and nothing of it may be repeated.
+# Headers: the first line of a CSV file may be a private row, and then nothing of it may be repeated
 
 
 _VALUE_PATTERNS = [
@@ -108,7 +111,7 @@ def check_header(source: Columns, public: Iterable[str] = ()) -> None:
             )
 
 
-# What the columns of a public file of stops seem to be. Its values are read: they are public.
+# Stops: a public file, whose values are read
 
 
 STOP_ID_SCORES = (
@@ -230,7 +233,7 @@ def _agency_zone(path: Path) -> str | None:
     return zones.pop() if len(zones) == 1 else None
 
 
-# Taps: rows with one place instead of an origin and a destination, by the names of their columns.
+# Taps: rows with one place instead of an origin and a destination
 
 
 STOP_ROLE, ACTION_ROLE = "stop", "action"
@@ -308,7 +311,7 @@ def _tap_action_score(name: str, kind: Any) -> int:
     )
 
 
-# What the columns of trips seem to be, by their names and types. No row is looked at.
+# Trips: columns by their names and types
 
 
 # points of words; a column's score for a role is the sum over its words
@@ -585,11 +588,6 @@ def _time_formats(source: Columns, columns: Mapping[str, str]) -> tuple[str, ...
         elif pa.types.is_integer(kind) or (is_text(kind) and score(name, EPOCH_SCORES)):
             formats.append("epoch_ms" if vocabulary.THOUSANDTHS & set(words_of(name)) else "epoch_s")
     return tuple(formats)
-
-
-# What the columns of a user's files seem to be, for `cbdp init`.
-#
-# Of the trips only the schema is looked at (of CSV the first line), never a row. The stops are public and are read.
 
 
 __all__ = ["Guess", "StopsGuess", "check_header", "count_like", "guess_columns", "guess_roles"]

@@ -1,4 +1,7 @@
-"""The tables of parts that a configuration chooses from. Each is imported when it is used, for some are slow to load."""
+"""What a configuration may say: one frozen dataclass for each of its tables.
+
+These are the one description of the format: reading, the JSON Schema and the list of what may be misspelt follow from them.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,9 @@ from cbdp.parts import Parts, Setting, did_you_mean, settings_of, table_of
 from cbdp.privacy.continual import STRATEGIES
 from cbdp.privacy.numbers import probability
 from cbdp.privacy.unit import PERIODS
+
+# Parts that a configuration chooses from. Each table is imported when it is used, for some are slow to load
+
 
 UNKNOWN_COLUMN = "?"  # what `cbdp init` writes where it cannot guess a column
 
@@ -64,7 +70,7 @@ def weight_rules() -> tuple[str, ...]:
     return WEIGHTS
 
 
-# What the tables [privacy] and privacy.unit may say.
+# [privacy] and privacy.unit
 
 
 CAP_KEYS = ("total", "per_day", "per_7_days", "per_30_days", "per_year")
@@ -203,7 +209,7 @@ class PrivacySection:
     ] = None
 
 
-# What the table [series] may say.
+# [series]
 
 
 STAGES = ("preliminary", "final")
@@ -323,7 +329,7 @@ class SeriesSection:
     ] = None
 
 
-# The table [mechanism]: a mechanism's name, and the settings that its class declares with `cbdp.parts.setting`.
+# [mechanism]: a mechanism's name, and the settings that its class declares with `cbdp.parts.setting`
 
 
 DEFAULT_MECHANISM = "constraint-based"
@@ -425,9 +431,7 @@ def _text_or_part(chosen: Any) -> Text | PartName:
     return Text(choices=tuple(chosen or ()))
 
 
-# What a configuration may say: one frozen dataclass for each of its tables.
-#
-# These are the one description of the format: reading, the JSON Schema and the list of what may be misspelt follow from them.
+# [data], [universe], [[feature]], [about], [output], and the whole
 
 
 TIME_OF_DAY = Text('a time of day like "06:30"', form=r"^([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d)?$")

@@ -1,4 +1,4 @@
-"""Which ε a wish for precision needs; and where that would protect nobody, what to merge so that a smaller one will do."""
+"""What could be configured instead: the ε that a wish for precision needs, coarser periods or zones, the other noise distribution."""
 
 from __future__ import annotations
 
@@ -133,10 +133,10 @@ def _variant_name(other: Variant) -> str:
     return " and ".join(parts if other.clusters is None else [*parts, f"{other.clusters} zones"])
 
 
-# Which law of noise serves a plan better: the errors that are to be expected of each table under either, for the same (ε, δ).
+# The noise distribution with the smaller expected errors, for the same (ε, δ)
 
 
-EQUAL_ERROR_RATIO = 1.02  # errors that differ by less are the same
+EQUAL_ERROR_RATIO = 1.02  # ratio of errors below which two noise distributions are as good as equal
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def noise_comparison_remarks(choice: NoiseComparison) -> Iterator[str]:
     yield remark
 
 
-# How much one unit of privacy can change each table, as `cbdp check` shows it.
+# Sensitivity of each table, as `cbdp check` shows it
 
 
 PERIODS_SHOWN = {"day": 7, "week": 4, "month": 12}  # periods that a person may ask about

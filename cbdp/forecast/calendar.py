@@ -1,4 +1,4 @@
-"""The calendar of a series: its periods, when their releases are due, and what they are called. From the configuration alone."""
+"""The calendar of a series: its periods, when their releases are due, what each of them is as a plan, and which are still to be made."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def _as_date(text: str) -> dt.date:
     return dt.date.fromisoformat(text)
 
 
-# One release of a series as a plan: its configuration, its days, its request, and whether unit and universe fit the calendar.
+# One release of a series as a plan: its configuration, days and request, and whether unit and universe fit the calendar
 
 
 GAUSSIAN = "gaussian"
@@ -361,7 +361,7 @@ def tells_periods_apart(mechanism: PlannedMechanism) -> bool:
     )
 
 
-# Which releases are still to be made: the ledger alone decides.
+# Pending releases: the ledger alone decides
 
 
 def pending(config: Config, slots: Sequence[Slot]) -> list[Slot]:
@@ -394,7 +394,7 @@ def charges_of(ledger: Ledger, name: str, dataset: str) -> list[Charge]:
     ]
 
 
-# Stops that got another name with a new version of a series: a file for each version, with the old and the new name. Public.
+# Renamed stops: a public file for each version of a series, with the old and the new name
 
 
 OLD, NEW = "old", "new"

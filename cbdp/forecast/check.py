@@ -1,4 +1,4 @@
-"""What `cbdp check` prints: one screen. What is protected, what each table would tell, the account, and warnings last."""
+"""What `cbdp check` prints: what is protected, what each table would tell, the account, and warnings last."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from cbdp.errors import InputError
-from cbdp.forecast import errors
+from cbdp.forecast import errors as plan_errors
 from cbdp.forecast.alternatives import NoiseComparison, compare_noise, meaningful
 from cbdp.forecast.errors import (
     CAREFUL_EPSILON,
@@ -17,6 +17,7 @@ from cbdp.forecast.errors import (
     ExpectedNoise,
     ExpectedTable,
     Gap,
+    determined_by_other_tables,
     epsilon_for,
     errors_by_budget,
     example,
@@ -30,7 +31,6 @@ from cbdp.forecast.errors import (
     range_text,
     reason,
     sign_of,
-    determined_by_other_tables,
     trips_text,
     unmeasured,
 )
@@ -44,10 +44,74 @@ from cbdp.report.text import at_most
 from cbdp.text import aligned
 from cbdp_features.calendar import day_dimension
 
-SCREEN_WIDTH = 100
+
+@dataclass(frozen=True)
+class Explanation:
+    """What `cbdp check` says: `str` is one screen, `text` is all of it, and the numbers are fields."""
+
+    dataset: str
+    mechanism: str
+    claim: str
+    epsilon: Fraction
+    delta: Fraction
+    dimensions: dict[str, int]
+    types: int
+    mermaid: str
+    tree: str
+    confidence: float
+    noise: tuple[ExpectedNoise, ...]
+    expected: tuple[ExpectedTable, ...]  # of published tables, by the model of errors
+    choices: Mapping[str, Mapping[str, float]]  # budget → feature → expected error of a count, in trips
+    laws: NoiseComparison | None  # both laws of noise, for the same (ε, δ)
+    unmeasured: tuple[str, ...]
+    gaps: tuple[Gap, ...]  # dimensions and attributes that no measured table covers
+    warnings: tuple[str, ...]
+    files: tuple[str, ...]
+    request: str
+    screen: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.screen
+
+
+def explain(plan: PlannedRelease) -> Explanation:
+    """Everything worth knowing before a release. Spends nothing, reads no row."""
+    cost = plan.mechanism.claim().cost
+    measured, tables, laws = noise_by_table(plan), expected_tables(plan), compare_noise(plan)
+    warned = tuple(warnings(plan, measured, tables))
+    return Explanation(
+        dataset=plan.dataset,
+        mechanism=plan.mechanism.name,
+        claim=str(plan.mechanism.claim()),
+        epsilon=cost.epsilon,
+        delta=cost.delta,
+        dimensions={name: len(d) for name, d in plan.universe.dimensions.items()},
+        types=plan.universe.size,
+        mermaid=plan.features.mermaid(),
+        tree=feature_tree(plan.features),
+        confidence=plan.confidence,
+        noise=measured,
+        expected=tables,
+        choices=errors_by_budget(plan),
+        laws=laws,
+        unmeasured=unmeasured(plan),
+        gaps=gaps(plan),
+        warnings=warned,
+        files=files_of_release(plan),
+        request=plan.request,
+        screen="\n".join(screen_lines(plan, measured, tables, laws, warned)) + "\n",
+        text="\n".join(section_lines(plan, measured, tables, laws, warned)) + "\n",
+    )
+
+
+# The screen
+
+
+SCREEN_WIDTH = 100  # characters of a line
 NO_BREAK_PERCENT = "\u00a0%"  # what no line ends before
 GOOD_FROM_HEAD = "±20 % from"
-MUCH_NARROWER = 2  # times as narrow
+MUCH_NARROWER = 2  # times narrower than the noise, from which the screen explains why
 NAME_WIDTH = 12  # of the column that names each part
 TYPICAL_HEADS = ("a count of", "is published as", "within")
 COMMUTER_UNITS_PER_MONTH = {"trip": 40, "day": 20, "week": 4}  # of a commuter in a month
@@ -221,7 +285,7 @@ def _more(plan: PlannedRelease, modelled: bool) -> str:
     return f"{text}; try other settings: cbdp plan {plan.config.source.path} --page plan.html"
 
 
-# What of a plan deserves a warning before anything is spent.
+# Warnings, before anything is spent
 
 
 def warnings(
@@ -267,7 +331,7 @@ def _table_warnings(plan: PlannedRelease) -> Iterator[str]:
     """What is counted, and what is not."""
     if len(plan.features.features) == 2 and plan.mechanism.asks_tables:
         yield "there is no table between the total and single trip types: add a [[feature]] or a preset"
-    for gap in errors.uncovered_gaps(errors.gaps(plan)):
+    for gap in plan_errors.uncovered_gaps(plan_errors.gaps(plan)):
         yield counted_noun(plan.universe).say(str(gap))
     if plan.unbought and isinstance(plan.unit, Person):
         yield f"max_trips is bought by `cbdp choose`, which was not done yet: what is shown goes by {plan.unit.max_trips}"
@@ -315,70 +379,7 @@ def _noise_cure(plan: PlannedRelease, feature: str, bound: float) -> str:
     return f"to meet it {sign_of(plan)} would have to be {number(needed)}, or the table coarser"
 
 
-# What a plan would release, in plain words and in numbers, before anything is spent or any row is read.
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """What `cbdp check` says: `str` is one screen, `text` is all of it, and the numbers are fields."""
-
-    dataset: str
-    mechanism: str
-    claim: str
-    epsilon: Fraction
-    delta: Fraction
-    dimensions: dict[str, int]
-    types: int
-    mermaid: str
-    tree: str
-    confidence: float
-    noise: tuple[ExpectedNoise, ...]
-    expected: tuple[ExpectedTable, ...]  # of published tables, by the model of errors
-    choices: Mapping[str, Mapping[str, float]]  # budget → feature → expected error of a count, in trips
-    laws: NoiseComparison | None  # both laws of noise, for the same (ε, δ)
-    unmeasured: tuple[str, ...]
-    gaps: tuple[Gap, ...]  # dimensions and attributes that no measured table covers
-    warnings: tuple[str, ...]
-    files: tuple[str, ...]
-    request: str
-    screen: str
-    text: str
-
-    def __str__(self) -> str:
-        return self.screen
-
-
-def explain(plan: PlannedRelease) -> Explanation:
-    """Everything worth knowing before a release. Spends nothing, reads no row."""
-    cost = plan.mechanism.claim().cost
-    measured, tables, laws = noise_by_table(plan), expected_tables(plan), compare_noise(plan)
-    warned = tuple(warnings(plan, measured, tables))
-    return Explanation(
-        dataset=plan.dataset,
-        mechanism=plan.mechanism.name,
-        claim=str(plan.mechanism.claim()),
-        epsilon=cost.epsilon,
-        delta=cost.delta,
-        dimensions={name: len(d) for name, d in plan.universe.dimensions.items()},
-        types=plan.universe.size,
-        mermaid=plan.features.mermaid(),
-        tree=feature_tree(plan.features),
-        confidence=plan.confidence,
-        noise=measured,
-        expected=tables,
-        choices=errors_by_budget(plan),
-        laws=laws,
-        unmeasured=unmeasured(plan),
-        gaps=gaps(plan),
-        warnings=warned,
-        files=files_of_release(plan),
-        request=plan.request,
-        screen="\n".join(screen_lines(plan, measured, tables, laws, warned)) + "\n",
-        text="\n".join(section_lines(plan, measured, tables, laws, warned)) + "\n",
-    )
-
-
-# What `cbdp check --json` prints: the numbers of a plan, for programs.
+# `cbdp check --json`: the numbers of a plan, for programs
 
 
 def plan_as_json(plan: PlannedRelease, explanation: Explanation, answers: Sequence[str]) -> dict[str, Any]:
@@ -397,7 +398,7 @@ def plan_as_json(plan: PlannedRelease, explanation: Explanation, answers: Sequen
         "expected_trips": plan.expected_trips,
         "confidence": explanation.confidence,
         "tables": _tables_as_json(plan, explanation),
-        "budgets": {name: dict(by_table) for name, by_table in explanation.choices.items()},
+        "budgets": {name: dict(errors) for name, errors in explanation.choices.items()},
         "account": {
             "ledger": plan.account.path.name,
             "exists": plan.account.exists,

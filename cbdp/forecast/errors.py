@@ -1,4 +1,4 @@
-"""What a plan means in numbers: noise by table, what other budgets would do, which ε a wish needs. Public facts only."""
+"""What a plan means in numbers: noise by table, expected errors, what tables leave undetermined, and what an ε means. Public facts only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cbdp.report.text import at_most
 from cbdp_features.dag import distinguished_attributes, undistinguished
 
 SIGNIFICANT_DIGITS = 3  # of an ε that is worked out: it is rounded up to so many
-MAX_EPSILON_TRIED = 2**40  # an ε beyond which none is looked for
+MAX_EPSILON_TRIED = 2**40  # ε at which the search ends: the share of the table is 0 or nearly so
 
 
 @dataclass(frozen=True)
@@ -153,15 +153,15 @@ def percent(part: float | None) -> str:
     return f"{hundred:,.0f} %" if hundred >= 10 else f"{hundred:.2g} %"
 
 
-# What somebody who reads a table will see: how far its average count is off, as a range, and what that is good for.
+# Published tables: how far an average count is off, as a range, and what that is good for
 #
-# The range of a count goes by the same model as expected errors (`cbdp.privacy.budget.expected_error`), on the safe side: the noise of a count once all tables
-# agree, with no credit for shrinking, or what shrinking takes away from a count of this size, whichever is more. `python -m benchmarks planned`
-# compares both with simulated releases. The page of `cbdp plan` works out the same numbers in the browser.
+# The range goes by the model of expected errors (`cbdp.privacy.budget.expected_error`), on the safe side: the noise of a count once all tables agree, with no
+# credit for shrinking, or what shrinking takes away from a count of this size, whichever is more. `python -m benchmarks planned` compares both with simulated
+# releases; the page of `cbdp plan` works out the same numbers in the browser.
 
 
 EXAMPLE_COUNT = 100.0  # the count of an example, where nobody says how many trips there are
-MAX_SEARCH_STEPS = 100  # of a search that ends after a few
+MAX_SEARCH_STEPS = 100  # steps of a fixed point that settles after a few
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def amount_text(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-# A table's counts in words that a reader has for them, and a sentence that says how one would be published.
+# A table's counts in words
 
 
 TRIP_ENDS = ("origin", "destination")
@@ -328,7 +328,7 @@ def range_text(expected: ExpectedTable) -> str:
     return f"{expected.low:,}–{expected.high:,}"
 
 
-# What a plan's tables do not tell apart, and what that means for whoever reads counts by it.
+# Gaps: what a plan's tables do not tell apart
 
 
 @dataclass(frozen=True)
@@ -377,17 +377,16 @@ def uncovered_gaps(every: tuple[Gap, ...]) -> Iterator[Gap]:
     return (gap for gap in every if not gap.instead)
 
 
-# What an ε means to somebody who has to sign it, and from which ε on a promise is hardly one.
+# What an ε means to somebody who has to sign it
 #
-# Two of the limits are others': NIST's Cybersecurity Insights (“Differential Privacy: Future Work & Open Challenges”) reports that researchers recommend ε
-# around 1, and that values in the low single digits, below 5, are widely held to be a careful choice. It also says that systems in use with larger values have not
-# been attacked with success so far; that is experience, and no promise. The third limit, 10, is ours, and its reason is arithmetic: e^10 is above 22,000, so
-# that somebody who thought a trip one in a thousand likely may be 96 % sure afterwards.
+# NIST's Cybersecurity Insights (“Differential Privacy: Future Work & Open Challenges”) reports that researchers recommend ε around 1, that values below 5 are
+# widely held to be a careful choice, and that systems in use with larger ones have not been attacked with success so far; that is experience, and no promise.
+# The third limit, 10, is ours: e^10 is above 22,000, so that somebody who thought a trip one in a thousand likely may be 96 % sure afterwards.
 
 
-CAREFUL_EPSILON = 5.0
-MAX_MEANINGFUL_EPSILON = 10.0  # an ε above which `check` warns, and which no wish for precision is met with
-PRIOR_BELIEF = 0.001  # what somebody thinks beforehand, in the reason for that
+CAREFUL_EPSILON = 5.0  # ε up to which a choice counts as careful (NIST)
+MAX_MEANINGFUL_EPSILON = 10.0  # ε above which `check` warns; no wish for precision is met with more
+PRIOR_BELIEF = 0.001  # prior probability in the sentence that gives the reason
 
 
 @dataclass(frozen=True)
@@ -416,7 +415,7 @@ def level_of(epsilon: float) -> Level:
 
 
 def posterior_belief(prior: float, epsilon: float) -> float:
-    """The most that somebody can believe afterwards: odds grow by a factor of e^ε at most.
+    """The most that somebody can believe afterwards, by Bayes' rule: ε bounds the likelihood ratio, so odds grow by a factor of e^ε at most.
 
     >>> round(posterior_belief(0.5, 1), 3), round(posterior_belief(0.001, 10), 2)
     (0.731, 0.96)

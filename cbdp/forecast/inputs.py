@@ -1,4 +1,4 @@
-"""Rows of public files: values of dimensions, modes of pairs, weights, counts."""
+"""What a configuration means in public facts: stops, zones and modes, universe, features, public counts and weights, from public files."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ from cbdp_features.presets import (
     opal_features,
 )
 
+# Rows of public files
+
+
 PLACES = ("origin", "destination")
 
 
@@ -44,7 +47,9 @@ def holidays(config: Config) -> dict[dt.date, str]:
     return {dt.date.fromisoformat(day): label for day, label in config.data.holidays.items()}
 
 
-LISTED = 50  # known values up to which one is suggested for an unknown one
+MAX_VALUES_TO_SUGGEST_FROM = (
+    50  # values of a dimension up to which the nearest is suggested for an unknown one
+)
 
 
 def rows_with(path: Path, columns: Sequence[str]) -> list[places.Row]:
@@ -80,12 +85,16 @@ def code_of(value: str, name: str, codes: Mapping[str, int], row: int, file: str
     """The code of a value in a row of a file."""
     if value not in codes:
         what = name.rpartition(".")[2]
-        cure = did_you_mean(value, list(codes)) if len(codes) <= LISTED else "correct the file"
+        cure = (
+            did_you_mean(value, list(codes))
+            if len(codes) <= MAX_VALUES_TO_SUGGEST_FROM
+            else "correct the file"
+        )
         raise InputError(f"row {row} of {file!r} has the unknown {what} {value!r}: {cure}")
     return codes[value]
 
 
-# The public stops of a plan, with their zones.
+# Stops, with their zones
 
 
 def stop_dimensions(config: Config) -> tuple[str, ...]:
@@ -151,7 +160,7 @@ def _check_not_needed(config: Config) -> None:
             )
 
 
-# The modes of a plan: from a public table of pairs, or from bands of distance.
+# Modes: from a public table of pairs, or from bands of distance
 
 
 def with_modes(config: Config, universe: Universe, stops: Stops | None) -> Universe:
@@ -205,7 +214,7 @@ def _key_attributes(universe: Universe, names: Sequence[str]) -> list[Attribute]
     return [universe.attribute(name) for name in names]
 
 
-# The universe of a plan: time, days, stops and further dimensions, from public inputs.
+# The universe: time, days, stops and further dimensions
 
 
 def universe_of(config: Config, stops: Stops | None, trips: ColumnTypes) -> Universe:
@@ -324,7 +333,7 @@ def _listed_dimension(
     return Dimension(values, **attributes)
 
 
-# The features of a plan: those of a preset, and those that the configuration states.
+# Features: those of a preset, and those that the configuration states
 
 
 MAX_TYPES_WITH_STOP_TABLES = (
@@ -408,7 +417,7 @@ def check_features(config: Config, features: FeatureDag, keys: tuple[str, ...], 
             )
 
 
-# Counts that are public already, from the configuration and from public files.
+# Public counts, from the configuration and from files
 
 
 PUBLIC_KEYS = ("privacy", "public")
@@ -471,7 +480,7 @@ def _whole_or_text(written: str) -> int | str:
     return int(digits) if digits.isascii() and digits.isdigit() else written
 
 
-# Public weights of trip types, from a file by stop or by dimensions.
+# Public weights of trip types, by stop or by dimensions
 
 
 def weights_of(
@@ -561,7 +570,7 @@ def _parsed_weight(written: str, row: int, file: str) -> float:
     return weight
 
 
-# Parts that a configuration chooses must be there before anything is spent.
+# Parts that a configuration chooses: they must be there before anything is spent
 
 
 def check_chosen(parts: Parts[Any], name: str) -> None:
@@ -571,7 +580,7 @@ def check_chosen(parts: Parts[Any], name: str) -> None:
         raise parts.error(f"the {parts.kind} {name!r} is not installed: {part.install}")
 
 
-# What a plan says about the release: the publisher's words.
+# [about]: the publisher's words
 
 
 def about_of(config: Config) -> About | None:

@@ -1,7 +1,4 @@
-"""A configuration's own text, with the places of the lines that the page of `cbdp plan` can change.
-
-Only keys that stand on lines of their own are known; where a table is written in another way, the page shows the lines to write instead.
-"""
+"""What the page of `cbdp plan` computes with: public facts of a plan, and the configuration's own text. No trip is read."""
 
 from __future__ import annotations
 
@@ -27,59 +24,6 @@ from cbdp.privacy.unit import Person
 from cbdp.release.roles import counted_noun
 from cbdp.report.reliability import GOOD_RELATIVE_ERROR, USES
 from cbdp_features.contribution import contribution_structure
-
-EDITABLE_KEYS = (
-    ("data", "expected_trips"),
-    ("universe", "time"),
-    ("universe", "zones"),
-    ("privacy", "epsilon"),
-    ("privacy", "rho"),
-    ("privacy", "delta"),
-    ("privacy", "unit"),
-    ("privacy", "budget"),
-    ("privacy", "target"),
-)
-EDITABLE_SECTIONS = ("data", "universe", "privacy")
-DATABASE_LOGIN = re.compile(r"://[^\s\"'/]*@")  # of a database: it is not put on a page that may be passed on
-
-
-def template(config: Config) -> dict[str, Any] | None:
-    """The lines of the file, where each key's lines begin and end, and the line after each section's head; None: it cannot be told."""
-    text = config.source.path.read_text("utf-8")
-    if DATABASE_LOGIN.search(text):
-        return None
-    lines, at = text.split("\n"), key_lines(text)
-    written = tomllib.loads(text)
-    spans = {}
-    for section, key in EDITABLE_KEYS:
-        if key in written.get(section, {}):
-            span = _span(lines, at[section, key] - 1, key, written[section][key])
-            if span is None:
-                return None
-            spans[f"{section}.{key}"] = span
-    heads = {s: at[(s,)] for s in EDITABLE_SECTIONS if (s,) in at and _head(lines[at[(s,)] - 1], s)}
-    if set(heads) != {s for s in EDITABLE_SECTIONS if s in written}:
-        return None
-    return {"lines": lines, "spans": spans, "heads": heads}
-
-
-def _head(line: str, section: str) -> bool:
-    return re.fullmatch(rf"\s*\[\s*{section}\s*\]\s*(#.*)?", line.rstrip("\r")) is not None
-
-
-def _span(lines: list[str], start: int, key: str, value: Any) -> list[int] | None:
-    """The lines from this one on that say the key and nothing else."""
-    for end in range(start + 1, len(lines) + 1):
-        try:
-            document = tomllib.loads("\n".join(lines[start:end]))
-        except tomllib.TOMLDecodeError:
-            continue
-        return [start, end] if document == {key: value} else None
-    return None
-
-
-# The public facts that the page of `cbdp plan` computes with. No trip is read, and nothing here depends on one.
-
 
 AMOUNT_STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 AMOUNT_POWERS = {"epsilon": (-2, -1, 0, 1), "rho": (-4, -3, -2, -1, 0)}
@@ -274,7 +218,59 @@ def _hours(plan: PlannedRelease) -> dict[str, str] | None:
     return {"start": grid.start, "end": grid.end} if isinstance(grid, TimeGrid) else None
 
 
-# `cbdp plan`: a page to decide with.
+# The configuration's text, with the places of the lines that the page can change
+#
+# Only keys that stand on lines of their own are known; where a table is written in another way, the page shows the lines to write instead.
+
+
+EDITABLE_KEYS = (
+    ("data", "expected_trips"),
+    ("universe", "time"),
+    ("universe", "zones"),
+    ("privacy", "epsilon"),
+    ("privacy", "rho"),
+    ("privacy", "delta"),
+    ("privacy", "unit"),
+    ("privacy", "budget"),
+    ("privacy", "target"),
+)
+EDITABLE_SECTIONS = ("data", "universe", "privacy")
+DATABASE_LOGIN = re.compile(r"://[^\s\"'/]*@")  # of a database: it is not put on a page that may be passed on
+
+
+def template(config: Config) -> dict[str, Any] | None:
+    """The lines of the file, where each key's lines begin and end, and the line after each section's head; None: it cannot be told."""
+    text = config.source.path.read_text("utf-8")
+    if DATABASE_LOGIN.search(text):
+        return None
+    lines, at = text.split("\n"), key_lines(text)
+    written = tomllib.loads(text)
+    spans = {}
+    for section, key in EDITABLE_KEYS:
+        if key in written.get(section, {}):
+            span = _span(lines, at[section, key] - 1, key, written[section][key])
+            if span is None:
+                return None
+            spans[f"{section}.{key}"] = span
+    heads = {s: at[(s,)] for s in EDITABLE_SECTIONS if (s,) in at and _head(lines[at[(s,)] - 1], s)}
+    if set(heads) != {s for s in EDITABLE_SECTIONS if s in written}:
+        return None
+    return {"lines": lines, "spans": spans, "heads": heads}
+
+
+def _head(line: str, section: str) -> bool:
+    return re.fullmatch(rf"\s*\[\s*{section}\s*\]\s*(#.*)?", line.rstrip("\r")) is not None
+
+
+def _span(lines: list[str], start: int, key: str, value: Any) -> list[int] | None:
+    """The lines from this one on that say the key and nothing else."""
+    for end in range(start + 1, len(lines) + 1):
+        try:
+            document = tomllib.loads("\n".join(lines[start:end]))
+        except tomllib.TOMLDecodeError:
+            continue
+        return [start, end] if document == {key: value} else None
+    return None
 
 
 __all__ = ["page_facts"]

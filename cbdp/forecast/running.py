@@ -1,7 +1,7 @@
-"""Which span of running totals a release belongs to, and what is charged for it.
+"""Running totals of a series before any count: which span a release belongs to, what is charged for it, and how precise it will be.
 
-A span is charged once, whole, before the first noise of it is drawn. Every release then holds the sums that end with it. If a run died after
-it may have drawn those sums, the next one draws them anew and pays for that, as it does for the release itself.
+A span is charged once, whole, before the first noise of it is drawn. Every release then holds the sums that end with it. If a run died after it may have
+drawn those sums, the next one draws them anew and pays for that, as it does for the release itself.
 """
 
 from __future__ import annotations
@@ -119,7 +119,9 @@ def place_of(config: Config, plan: PlannedRelease, section: RunningSection) -> P
         return open_span or _new_span(plan, section, slots)
 
 
-def _finished_releases(plan: PlannedRelease, ledger: Ledger) -> Iterator[tuple[FinishedCharge, Mapping[str, Any] | None]]:
+def _finished_releases(
+    plan: PlannedRelease, ledger: Ledger
+) -> Iterator[tuple[FinishedCharge, Mapping[str, Any] | None]]:
     """The releases of this version of the series, in the order of their days, with what they hold of running totals."""
     series = series_of(plan.config)
     charged = charges_of(ledger, series.name, plan.dataset)
@@ -382,10 +384,10 @@ def _priced(
     return Charge("", request, amount, what, "", "", covers, part)
 
 
-# What running totals of a series would cost and how precise they would be, before anything is charged.
+# Price and precision of running totals, before anything is charged
 
 
-WINDOW_DAYS = (7, 30, 365)
+WINDOW_DAYS = (7, 30, 365)  # days in a row of which the price is shown
 PERIOD_NAMES = {"daily": "day", "weekly": "week", "monthly": "month"}
 
 

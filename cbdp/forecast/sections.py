@@ -1,4 +1,4 @@
-"""What a plan means in words: the sections that `cbdp check` prints."""
+"""What a plan means in words: the sections that `cbdp check --all` prints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from cbdp.config.sections import format_parts
 from cbdp.estimation.invariants import INVARIANTS_NOTE
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
-from cbdp.forecast import errors
+from cbdp.forecast import errors as plan_errors
 from cbdp.forecast.account import missing_ledger
 from cbdp.forecast.alternatives import (
     NoiseComparison,
@@ -37,7 +37,7 @@ from cbdp.privacy.unit import RELEASE, Person
 from cbdp.release.roles import counted_noun
 from cbdp.text import aligned
 
-SECTION_WIDTH = 110
+SECTION_WIDTH = 110  # characters of a line
 
 
 def section_lines(
@@ -81,7 +81,7 @@ def section_lines(
         yield from _section(
             "What running totals would cost, and do", [p for n in running for p in _wrapped([n]) or [""]]
         )
-    undetermined = errors.gaps(plan)
+    undetermined = plan_errors.gaps(plan)
     if undetermined:
         yield from _section(
             "What no table tells apart", _wrapped(f"- {say(str(gap))}" for gap in undetermined)

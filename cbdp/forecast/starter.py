@@ -1,4 +1,4 @@
-"""The fixed texts of a configuration that `cbdp init` writes, and how values are written in it."""
+"""A commented configuration for the user's files: its fixed texts, how values are written in it, and what is said about it. No row of the trips is read."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def listed(texts: Sequence[str]) -> str:
     return quoted(texts[0]) if len(texts) == 1 else "[" + ", ".join(map(quoted, texts)) + "]"
 
 
-# Taps that nothing links: a configuration that counts them by place and time instead of by trips.
+# Taps that nothing links: counted by place and time instead of by trips
 
 
 def place_roles(guess: Guess) -> dict[str, str]:
@@ -151,7 +151,7 @@ def place_tables(guess: Guess) -> str:
     )
 
 
-# A commented configuration for the user's files, to be read and edited. No row of the trips is read.
+# The configuration, section by section
 
 
 TIME_LINES = (
@@ -164,7 +164,7 @@ DAY_LINES = (
 SEPARATE_ROWS_CURE = (
     "it is not counted. To count both, give each its own rows, and a column that tells which it is"
 )
-PERIODS_OF_A_DAY = 24  # of the day, as it is begun with
+PERIODS_OF_A_DAY = 24  # periods in the hours that the configuration begins with
 GENERIC_FILE_NAMES = {
     "trips",
     "trip",
@@ -407,10 +407,10 @@ confidence = 0.9        # of the intervals
 # noise_bound = 0.5     # `check` warns of tables whose average count may be off by more than this part"""
 
 
-# What `cbdp init` tells whoever ran it.
+# What `cbdp init` prints
 
 
-MAX_NAMED_COLUMNS = 8  # columns that are named
+MAX_NAMED_COLUMNS = 8  # columns that a message names
 
 
 def summary_lines(file: Path) -> list[str]:

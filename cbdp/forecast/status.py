@@ -1,4 +1,4 @@
-"""What of a series is made and what is due, what was spent, and what all of it costs one person. No row is read."""
+"""The state of a series: what is released and what is due, what was spent, and what all of it costs one person. No row is read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cbdp.config import Config
 
 
-MAX_LISTED_RELEASES = 5  # releases that are named
+MAX_LISTED_RELEASES = 5  # releases that a line names
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A mechanism run again, on trips as they may be: what intervals about the estimate are made with."""
+"""What all mechanisms share: features and ε in the constructor, `measure` and `finish`, a recipe, and replicates for intervals."""
 
 from __future__ import annotations
 
@@ -39,47 +39,6 @@ from cbdp.privacy.numbers import positive, probability
 from cbdp.privacy.unit import Sensitivity, feature_sensitivity, unit_of
 from cbdp.release import Release
 from cbdp.release.serialization import Recipe, TableNoise, setting_from_json, setting_to_json
-
-MAX_CACHED_TYPES = 2**25  # trip types, of all runs together, up to which runs are kept for the next question
-
-PosteriorReplicate = tuple[tuple[Ints, Ints], Release]
-
-# those on trips as they may be, as long as somebody holds the estimate: a release that is given stops or words keeps it
-_posterior_replicates: WeakKeyDictionary[Estimate, dict[int, PosteriorReplicate]] = WeakKeyDictionary()
-
-
-@dataclass(frozen=True)
-class ReplicateRuns:
-    """Runs from seeds. Each is made once for a release, however many questions are asked."""
-
-    mechanism: Mechanism
-    release: Release
-
-    def likely(self, seed: int) -> PosteriorReplicate:
-        """Trips drawn from what the noisy answers leave possible, and a release of them."""
-        assert self.release.estimate is not None
-        kept = _posterior_replicates.setdefault(self.release.estimate, {})
-        if seed in kept:
-            return kept[seed]
-        universe, estimator = self.release.features.universe, self.release.recipe.estimator
-        answers = [*self.release.measurements, *exact_answers(self.release.recipe.public)]
-        counts = ESTIMATORS.installed(estimator).drawn(
-            self.release.features, answers, self.release.prior, seed
-        )
-        index = np.flatnonzero(counts)
-        trips = index, counts[index]
-        replicate = trips, self.mechanism.simulate(Counts(universe, *trips, self.mechanism.unit), seed)
-        if (len(kept) + 1) * universe.size <= MAX_CACHED_TYPES:
-            kept[seed] = replicate
-        return replicate
-
-    def further(self, seed: int) -> PosteriorReplicate:
-        """The same, in the place of the release the run from this seed: it is kept with that run."""
-        return ReplicateRuns(self.mechanism, self.likely(seed)[1]).likely(seed)
-
-
-# What all mechanisms share: features and ε in the constructor, trips in, a release out.
-
 
 SETTINGS_IN_FILES = ("prior", "running")  # settings that a release holds in files of their own
 SETTINGS_IN_MANIFEST = ("features", "epsilon", "unit")  # what a manifest says elsewhere
@@ -246,7 +205,7 @@ class Mechanism(ABC):
         release = self.finished(self.measure(counts, entropy), entropy)
         return replace(release, secure=entropy.secure, again=self.again)
 
-    def build_release(
+    def made(
         self, index: Ints, value: Ints, measurements: Sequence[Measurement] = (), **more: Any
     ) -> Release:
         """A release of this mechanism; nobody vouches for its noise until it is run."""
@@ -283,7 +242,8 @@ class Mechanism(ABC):
             )
 
 
-# Mechanisms whose noise may have either law: geometric, paid for in pure ε, or discrete Gaussian, paid for in ρ and stated as (ε, δ).
+# Additive noise of either distribution: discrete Laplace, paid for in ε, or discrete Gaussian, paid for in ρ (Bun and Steinke 2016) and stated as
+# (ε, δ) by Corollary 13 of Canonne, Kamath and Steinke 2020
 
 
 DEFAULT_DELTA = Fraction(1, 10**6)  # at which ρ is stated unless told otherwise
@@ -395,3 +355,44 @@ class AdditiveNoiseMechanism(Mechanism):
     def noise_for(self, feature: str, share: Fraction) -> NoiseDistribution:
         """The noise that a share buys for a measured feature."""
         return self.law_kind.costing(share, self.change(feature))
+
+
+# Replicates: the mechanism run again on trips that are drawn from the posterior (parametric bootstrap; Efron and Tibshirani 1993)
+
+
+MAX_CACHED_TYPES = 2**25  # trip types, of all runs together, up to which runs are kept for the next question
+
+PosteriorReplicate = tuple[tuple[Ints, Ints], Release]
+
+# by estimate, for as long as somebody holds it: a copy of a release with stops or a title shares the estimate
+_posterior_replicates: WeakKeyDictionary[Estimate, dict[int, PosteriorReplicate]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class ReplicateRuns:
+    """Runs from seeds. Each is made once for a release, however many questions are asked."""
+
+    mechanism: Mechanism
+    release: Release
+
+    def likely(self, seed: int) -> PosteriorReplicate:
+        """Trips drawn from the posterior given the noisy answers, and a release of them."""
+        assert self.release.estimate is not None
+        kept = _posterior_replicates.setdefault(self.release.estimate, {})
+        if seed in kept:
+            return kept[seed]
+        universe, estimator = self.release.features.universe, self.release.recipe.estimator
+        answers = [*self.release.measurements, *exact_answers(self.release.recipe.public)]
+        counts = ESTIMATORS.installed(estimator).drawn(
+            self.release.features, answers, self.release.prior, seed
+        )
+        index = np.flatnonzero(counts)
+        trips = index, counts[index]
+        replicate = trips, self.mechanism.simulate(Counts(universe, *trips, self.mechanism.unit), seed)
+        if (len(kept) + 1) * universe.size <= MAX_CACHED_TYPES:
+            kept[seed] = replicate
+        return replicate
+
+    def further(self, seed: int) -> PosteriorReplicate:
+        """The double bootstrap: a replicate of the replicate from this seed, kept with that one."""
+        return ReplicateRuns(self.mechanism, self.likely(seed)[1]).likely(seed)

@@ -1,4 +1,7 @@
-"""CBDP: noisy answers to every feature, then the closest consistent non-negative counts."""
+"""Constraint-based differential privacy: noisy answers to every feature, then the closest consistent non-negative counts.
+
+Fioretto, Lee and Van Hentenryck 2018; the quadratic program is their Figure 3.
+"""
 
 from __future__ import annotations
 
@@ -323,7 +326,7 @@ class ConstraintBased(AdditiveNoiseMechanism):
         tell("rounding")
         whole = ROUNDINGS.get(self.rounding).whole(self.features, *estimate.trips(), self._budget_name)
         measured = [m if isinstance(m, Measurement) else m.measurement() for m in answers]
-        return self.build_release(
+        return self.made(
             whole.index,
             whole.value,
             measured,

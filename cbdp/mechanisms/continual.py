@@ -1,4 +1,9 @@
-"""A release in a series that keeps running totals: its own noisy answers, the sums that end in its period, and the tables that follow both."""
+"""Running totals under continual observation: a release in a series together with the sums that end in its period.
+
+The sums are answered by a factorisation of the prefix-sum matrix: a binary tree (Dwork, Naor, Pitassi and
+Rothblum 2010; Chan, Shi and Song 2011), or the square root of the matrix (Fichtenberger, Henzinger and Upadhyay 2023).
+`cbdp.estimation.continual` combines them with the releases' own answers by generalised least squares.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +46,9 @@ class History:
 
     counts: list[Ints] = field(default_factory=list, repr=False)
     sums: list[Ints] = field(default_factory=list, repr=False)  # noisy, published
-    measured: list[Ints] = field(default_factory=list, repr=False)  # each release's own noisy answer, published
+    measured: list[Ints] = field(
+        default_factory=list, repr=False
+    )  # each release's own noisy answer, published
     measured_variance: list[float] = field(default_factory=list, repr=False)
     published: list[Ints] = field(default_factory=list, repr=False)  # whole counts
 
@@ -111,7 +118,7 @@ def _running_table(
     return RunningTable(sums, published, steered, paid.law, now.variance**0.5)
 
 
-# Running totals of one table over a series of periods, at one price for the whole series.
+# Running totals of one table alone, at one price for the whole series
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The hierarchical mechanism of Hay and others on a tree of features: the paper's H3, H4 and H5."""
+"""The hierarchical mechanism of Hay, Rastogi, Miklau and Suciu 2010 on a tree of features: H3, H4 and H5 of Fioretto, Lee and Van Hentenryck 2018."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ def nested(features: FeatureDag, levels: Sequence[str] | None = None) -> Feature
 class Hierarchical(AdditiveNoiseMechanism):
     """Noise on every node of a tree, then the closed form that makes parents the sums of their children.
 
+    The closed form is the least-squares solution of Hay and others 2010 (their Theorem 3), for any fan-out and any noise.
     The tree is `nested(features, levels)`. `root` says whether the total is measured (Hay and others leave it out);
     `prune` sets nodes that come out non-positive, and all below them, to zero.
 
@@ -108,4 +109,4 @@ class Hierarchical(AdditiveNoiseMechanism):
         noisy = [by_name[n].values if n in by_name else np.zeros(dag.size(n)) for n in levels]
         variance = [float(by_name[n].variance[0]) if n in by_name else np.inf for n in levels]
         leaves = tree_least_squares(tree_of(dag), noisy, variance, prune=self.prune)[-1]
-        return self.build_release(*from_leaves(leaves), measured, levels=dag)
+        return self.made(*from_leaves(leaves), measured, levels=dag)

@@ -1,4 +1,4 @@
-"""M_Lap, the baseline: noise on every trip type, rounded to the nearest non-negative integer."""
+"""The Laplace mechanism (Dwork, McSherry, Nissim and Smith 2006), M_Lap of Fioretto, Lee and Van Hentenryck 2018: the baseline."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ NOISE_NAMES = ("rounded", "geometric", "gaussian")
 class Laplace(AdditiveNoiseMechanism):
     """Noise on every type, clipped at zero. Most types are zero, so clipping invents trips.
 
-    `law` is "rounded" (the paper's: continuous Laplace noise, rounded; sampled exactly), "geometric" or "gaussian".
+    `law` is "rounded" (the paper's: continuous Laplace noise, rounded; sampled exactly), "geometric" (Ghosh, Roughgarden and
+    Sundararajan 2012) or "gaussian" (Canonne, Kamath and Steinke 2020).
 
     >>> import cbdp
     >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
@@ -87,7 +88,7 @@ class Laplace(AdditiveNoiseMechanism):
         (m,) = answers
         assert isinstance(m, Measurement)
         whole = from_leaves(m.values) if m.elements is None else rounded(m.elements, m.values)
-        return self.build_release(*whole, (m,))
+        return self.made(*whole, (m,))
 
     def _above_zero(self, counts: Counts, law: NoiseDistribution, entropy: Entropy) -> tuple[Ints, Ints]:
         """The types whose noisy count is above 0, the only ones that are published: docs/explanation/universes.md."""

@@ -1,4 +1,8 @@
-"""Riders of counted trips, their fleet, and its service."""
+"""`cbdp fleet`: size and run shuttles on a release, compare with the real trips, check a plug-in.
+
+A release holds the period of a trip and not its second. A fleet is sized on one draw of seconds and, in a comparison, run on another, so that no fleet is
+tuned to the very riders it is judged by. Whatever was computed from real trips says so on top.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +46,16 @@ from cbdp.transit.page import ZoneDemand
 from cbdp.transit.simulator import Fleet, Operations, Service, figures, simulate
 from cbdp_features.calendar import clock_time
 
-MAX_TRIPS = 10 * SearchSizer.most_legs  # more are not even listed: they would only fill the memory
+# Riders, their fleet, and its service
+
+
+MAX_FLEET_TRIPS = 10 * SearchSizer.most_legs  # more are not even listed: they would only fill the memory
 
 
 def riders_of(trips: CountedTrips, city: City, modes: Itineraries, rules: FleetRules, seed: int) -> Legs:
     """The shuttle legs of these trips, their seconds drawn by `seed`; none if there are too many trips (see `fleet_for`)."""
     few = trips
-    if trips.total > MAX_TRIPS:
+    if trips.total > MAX_FLEET_TRIPS:
         few = replace(trips, index=trips.index[:0], value=trips.value[:0])
     riders = spread(few.universe, few.index, few.value, city, seed=seed)
     return legs_of(replace(riders, hours=hours_of(trips.universe, rules)), modes)
@@ -56,8 +63,8 @@ def riders_of(trips: CountedTrips, city: City, modes: Itineraries, rules: FleetR
 
 def fleet_for(city: City, trips: CountedTrips, riders: Legs, rules: FleetRules) -> Sizing:
     """The fleet for these riders by the chosen sizer, run again by us."""
-    if trips.total > MAX_TRIPS:
-        return Sizing(None, None, f"{trips.total:,} trips are more than {MAX_TRIPS:,}")
+    if trips.total > MAX_FLEET_TRIPS:
+        return Sizing(None, None, f"{trips.total:,} trips are more than {MAX_FLEET_TRIPS:,}")
     return plugins.size(
         city,
         riders,
@@ -84,7 +91,7 @@ def quiet_zones(city: City, riders: Legs) -> list[str]:
     return [city.zones[z] for z in np.flatnonzero(legs == 0)]
 
 
-# What `cbdp fleet` prints and writes: marks, numbers, and the page of a service.
+# Marks, numbers, and the page of a service
 
 
 def print_marks(trips: CountedTrips) -> None:
@@ -122,7 +129,7 @@ def write_page(path: Path, html: str, *, internal: bool) -> None:
     print(f"open {path}")
 
 
-# `cbdp fleet compare`: a release's fleet and the fleet of the real trips, both run on the real trips.
+# `cbdp fleet compare`: a release's fleet and the fleet of the real trips, both run on the real trips
 
 
 COMPARED_FIGURES = ("shuttles", "wait", "idle")
@@ -200,7 +207,7 @@ def _row(zone: str, ours: Mapping[str, float], original: Mapping[str, float]) ->
     return [*cells, number(ours["unserved"])]
 
 
-# `cbdp fleet size`: size a fleet on a release, run it on the same riders, and print its service.
+# `cbdp fleet size`: a fleet sized on a release and run on the same riders
 
 
 SERVICE_LABELS = {
@@ -256,7 +263,7 @@ def service_table(city: City, service: Service) -> list[str]:
     return aligned([["zone", *SERVICE_LABELS.values()], *rows], right=range(1, len(SERVICE_LABELS) + 1))
 
 
-# The command line of `cbdp fleet`.
+# The command line
 
 
 FLEET_COMMANDS = {
@@ -354,12 +361,6 @@ def print_checks(kind: str, name: str, *, seconds: float = 60.0) -> int:
     passed = conforms(checks)
     print(f"{name} {'conforms' if passed else 'does NOT conform'}: {kind}, {len(checks)} checks")
     return 0 if passed else 1
-
-
-# The commands behind `cbdp fleet`: size and run shuttles on a release, compare with the real trips, check a plug-in.
-#
-# A release holds the period of a trip and not its second. A fleet is sized on one draw of seconds and, in a comparison, run on
-# another, so that no fleet is tuned to the very riders it is judged by. Whatever was computed from real trips says so on top.
 
 
 __all__ = ["main"]

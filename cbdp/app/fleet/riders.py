@@ -1,4 +1,4 @@
-"""What the commands are told: the city, which trips, and how fleets are sized and run."""
+"""What fleets are sized on: the counted trips of one day, the city that shuttles drive in, and what a release says about demand."""
 
 from __future__ import annotations
 
@@ -37,8 +37,11 @@ from cbdp.transit.page import TOTAL, ZoneDemand
 from cbdp_features.calendar import clock_time, dates_or_none, seconds_of_day
 from cbdp_features.places import Stops
 
+# Rules: which trips, which city, and how fleets are sized and run
+
+
 BUILT_IN = "built-in"
-PERIOD_SECONDS = 1800
+PERIOD_SECONDS = 1800  # of each part of the day in which the limit of waits holds
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def see_working_folder(*plugins: str | None) -> None:
         sys.path.append(here)
 
 
-# Where trips come from, and which of them a fleet carries: those of one day, inside the hours.
+# Counted trips: of a release or real ones, on one day, inside the hours
 
 
 NEEDED_DIMENSIONS = ("origin", "destination", "time")
@@ -259,7 +262,7 @@ def _span(universe: Universe, hours: str | None) -> tuple[int, int]:
     return first, last
 
 
-# The city that shuttles drive in: the stops of the trips themselves, the built-in one, or one from files.
+# The city: the stops of the trips themselves, the built-in one, or one from files
 
 
 TRIP_ENDS = ("origin", "destination")
@@ -368,10 +371,10 @@ def described(city: City) -> str:
     return f"{len(city)} stops within {wide:,.1f} km, {zones}{lines}"
 
 
-# What a release says about the demand that a fleet is sized on: published trips by zone, with their intervals. Nothing is spent.
+# Demand: published trips by zone, with their intervals. Nothing is spent
 
 
-CONFIDENCE = 0.9
+DEMAND_CONFIDENCE = 0.9  # of the intervals beside published trips
 DEMAND_COLUMNS = ("count", "low", "high")
 Where = Mapping[str, list[Any]]
 
@@ -403,12 +406,14 @@ def _by_zone(trips: CountedTrips, city: City, chosen: Where) -> dict[str, ZoneDe
     }
     if any(named[stop] != zone for zone, zone_stops in zones.items() for stop in zone_stops):
         return {zone: _asked(trips, {**chosen, "origin": zone_stops}) for zone, zone_stops in zones.items()}
-    answer: dict[str, Any] = dict(_release(trips).ask("origin.zone", dict(chosen) or None, CONFIDENCE))
+    answer: dict[str, Any] = dict(_release(trips).ask("origin.zone", dict(chosen) or None, DEMAND_CONFIDENCE))
     return {str(zone): _row(answer, row) for row, zone in enumerate(answer["origin.zone"])}
 
 
 def _asked(trips: CountedTrips, where: Where) -> ZoneDemand:
-    answer: dict[str, Any] = dict(_release(trips).ask(where=dict(where) or None, confidence=CONFIDENCE))
+    answer: dict[str, Any] = dict(
+        _release(trips).ask(where=dict(where) or None, confidence=DEMAND_CONFIDENCE)
+    )
     return _row(answer, 0)
 
 
@@ -442,5 +447,5 @@ def in_words(asked: ZoneDemand) -> str:
         return f"{asked.count:,} published trips; no interval tells how far the true number may be from that"
     return (
         f"{asked.count:,} published trips; the true number is between {asked.low:,} and {asked.high:,} "
-        f"({CONFIDENCE:.0%} confidence)"
+        f"({DEMAND_CONFIDENCE:.0%} confidence)"
     ).replace("%", " %", 1)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cbdp.config import Config
 
 
-STOPPED_EXIT_CODE = 130
+STOPPED_EXIT_CODE = 130  # that shells expect after Ctrl-C
 
 
 def series_main(argv: Sequence[str]) -> int:
@@ -149,7 +149,7 @@ def _say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-# `cbdp series page`: every release of a series on one page, with the statement for one person. No row is read.
+# `cbdp series page`: every release on one page, with the statement for one person. No row is read
 
 
 PROGRESS_FROM_RELEASES = 50  # releases after which progress is told
@@ -219,7 +219,7 @@ def run_page(options: argparse.Namespace, say: Say) -> int:
     return 0
 
 
-# `cbdp series compare`: how counts changed between two spans of a series: days, weeks, months, or any days from one to another.
+# `cbdp series compare`: how counts changed between two spans of days, weeks or months
 
 
 WEEK, MONTH = re.compile(r"(\d{4})-W(\d{2})$"), re.compile(r"(\d{4})-(\d{2})$")

@@ -1,4 +1,8 @@
-"""Whether the next release belongs to the series: same universe and features as before, periods that do not overlap."""
+"""What holds a series together from one release to the next.
+
+The universe and features stay the same within a version, periods do not overlap, days are over before they are released, rows that come late are counted for
+the curator, and running totals go on from what earlier runs kept.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +57,9 @@ if TYPE_CHECKING:
     from cbdp.app.plan import Plan
     from cbdp.app.reading import TripReading
     from cbdp.features import FeatureDag
+
+
+# Whether the next release belongs to the series
 
 
 MAX_SHOWN_VALUES = 3  # values of a dimension that an error names
@@ -246,7 +253,7 @@ def _named(values: Sequence[object]) -> str:
     return f"{len(values)} value{'s' * (len(values) > 1)} ({shown}{more})"
 
 
-# Which service day has ended, for the agency. The calendar is stated; the clock only says how far it has got.
+# The last service day that is over, by the agency's clock: the calendar is stated, the clock only says how far it has got
 
 
 def last_ended_day(config: Config, now: dt.datetime | None = None) -> dt.date:
@@ -286,10 +293,10 @@ def _zone(name: str | None) -> dt.tzinfo | None:
     return ZoneInfo(name) if offset is None else dt.timezone(dt.timedelta(seconds=offset))
 
 
-# Rows for periods that are closed: counted for the curator alone, and in nothing that is published. Private, all of it.
+# Closed periods. Private: rows are counted for the curator alone, and are in nothing that is published
 #
-# When a run has made releases, it notes how many rows the data held on the days of each, in a file beside the ledger that says what it is.
-# An inspection counts again: what has come since is in no release.
+# A run that makes releases notes how many rows the data held on the days of each, in a file beside the ledger. An inspection counts again: what has come
+# since is in no release.
 
 
 LATE_ROWS_SUFFIX = ".rows-internal.json"
@@ -401,10 +408,10 @@ def _late_rows_file(config: Config) -> Path:
     return ledger.with_name(f"{ledger.name}{LATE_ROWS_SUFFIX}")
 
 
-# Running totals of a series: what a run keeps of earlier days, and the release that goes on from them.
+# Running totals. The sums that end today hold the true counts of every day of the span
 #
-# The sums that end today hold the true counts of every day of the span. A run keeps them in a folder beside the ledger, which is private. Where a file
-# of it is missing, the rows of that day are counted again: nothing is lost but time. What is published is read from the releases.
+# A run keeps them in a private folder beside the ledger. Where a file of it is missing, the rows of that day are counted again. What is published is read
+# from the releases.
 
 
 RUNNING_TOTALS_SUFFIX = ".running-internal"  # of a folder beside the ledger; private
@@ -419,7 +426,7 @@ class RunningRelease:
     place: PlaceInSpan
     history: Mapping[str, History] = field(repr=False)
     counts: Counts | None = field(default=None, repr=False)
-    release: Release | None = field(default=None, repr=False)
+    published: Release | None = field(default=None, repr=False)
 
     def charge(self, ledger: Ledger) -> None:
         """Reserve what the span costs, where that was not done before."""
@@ -430,8 +437,8 @@ class RunningRelease:
         mechanism = self.plan.mechanism
         assert isinstance(mechanism, ConstraintBased)
         self.counts = counts
-        self.release = release_in_series(mechanism, counts, self.place.span, self.history)
-        return self.release
+        self.published = release_in_series(mechanism, counts, self.place.span, self.history)
+        return self.published
 
 
 @dataclass
@@ -454,11 +461,11 @@ class Totals:
     def published(self, plan: Plan, folder: Path) -> None:
         """Keep what the next day needs, and note in the ledger that what the span paid for is published."""
         running = plan.running
-        if not isinstance(running, RunningRelease) or running.release is None or running.counts is None:
+        if not isinstance(running, RunningRelease) or running.published is None or running.counts is None:
             return
         sha256 = _noted(plan, folder)
         with suppress(OSError):  # the next run counts this day again
-            _write(plan, sha256, _day(plan, running.place, running.release, running.counts))
+            _write(plan, sha256, _day(plan, running.place, running.published, running.counts))
 
     def _until(self, plan: Plan, place: PlaceInSpan) -> dict[str, History]:
         histories = self._histories.setdefault(place.span.request, {n: History() for n in place.span.tables})

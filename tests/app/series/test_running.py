@@ -160,7 +160,9 @@ def test_two_runs_at_once_make_every_release_once(city: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(path.name for one in ran for path in one.released) == [f"2026-03-0{n}" for n in (2, 3, 4, 5)]
+    assert sorted(path.name for one in ran for path in one.released) == [
+        f"2026-03-0{n}" for n in (2, 3, 4, 5)
+    ]
     assert charges(city) == [(f"2026-03-0{n}", "final") for n in (1, 2, 3, 4, 5)]
 
 
