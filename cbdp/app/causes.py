@@ -105,7 +105,7 @@ def _plain(inspection: Inspection, dropped: DroppedRows) -> tuple[str, str] | No
 # The hours of the day: times that seem to be of another clock, and rows outside the hours
 
 
-CURVE_WIDTH, MAX_CURVE_ROWS = 40, 48
+CURVE_WIDTH, MAX_CURVE_ROWS = 40, 48  # characters of the longest bar, and bars: periods beyond are added up
 SECONDS_PER_HOUR = 3600
 QUIET_HOURS = 4  # consecutive hours of the night in which hardly anybody travels
 MIN_TRIPS_OF_CURVE = 500  # trips below which the quietest hours are chance

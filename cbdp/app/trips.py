@@ -476,7 +476,7 @@ def check_alike(config: Config, covers: ChargeScope, path: Path) -> None:
             same = (
                 charge.part is not None and charge.part.series == series and charge.dataset == config.data.id
             )
-            if same or not _near(charge, covers):  # a series by itself: `series.continuity`
+            if same or not _near(charge, covers):  # a series by itself: `cbdp.app.series.continuity`
                 continue
             before = read_as(charge, ledger)
             if before and not alike(before, covers.days, same_data=charge.dataset == config.data.id):
