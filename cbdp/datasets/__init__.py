@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Dataset", "OpalTaps", "Statistic", "ann_arbor", "ann_arbor_city", "opal_taps"]
 
 
-def ann_arbor_city(*given: Any, **options: Any) -> "City":
+def ann_arbor_city(*arguments: Any, **options: Any) -> "City":
     """The built-in city as a shuttle service sees it: see `cbdp.datasets.shuttle_city`.
 
     >>> import cbdp
@@ -25,4 +25,4 @@ def ann_arbor_city(*given: Any, **options: Any) -> "City":
     """
     from cbdp.datasets.shuttle_city import ann_arbor_city as made
 
-    return made(*given, **options)
+    return shuttle_city(*arguments, **options)

@@ -76,8 +76,8 @@ class Geography:
 
     def near(self, x: float, y: float, spread: float) -> Floats:
         """How much each stop belongs to the surroundings of a point: 1 there, falling with `spread` (km)."""
-        made: Floats = np.exp(-((self.x - x) ** 2 + (self.y - y) ** 2) / (2 * spread**2))
-        return made
+        proximity: Floats = np.exp(-((self.x - x) ** 2 + (self.y - y) ** 2) / (2 * spread**2))
+        return proximity
 
     def columns(self) -> Columns:
         """The table of stops."""
@@ -125,19 +125,19 @@ def _zones(x: Floats, y: Floats) -> Ints:
         zone = np.argmin(np.hypot(x[:, None] - cx, y[:, None] - cy), axis=1)
         size = np.bincount(zone, minlength=4)
         cx, cy = np.bincount(zone, weights=x) / size, np.bincount(zone, weights=y) / size
-    made: Ints = zone.astype(np.int64)
-    return made
+    zone_of_stop: Ints = zone.astype(np.int64)
+    return zone_of_stop
 
 
 def _hubs(x: Floats, y: Floats, zone: Ints) -> list[int]:
     """Two hubs for each zone: one towards the centre of the city, one beyond the middle of the zone."""
     hubs = []
     for z in range(len(ZONES)):
-        own = np.flatnonzero(zone == z)
-        dx, dy = x[own].mean() - WIDTH_KM / 2, y[own].mean() - HEIGHT_KM / 2
+        members = np.flatnonzero(zone == z)
+        dx, dy = x[members].mean() - WIDTH_KM / 2, y[members].mean() - HEIGHT_KM / 2
         for part in (0.35, 1.2):
-            gap = np.hypot(x[own] - WIDTH_KM / 2 - part * dx, y[own] - HEIGHT_KM / 2 - part * dy)
-            hubs.append(int(own[np.argmin(gap)]))
+            gap = np.hypot(x[members] - WIDTH_KM / 2 - part * dx, y[members] - HEIGHT_KM / 2 - part * dy)
+            hubs.append(int(members[np.argmin(gap)]))
     return hubs
 
 
@@ -276,8 +276,8 @@ def _period_range(hours: tuple[str, str]) -> tuple[int, int]:
 
 def _universe(place: Geography, hours: tuple[str, str]) -> Universe:
     stops = Dimension(place.names, zone=place.zones)
-    made = Universe(origin=stops, destination=stops, time=periods(*hours, PERIOD_LENGTH))
-    return made.with_attribute("mode", ("origin", "destination"), place.mode)
+    universe = Universe(origin=stops, destination=stops, time=periods(*hours, PERIOD_LENGTH))
+    return universe.with_attribute("mode", ("origin", "destination"), place.mode)
 
 
 def _demand(rng: np.random.Generator, place: Geography, fitted: _DemandProfile) -> tuple[Ints, Ints, Ints]:
@@ -319,21 +319,21 @@ def _pair_rates(rng: np.random.Generator, place: Geography, fitted: _DemandProfi
     commute = homes[:, None] * work * decay * habit[0]
     errand = (homes + work)[:, None] * work * decay * habit[1]
     hour = np.arange(len(PERIODS)) / 2 + 6.25
-    made = np.zeros((len(PERIODS), STOP_COUNT**2))
+    rates = np.zeros((len(PERIODS), STOP_COUNT**2))
     for peak, pattern in ((fitted.inward, commute), (fitted.outward, commute.T), (fitted.errands, errand)):
         when = np.exp(-((hour - peak.hour) ** 2) / (2 * peak.spread**2))
-        made += np.outer(peak.share * when / when.sum(), pattern.reshape(-1) / pattern.sum())
-    return made
+        rates += np.outer(peak.share * when / when.sum(), pattern.reshape(-1) / pattern.sum())
+    return rates
 
 
 def _apportioned_with_rush(weight: Floats, rush: int | slice, inside: int, total: int) -> Ints:
     """Integers in proportion to `weight`, but with exactly `inside` of their `total` in the rush."""
     marked = np.zeros(len(weight), dtype=bool)
     marked[rush] = True
-    made = np.empty(len(weight), dtype=np.int64)
-    made[marked] = apportion(weight[marked], inside)
-    made[~marked] = apportion(weight[~marked], total - inside)
-    return made
+    counts = np.empty(len(weight), dtype=np.int64)
+    counts[marked] = apportion(weight[marked], inside)
+    counts[~marked] = apportion(weight[~marked], total - inside)
+    return counts
 
 
 def _statistics(
@@ -341,7 +341,7 @@ def _statistics(
 ) -> dict[str, Statistic]:
     whole = span == (0, len(PERIODS))
     source, rms_source = fitted.sources
-    found = {
+    statistics = {
         "stops": Statistic(130, len(universe.dimension("origin")), "implied"),
         "ordered pairs": Statistic(16_900, STOP_COUNT**2, "published"),
         "zones": Statistic(4, len(ZONES), "published"),
@@ -355,7 +355,7 @@ def _statistics(
     if span[0] <= RUSH_PERIODS.start and RUSH_PERIODS.stop <= span[1]:
         rush = counts[(period >= RUSH_PERIODS.start) & (period < RUSH_PERIODS.stop)]
         size = STOP_COUNT**2 * (RUSH_PERIODS.stop - RUSH_PERIODS.start)
-        found |= {
+        statistics |= {
             "8–10 am: trip types": Statistic(67_600, size, "published"),
             "8–10 am: trips": Statistic(fitted.rush_trips, int(rush.sum()), source),
             "8–10 am: types with trips": Statistic(fitted.rush_types, len(rush), source),
@@ -365,4 +365,4 @@ def _statistics(
             "8–10 am: largest type": Statistic(None, int(rush.max())),
             "8–10 am: Gini of the types": Statistic(None, gini(rush)),
         }
-    return found
+    return statistics

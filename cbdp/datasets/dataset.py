@@ -118,14 +118,14 @@ def generator(seed: int) -> np.random.Generator:
 def weighted_choice(rng: np.random.Generator, weights: Floats, n: int) -> Ints:
     """`n` positions drawn with probabilities in proportion to `weights`."""
     ladder = np.cumsum(weights)
-    found: Ints = np.searchsorted(ladder, rng.random(n) * ladder[-1], side="right").astype(np.int64)
-    return found
+    positions: Ints = np.searchsorted(ladder, rng.random(n) * ladder[-1], side="right").astype(np.int64)
+    return positions
 
 
 def exponential(rng: np.random.Generator, n: int | tuple[int, ...]) -> Floats:
     """Standard exponential numbers."""
-    made: Floats = -np.log1p(-rng.random(n))
-    return made
+    draws: Floats = -np.log1p(-rng.random(n))
+    return draws
 
 
 def shuffled(rng: np.random.Generator, n: int) -> Ints:

@@ -275,7 +275,7 @@ def _late_ferry_trips(rng: np.random.Generator, day: str, wharf: Dimension) -> d
 
 
 def _statistics(parts: Mapping[tuple[str, str], Columns]) -> dict[str, Statistic]:
-    found = {
+    statistics = {
         "days": Statistic(14, len({day for day, _ in parts}), "published"),
         "modes": Statistic(4, len({mode for _, mode in parts}), "published"),
         "quarter hours": Statistic(96, len(TIMES), "published"),
@@ -286,12 +286,12 @@ def _statistics(parts: Mapping[tuple[str, str], Columns]) -> dict[str, Statistic
         on = np.concatenate([part["on_location"] for (_, m), part in parts.items() if m == mode])
         by_place = np.bincount(on, minlength=len(places))
         source = "published" if mode == "lightrail" else "chosen"
-        found |= {
+        statistics |= {
             f"{mode}: places": Statistic(targets[mode], len(places), source),
             f"{mode}: trips": Statistic(None, len(on)),
             f"{mode}: Gini of the places": Statistic(None, gini(by_place)),
         }
-    return found
+    return statistics
 
 
 # Who holds which card, for the synthetic taps in the shape of Opal's: the same people travel on many days (`tap_rows`).
@@ -318,8 +318,8 @@ def card_of_trips(taps: OpalTaps, seed: int = 0) -> dict[tuple[str, str], Ints]:
         habits.append(
             (_occurrence_number(pair, back) * len(taps.modes) + taps.modes.index(mode)) * MAX_PAIRS + pair
         )
-    found, habit = np.unique(np.concatenate(habits), return_inverse=True)
-    card = _holder_of_habit(len(found), seed)[habit]
+    distinct_habits, habit = np.unique(np.concatenate(habits), return_inverse=True)
+    card = _holder_of_habit(len(distinct_habits), seed)[habit]
     ends = np.cumsum([len(h) for h in habits])[:-1]
     return dict(zip(taps.parts, np.split(card, ends), strict=True))
 
@@ -353,13 +353,13 @@ def tap_rows(taps: OpalTaps, seed: int = 0) -> Any:
     """
     import pyarrow as pa
 
-    held, made, first = card_of_trips(taps, seed), [], 0
+    cards, tables, first = card_of_trips(taps, seed), [], 0
     for (day, mode), part in taps.parts.items():
         trip = np.arange(first, first + len(part["on_time"]))
         date = dt.datetime.strptime(day, "%Y%m%d").date()  # noqa: DTZ007 - a date alone
-        made += [_rows(date, kind, mode, part, trip, held[day, mode]) for kind in ("on", "off")]
+        tables += [_rows(date, kind, mode, part, trip, cards[day, mode]) for kind in ("on", "off")]
         first += len(trip)
-    return pa.concat_tables(made)
+    return pa.concat_tables(tables)
 
 
 def _rows(day: dt.date, kind: str, mode: str, part: Columns, trip: Ints, card: Ints) -> Any:

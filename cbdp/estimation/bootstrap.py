@@ -111,27 +111,31 @@ def can_bootstrap(release: Estimated) -> bool:
 
 
 def bootstrap_replicates(
-    release: Estimated, again: BootstrapSampler, groupings: Mapping[str, Grouping]
+    release: Estimated, sampler: BootstrapSampler, groupings: Mapping[str, Grouping]
 ) -> dict[str, BootstrapReplicates]:
     """The runs of a release, seen by several questions at once. Progress is told as the stage "runs"."""
-    many = min(
+    replicates = min(
         MAX_REPLICATES,
         max(REPLICATES_OF_LARGE_UNIVERSES, MAX_REPLICATED_TYPES // release.features.universe.size),
     )
     rows: dict[str, list[tuple[Floats, Floats, Floats]]] = {name: [] for name in groupings}
     further: dict[str, list[Floats]] = {name: [] for name in groupings}
-    for run, seed in enumerate(seeds(release, many)):
-        (index, value), made = again.likely(seed)
+    for run, seed in enumerate(seeds(release, replicates)):
+        (index, value), replicate = sampler.likely(seed)
         for name, grouping in groupings.items():
             truth = grouping.added(index, value).astype(float)
             rows[name].append(
-                (truth, estimated_counts(made, grouping), best_linear_unbiased(made, grouping).value)
+                (
+                    truth,
+                    estimated_counts(replicate, grouping),
+                    best_linear_unbiased(replicate, grouping).value,
+                )
             )
         if run < DOUBLE_BOOTSTRAP_REPLICATES:
-            (index, value), made = again.further(seed)
+            (index, value), replicate = sampler.further(seed)
             for name, grouping in groupings.items():
-                further[name].append(estimated_counts(made, grouping) - grouping.added(index, value))
-        tell("runs", (run + 1) / many)
+                further[name].append(estimated_counts(replicate, grouping) - grouping.added(index, value))
+        tell("runs", (run + 1) / replicates)
     columns = {name: [np.array(part) for part in zip(*seen, strict=True)] for name, seen in rows.items()}
     return {
         name: BootstrapReplicates(seen[0], seen[1], seen[2], np.array(further[name]))
@@ -184,8 +188,8 @@ def bootstrap_half_widths(
     half = _error_quantile(estimate, error, risk) * deviation
     if not _covers_every_size(np.abs(error) <= half, truth, risk):
         return None
-    made: Floats = half * np.sqrt(1 + excess)
-    return made
+    inflated: Floats = half * np.sqrt(1 + excess)
+    return inflated
 
 
 def variance_inflation(asked: GroupReplicates, among: GroupReplicates, best: UnbiasedAnswer) -> float:
@@ -227,30 +231,30 @@ def optimism(among: GroupReplicates, assumed: float = LOG_VARIANCE_INFLATION) ->
     runs = among.runs
     first, second = (float(np.mean(e**2)) for e in (runs.error, runs.further))
     seen = float(np.std(among.estimate)) / max(first**0.5, np.finfo(float).tiny) / HALF_WEIGHT_DEVIATION
-    told = runs.error.size >= MIN_POOLED_ERRORS and second > 0
-    smoother = math.log(min(max(first / second, 1.0), MAX_OPTIMISM)) if told else 0.0
+    measurable = runs.error.size >= MIN_POOLED_ERRORS and second > 0
+    smoother = math.log(min(max(first / second, 1.0), MAX_OPTIMISM)) if measurable else 0.0
     return math.exp((assumed + OPTIMISM_EXTRAPOLATION * smoother) / (1 + seen**2))
 
 
 def _mean_squares(estimate: Floats, error: Floats) -> Floats:
-    own: Floats = np.mean(error**2, axis=0)
-    return _pooled_mean_squares(own, len(error), _mean_of_similar(estimate, own))
+    mean_square: Floats = np.mean(error**2, axis=0)
+    return _pooled_mean_squares(mean_square, len(error), _mean_of_similar(estimate, mean_square))
 
 
-def _mean_of_similar(estimate: Floats, own: Floats) -> Floats:
+def _mean_of_similar(estimate: Floats, mean_square: Floats) -> Floats:
     """The mean over groups of a similar estimate."""
-    made = np.empty(len(estimate))
+    pooled = np.empty(len(estimate))
     for part in np.array_split(
         np.argsort(estimate, kind="stable"), max(1, len(estimate) // MIN_POOLED_GROUPS)
     ):
-        made[part] = own[part].mean()
-    return made
+        pooled[part] = mean_square[part].mean()
+    return pooled
 
 
-def _pooled_mean_squares(own: Floats, runs: int, similar: Floats) -> Floats:
+def _pooled_mean_squares(mean_square: Floats, runs: int, similar: Floats) -> Floats:
     worth = POOLED_REPLICATE_WEIGHT if len(similar) > 1 else 0.0
-    made: Floats = (runs * own + worth * similar) / (runs + worth)
-    return np.maximum(made, np.finfo(float).tiny)
+    pooled: Floats = (runs * mean_square + worth * similar) / (runs + worth)
+    return np.maximum(pooled, np.finfo(float).tiny)
 
 
 def _error_quantile(estimate: Floats, error: Floats, risk: float) -> float:
@@ -258,9 +262,9 @@ def _error_quantile(estimate: Floats, error: Floats, risk: float) -> float:
     runs = len(error)
     if error.size < MIN_POOLED_ERRORS:
         return float(stdtrit(runs + (POOLED_REPLICATE_WEIGHT if len(estimate) > 1 else 0.0), 1 - risk / 2))
-    own = np.mean(error**2, axis=0)
-    others = np.maximum(runs * own - error**2, 0.0) / (runs - 1)
-    beside = _pooled_mean_squares(others, runs - 1, _mean_of_similar(estimate, own))
+    mean_square = np.mean(error**2, axis=0)
+    others = np.maximum(runs * mean_square - error**2, 0.0) / (runs - 1)
+    beside = _pooled_mean_squares(others, runs - 1, _mean_of_similar(estimate, mean_square))
     return float(np.quantile(np.abs(error) / np.sqrt(beside), 1 - risk))
 
 
@@ -269,9 +273,9 @@ def _covers_every_size(holds: NDArray[np.bool_], truth: Floats, risk: float) -> 
     some = np.sort(truth[truth > 0])
     ends = some[[len(some) * part // SIZE_CLASSES for part in range(1, SIZE_CLASSES)]] if len(some) else some
     size = np.where(truth > 0, 1 + np.searchsorted(ends, truth, side="right"), 0)
-    many, held = np.bincount(size.reshape(-1)), np.bincount(size.reshape(-1), holds.reshape(-1))
-    judged = many >= MIN_ERRORS_PER_SIZE
-    return bool((held[judged] >= (1 - MAX_MISS_RATIO * risk) * many[judged]).all())
+    judgeable, covered = np.bincount(size.reshape(-1)), np.bincount(size.reshape(-1), holds.reshape(-1))
+    judged = judgeable >= MIN_ERRORS_PER_SIZE
+    return bool((covered[judged] >= (1 - MAX_MISS_RATIO * risk) * judgeable[judged]).all())
 
 
 def seeds(release: ReleaseLike, runs: int) -> list[int]:

@@ -36,14 +36,14 @@ def least_squares_weights(strategy: Strategy, periods: int) -> Floats:
     # the least vector w with rowsᵀ w = 1: every period counts once, and noise as little as possible
     if rows.shape[0] == periods and not np.triu(rows, 1).any():
         return np.asarray(solve_triangular(rows, np.ones(periods), trans="T", lower=True))
-    found: Floats = np.linalg.lstsq(rows.T, np.ones(periods), rcond=None)[0]
-    return found
+    weights: Floats = np.linalg.lstsq(rows.T, np.ones(periods), rcond=None)[0]
+    return weights
 
 
 def running_total(strategy: Strategy, answers: Sequence[Ints]) -> Floats:
     """The running total of each count after as many periods as there are answers; each answer is what `measure_sums` made."""
-    told = np.concatenate([np.asarray(a, dtype=float) for a in answers])
-    return np.asarray(least_squares_weights(strategy, len(answers)) @ told)
+    stacked = np.concatenate([np.asarray(a, dtype=float) for a in answers])
+    return np.asarray(least_squares_weights(strategy, len(answers)) @ stacked)
 
 
 def total_deviation(strategy: Strategy, periods: int) -> float:
@@ -65,8 +65,8 @@ def relative_deviation(strategy: Strategy, periods: int) -> float:
 def monotone_totals(before: Ints | None, estimate: Floats) -> Ints:
     """Whole totals that never fall, so that every period has at least no trips; where noise exceeds the counts they lean upwards."""
     whole = np.rint(estimate).astype(np.int64)
-    made: Ints = np.maximum(whole, 0 if before is None else before)
-    return made
+    monotone: Ints = np.maximum(whole, 0 if before is None else before)
+    return monotone
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +87,15 @@ class GlsTotal:
         """The total less that of fewer periods: what the difference of two totals is made of."""
         if before is None:
             return self
-        sums, own = self.sums.copy(), self.own.copy()
+        sums, periods = self.sums.copy(), self.own.copy()
         sums[: len(before.sums)] -= before.sums
-        own[: len(before.own)] -= before.own
-        return GlsTotal(sums, own, self.row_variance, self.own_variance)
+        periods[: len(before.own)] -= before.own
+        return GlsTotal(sums, periods, self.row_variance, self.own_variance)
 
-    def of(self, sums: NDArray[np.number], own: NDArray[np.number]) -> Floats:
+    def of(self, sums: NDArray[np.number], periods: NDArray[np.number]) -> Floats:
         """For every count of a table, from answers with a column for each."""
-        made: Floats = self.sums @ sums + self.own @ own
-        return made
+        totals: Floats = self.sums @ sums + self.own @ periods
+        return totals
 
 
 def gls_total(strategy: Strategy, row_variance: float, own_variance: Sequence[float]) -> GlsTotal:
@@ -110,10 +110,10 @@ def gls_total(strategy: Strategy, row_variance: float, own_variance: Sequence[fl
     if not 1 <= periods <= strategy.periods:
         raise InputError(f"the total of {periods} periods of {strategy.periods}: give a number among these")
     rows = strategy.rows[: strategy.many(periods), :periods].astype(float)
-    own = np.asarray(own_variance, dtype=float)
-    told = rows.T @ rows / row_variance + np.diag(1 / own)
-    each = np.linalg.solve(told, np.ones(periods))
-    return GlsTotal(rows @ each / row_variance, each / own, row_variance, own)
+    variance = np.asarray(own_variance, dtype=float)
+    information = rows.T @ rows / row_variance + np.diag(1 / variance)
+    each = np.linalg.solve(information, np.ones(periods))
+    return GlsTotal(rows @ each / row_variance, each / variance, row_variance, variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,10 +129,10 @@ class GlsUpdate:
     variance: float
     amount: Fraction
 
-    def applied(self, own: Measurement) -> Measurement:
-        if own.elements is not None or len(own.values) != len(self.rest):
-            raise InputError(f"the running totals of {own.feature!r} are of another table: make them anew")
-        return Measurement(own.feature, self.weight * own.values + self.rest, variance=self.variance)
+    def applied(self, answer: Measurement) -> Measurement:
+        if answer.elements is not None or len(answer.values) != len(self.rest):
+            raise InputError(f"the running totals of {answer.feature!r} are of another table: make them anew")
+        return Measurement(answer.feature, self.weight * answer.values + self.rest, variance=self.variance)
 
 
 def apply_gls_updates(
@@ -141,9 +141,9 @@ def apply_gls_updates(
     """The answers from which a release is estimated, where its series keeps running totals of some tables."""
     if not running:
         return list(answers)
-    held = {a.feature for a in answers if isinstance(a, Measurement)}
+    measured = {a.feature for a in answers if isinstance(a, Measurement)}
     for name in running:
-        if name not in held:
+        if name not in measured:
             raise InputError(
                 f"running totals of {name!r}, which the release does not measure: leave it out of series.running"
             )
@@ -161,14 +161,14 @@ def simulated_answers(
     Where the series is the more precise one, the noise stays: intervals get wider than they need be, never narrower.
     """
     normal = np.random.default_rng(int(entropy.words(1, 64)[0]))
-    made: list[NoisyAnswer] = []
+    simulated: list[NoisyAnswer] = []
     for answer in answers:
-        told = isinstance(answer, Measurement) and running.get(answer.feature)
-        if not told or not isinstance(answer, Measurement) or answer.variance is None:
-            made.append(answer)
+        update = isinstance(answer, Measurement) and running.get(answer.feature)
+        if not update or not isinstance(answer, Measurement) or answer.variance is None:
+            simulated.append(answer)
             continue
-        own = float(answer.variance[0])
-        more = max(0.0, told.variance - own) ** 0.5
+        variance = float(answer.variance[0])
+        more = max(0.0, update.variance - variance) ** 0.5
         values = answer.values + more * normal.standard_normal(len(answer.values))
-        made.append(Measurement(answer.feature, values, variance=max(own, told.variance)))
-    return made
+        simulated.append(Measurement(answer.feature, values, variance=max(variance, update.variance)))
+    return simulated

@@ -55,8 +55,8 @@ class Estimate:
         if feature == SINGLETON:
             return self._leaves()
         partition = self.features.partition(feature)
-        held = self.features.cells.element_of_cell[feature]
-        return bincount(held, self._cells, partition.size)
+        element_of_cell = self.features.cells.element_of_cell[feature]
+        return bincount(element_of_cell, self._cells, partition.size)
 
     def _leaves(self) -> Floats:
         size = self.features.universe.size
@@ -171,8 +171,8 @@ class Estimator(ABC):
                 f"weights {weights!r} with estimator {self.name!r}, which weighs by {self.weights.replace('-', ' ')}: "
                 "leave weights out, or use estimator 'projection'"
             )
-        given: Weights = weights
-        return given
+        accepted: Weights = weights
+        return accepted
 
 
 # The post-processing engine: noisy counts in, the best consistent non-negative answer out, with a certificate.
@@ -227,8 +227,10 @@ def post_process(
     if warm_start is not None and not isinstance(warm_start, Estimate):
         raise InputError(f"warm_start is of type {type(warm_start).__name__}: give an earlier Estimate")
     tables, leaves = _read_with_leaves(features, measurements)
-    known = tables if leaves is None else [*tables, leaves.measurement()]
-    chosen = ESTIMATORS.get(_default_estimator(features, known, weights) if estimator is None else estimator)
+    measured = tables if leaves is None else [*tables, leaves.measurement()]
+    chosen = ESTIMATORS.get(
+        _default_estimator(features, measured, weights) if estimator is None else estimator
+    )
     program = Program(
         chosen.check_weights(weights), SOLVERS.get(solver), tolerance, warm_start,
         _checked_prior(chosen, prior, features),
@@ -265,10 +267,10 @@ def _default_estimator(features: FeatureDag, measurements: Sequence[Measurement]
         or leaves[0].floor is not None
         or len(leaves[0].elements) == features.universe.size
     )
-    told = all(m.variance is not None for m in measurements)
+    precise = all(m.variance is not None for m in measurements)
     # a universe that is not listed needs a table to tell how many trips there are
     alone = len(measurements) == 1 and len(leaves) == 1 and leaves[0].floor is not None
-    if weights is None and whole and told and leaves[0].noise is not None and not alone:
+    if weights is None and whole and precise and leaves[0].noise is not None and not alone:
         return "posterior"
     return "projection"
 
@@ -280,11 +282,13 @@ def check_prior(prior: Any, size: int) -> Floats:
     [1.0, 0.0, 3.0]
     """
     try:
-        given = np.asarray(prior, dtype=float)
+        weights = np.asarray(prior, dtype=float)
     except (TypeError, ValueError):
         raise InputError(f"the prior is {prior!r}: give a weight for each trip type") from None
-    if given.shape != (size,):
-        raise InputError(f"the prior has shape {given.shape}: give a weight for each of {size:,} trip types")
-    if not np.isfinite(given).all() or (given < 0).any() or not (given > 0).any():
+    if weights.shape != (size,):
+        raise InputError(
+            f"the prior has shape {weights.shape}: give a weight for each of {size:,} trip types"
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any():
         raise InputError("the prior's weights must be finite, not negative, and above 0 somewhere")
-    return given
+    return weights

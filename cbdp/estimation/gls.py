@@ -94,16 +94,16 @@ def best_linear_unbiased(release: Measured, grouping: Grouping) -> UnbiasedAnswe
     answers = [*exact_answers(release.recipe.public), *release.measurements]
     shape = (len(answers), grouping.size)
     value, noise, fourth = (np.zeros(shape) for _ in range(3))
-    told = np.zeros(shape, dtype=bool)
+    covered = np.zeros(shape, dtype=bool)
     for row, m in enumerate(answers):
-        found = _membership(release, m, grouping)
-        if found is not None:
-            inside, told[row] = found
+        membership = _membership(release, m, grouping)
+        if membership is not None:
+            inside, covered[row] = membership
             value[row], noise[row], fourth[row] = _group_moments(m, inside, grouping.size)
-    known = told & (noise == 0)
+    exact = covered & (noise == 0)
     with np.errstate(divide="ignore"):
-        weight = np.where(told, 1.0 / noise, 0.0)
-    weight = np.where(known.any(axis=0), known, weight)  # nothing is added to what is known
+        weight = np.where(covered, 1.0 / noise, 0.0)
+    weight = np.where(exact.any(axis=0), exact, weight)  # nothing is added to what is known
     weight = weight / np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
     return UnbiasedAnswer(weight, noise, fourth, (weight * value).sum(axis=0))
 
@@ -139,13 +139,13 @@ def _group_moments(m: Measurement, inside: Ints, size: int) -> list[Floats]:
 
 
 def _table_membership(table: Partition, grouping: Grouping) -> GroupMembership | None:
-    own = [a.name for a in table.attributes]
-    more = [name for name in grouping.named if name not in own]
+    columns = [a.name for a in table.attributes]
+    more = [name for name in grouping.named if name not in columns]
     if not more:
         return grouping.group_of(table.representatives()), np.ones(grouping.size, dtype=bool)
     if table.size * grouping.atoms.size > MAX_LISTED_COMBINATIONS:
         return None
-    joint = table.universe.partition([*own, *more])
+    joint = table.universe.partition([*columns, *more])
     if joint.size > MAX_LABEL_COMBINATIONS:
         return None
     types = joint.representatives()
@@ -154,9 +154,9 @@ def _table_membership(table: Partition, grouping: Grouping) -> GroupMembership |
     np.minimum.at(least, element, group)
     np.maximum.at(most, element, group)
     torn = least != most
-    told = np.ones(grouping.size + 1, dtype=bool)
-    told[group[torn[element]]] = False
-    return (np.where(torn, -1, least), told[:-1]) if told[:-1].any() else None
+    covered = np.ones(grouping.size + 1, dtype=bool)
+    covered[group[torn[element]]] = False
+    return (np.where(torn, -1, least), covered[:-1]) if covered[:-1].any() else None
 
 
 def variance_gamma_quantile(equal_noises: Floats, risk: float) -> Floats:
@@ -219,10 +219,10 @@ def bottom_up(
         size = tree.sizes[level]
         below = bincount(tree.parent[level], values[0], size)
         below_spread = bincount(tree.parent[level], spread[0], size)
-        own = 1.0 / variance[level]  # zero for a level that is not measured
-        precision = own + 1.0 / below_spread
+        node_precision = 1.0 / variance[level]  # zero for a level that is not measured
+        precision = node_precision + 1.0 / below_spread
         answer = np.asarray(noisy[level], dtype=float) if np.isfinite(variance[level]) else np.zeros(size)
-        values.insert(0, (own * answer + below / below_spread) / precision)
+        values.insert(0, (node_precision * answer + below / below_spread) / precision)
         spread.insert(0, 1.0 / precision)
     return values, spread
 

@@ -128,7 +128,7 @@ def intervals(
     risk = checked_risk(confidence)
     dag = release.features
     names = [n for n in dag.features if n != SINGLETON] if features is None else list(features)
-    found = {}
+    by_feature = {}
     for name in names:
         if name not in dag:
             raise InputError(f"unknown feature {name!r}: there are {', '.join(dag.features)}")
@@ -137,8 +137,8 @@ def intervals(
         else:
             ends = interval_ends(release, Grouping(dag.universe, tuple(dag.features[name].by)), risk)
         if not np.isnan(ends.low).any():
-            found[name] = ends.whole()
-    return found
+            by_feature[name] = ends.whole()
+    return by_feature
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,8 +216,8 @@ def _censored_types(
     shown = m.elements[place] == index if len(m.elements) else np.zeros(len(groups), dtype=bool)
     noisy = np.where(shown, m.values[place], 0).astype(float) if len(m.elements) else np.zeros(len(groups))
     low, high = _censored(noisy, shown, floor, float(m.noise.half_width(1 - risk)))
-    known = shown | (floor < MAX_FLOOR)
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+    bounded = shown | (floor < MAX_FLOOR)
+    return np.where(bounded, low, np.nan), np.where(bounded, high, np.nan)
 
 
 def _censored(

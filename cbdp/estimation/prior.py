@@ -133,9 +133,9 @@ def _persistence(
     features: FeatureDag, alike: Sequence[Answers], others: Sequence[Answers]
 ) -> tuple[float, float]:
     """How much of tables, and of types within cells, comes again: judged on the last days of the kind, predicted by the others."""
-    held = -(-len(alike) // HELD_OUT_DAYS)
-    rest = alike[: len(alike) - held]
-    if not held or not (rest or others):
+    held_out = -(-len(alike) // HELD_OUT_DAYS)
+    rest = alike[: len(alike) - held_out]
+    if not held_out or not (rest or others):
         return 0.0, 0.0
     seen, truth = (
         _observed_weights(features, _pooled_days(features, rest, others)),
@@ -153,9 +153,9 @@ def _table_persistence(features: FeatureDag, seen: Floats, truth: _DaySums) -> f
     predicted = [trips * _prior_weights(features, seen, share, 0.0) for share in PERSISTENCE_GRID]
     for name in tables:
         came, element = truth.total[name], features.partition(name).of_every_type()
-        told = np.array([bincount(element, each, len(came)) for each in predicted])
-        variance = truth.noise[name] + told.mean(axis=0) / truth.days
-        misses += np.sum((came - told) ** 2 / variance, axis=1) / len(
+        sums = np.array([bincount(element, each, len(came)) for each in predicted])
+        variance = truth.noise[name] + sums.mean(axis=0) / truth.days
+        misses += np.sum((came - sums) ** 2 / variance, axis=1) / len(
             tables
         )  # the same trips are in every table
         counted += len(came)
@@ -165,12 +165,13 @@ def _table_persistence(features: FeatureDag, seen: Floats, truth: _DaySums) -> f
 def _type_persistence(features: FeatureDag, seen: Floats, truth: _DaySums, tables: float) -> float:
     """The same of the types within their cells."""
     even = _mean_trips(truth) * _prior_weights(features, seen, tables, 0.0)
-    told = even * (seen / _cell_means(features, seen) - 1.0)
+    departures = even * (seen / _cell_means(features, seen) - 1.0)
     leaves = truth.total[SINGLETON]
     came = leaves - _cell_means(features, leaves)
     variance = truth.noise[SINGLETON] + even / truth.days
     return _smallest_plausible_share(
-        np.array([np.sum((came - share * told) ** 2 / variance) for share in PERSISTENCE_GRID]), len(came)
+        np.array([np.sum((came - share * departures) ** 2 / variance) for share in PERSISTENCE_GRID]),
+        len(came),
     )
 
 
@@ -186,30 +187,30 @@ def _smallest_plausible_share(misses: Floats, many: float) -> float:
 def _mean_trips(kind: _DaySums) -> float:
     """Trips of the mean day: every table tells their sum, and is weighed by its noise. Where types are many, their own sum is mostly noise."""
     precise = {name: 1 / (len(kind.total[name]) * noise) for name, noise in kind.noise.items()}
-    told = sum(weight * float(kind.total[name].sum()) for name, weight in precise.items())
-    return max(told / sum(precise.values()), 1.0)
+    weighted = sum(weight * float(kind.total[name].sum()) for name, weight in precise.items())
+    return max(weighted / sum(precise.values()), 1.0)
 
 
 def _prior_weights(features: FeatureDag, seen: Floats, tables: float, types: float) -> Floats:
     """The prior: so much of what was seen, and the rest even. Of tables the share is an exponent: what is rare stays rare."""
     cell = _cell_means(features, seen)
-    made = (cell / cell.max()) ** tables * (1 + types * (seen / cell - 1))
-    return np.asarray(made / made.sum())
+    weights = (cell / cell.max()) ** tables * (1 + types * (seen / cell - 1))
+    return np.asarray(weights / weights.sum())
 
 
 def _complete_answers(features: FeatureDag, answers: Answers) -> list[Measurement]:
     """The measurements that tell all of a feature's counts; each feature once, and the leaves among them."""
-    found = {
+    by_feature = {
         m.feature: m
         for m in answers
         if m.feature in features and m.elements is None and m.variance is not None and not m.exact
         and len(m.values) == features.size(m.feature)
     }  # fmt: skip
-    if SINGLETON not in found:
+    if SINGLETON not in by_feature:
         raise InputError(
             "an earlier release does not tell the noisy count of every trip type: it cannot be learnt from"
         )
-    return list(found.values())
+    return list(by_feature.values())
 
 
 def _demand_ratio(same: _DaySums, rest: _DaySums) -> float:
@@ -231,10 +232,10 @@ def _day_variances(same: _DaySums, rest: _DaySums) -> tuple[float, float]:
 def _pooling_weight(same: _DaySums, rest: _DaySums, scale: float) -> tuple[float, float]:
     """The weight of the same kind in the mean, and how far the kinds are apart."""
     one, other = _day_variances(same, rest)
-    own, theirs = one / same.days, scale**2 * other / rest.days
+    variance, other_variance = one / same.days, scale**2 * other / rest.days
     seen = float(np.sum((same.total[SINGLETON] - scale * rest.total[SINGLETON]) ** 2))
-    apart = max(0.0, seen - own - theirs)
-    return (theirs + apart) / max(own + theirs + apart, 1e-300), apart
+    apart = max(0.0, seen - variance - other_variance)
+    return (other_variance + apart) / max(variance + other_variance + apart, 1e-300), apart
 
 
 def _effective_days(same: _DaySums, rest: _DaySums | None, share: float, scale: float, day: Answers) -> float:
@@ -254,7 +255,7 @@ def _pooled_mean(
     """The weighted mean as the sum of effective days."""
     if len(days) == 1:
         return _complete_answers(features, days[0])
-    made = []
+    measurements = []
     noise = _mixed_noise(same, rest, share, scale)
     first = next(m for m in _complete_answers(features, days[0]) if m.feature == SINGLETON)
     effective = float(np.mean(first.variance)) / noise[SINGLETON]
@@ -265,8 +266,8 @@ def _pooled_mean(
             else share * same.total[name] + (1 - share) * scale * rest.total[name]
         )
         values = np.rint(effective * mean).astype(np.int64)
-        made.append(Measurement(name, values, effective * math.sqrt(variance), law=NORMAL_NOISE_NAME))
-    return made
+        measurements.append(Measurement(name, values, effective * math.sqrt(variance), law=NORMAL_NOISE_NAME))
+    return measurements
 
 
 def _mixed_noise(same: _DaySums, rest: _DaySums | None, share: float, scale: float) -> dict[str, float]:
@@ -278,8 +279,8 @@ def _mixed_noise(same: _DaySums, rest: _DaySums | None, share: float, scale: flo
 
 def _observed_weights(features: FeatureDag, pool: _PooledDays) -> Floats:
     """Where trips were: a share above zero for every type."""
-    found = np.maximum(expected_leaves(features, pool.measurements).values.astype(float), MIN_WEIGHT)
-    return np.asarray(found / found.sum())
+    expected = np.maximum(expected_leaves(features, pool.measurements).values.astype(float), MIN_WEIGHT)
+    return np.asarray(expected / expected.sum())
 
 
 def _day_to_day_variance(features: FeatureDag, kind: _DaySums) -> float:

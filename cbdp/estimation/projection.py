@@ -60,14 +60,14 @@ def expected_densities(features: FeatureDag, measurements: Sequence[Measurement]
     return density
 
 
-def merged_thresholds(wanted: Floats, features: FeatureDag, leaves: ThresholdedAnswer) -> Ints:
+def merged_thresholds(thresholds: Floats, features: FeatureDag, leaves: ThresholdedAnswer) -> Ints:
     """Whole floors at or below those wanted, of few different heights.
 
     Cells of one floor are drawn together, at a cost that is about that of drawing `DRAWS_PER_THRESHOLD_LEVEL` leaves. So heights are merged,
     downwards, as long as that is cheaper than the further leaves: the least sum, by dynamic programming over the heights.
     """
     now, sizes = leaves.floor, features.cells.partition.sizes
-    floor = np.floor(wanted).astype(np.int64)
+    floor = np.floor(thresholds).astype(np.int64)
     moved = np.flatnonzero(floor < now)
     if not len(moved):
         return now
@@ -81,10 +81,10 @@ def merged_thresholds(wanted: Floats, features: FeatureDag, leaves: ThresholdedA
 def _merged_levels(types: Floats, share: Floats) -> Ints:
     """For each height, ascending, the height it is merged into: at or below it. `share` of its types exceed a height."""
     n = len(types)
-    held = np.concatenate([[0.0], np.cumsum(types)])
+    cumulative = np.concatenate([[0.0], np.cumsum(types)])
     cost, start = np.zeros(n + 1), np.zeros(n + 1, dtype=np.int64)
     for end in range(1, n + 1):  # the last group is start … end − 1, all drawn down to the height of `start`
-        each = cost[:end] + DRAWS_PER_THRESHOLD_LEVEL + (held[end] - held[:end]) * share[:end]
+        each = cost[:end] + DRAWS_PER_THRESHOLD_LEVEL + (cumulative[end] - cumulative[:end]) * share[:end]
         start[end] = np.argmin(each)
         cost[end] = each[start[end]]
     into, end = np.empty(n, dtype=np.int64), n
@@ -169,5 +169,5 @@ def _check_attainable(shift: NDArray[np.float64], floor: NDArray[np.int64]) -> N
 
 def _cell_duals(problem: Problem, solution: Solution) -> np.ndarray:
     """By cell, in trips."""
-    found = problem.shifts(solution.prices) if solution.shift is None else solution.shift
-    return np.asarray(found / problem.weight)
+    duals = problem.shifts(solution.prices) if solution.shift is None else solution.shift
+    return np.asarray(duals / problem.weight)

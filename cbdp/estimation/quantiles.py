@@ -40,8 +40,8 @@ class ErrorDistribution:
 
     @property
     def variance(self) -> Floats:
-        made: Floats = (self.weight**2 * self.noise).sum(axis=0)
-        return made
+        variance: Floats = (self.weight**2 * self.noise).sum(axis=0)
+        return variance
 
     @property
     def whole(self) -> NDArray[np.bool_]:
@@ -50,12 +50,12 @@ class ErrorDistribution:
 
     def beyond(self, size: Floats) -> Floats:
         """The chance of an error of this size or larger, on either side; 1 where any is likely."""
-        given = np.asarray(size, dtype=float)
+        sizes = np.asarray(size, dtype=float)
         distinct, which = self._distinct()
-        many = distinct.weight.shape[1]
-        if many * len(DEVIATION_GRID) >= len(given):
-            return _tail_probability(self, given)
-        return _tabulated_tail(distinct, which, given)
+        laws = distinct.weight.shape[1]
+        if laws * len(DEVIATION_GRID) >= len(sizes):
+            return _tail_probability(self, sizes)
+        return _tabulated_tail(distinct, which, sizes)
 
     def reach(self, risk: float) -> Floats:
         """How far the error reaches but for the risk, at both sides together."""
@@ -66,16 +66,16 @@ class ErrorDistribution:
         """Answers that are made alike have the same law: each is worked out once. And the law of each answer."""
         rows = np.vstack([self.weight, self.noise]).round(9)
         _, first, which = np.unique(rows, axis=1, return_index=True, return_inverse=True)
-        held = ErrorDistribution(self.laws, self.weight[:, first], self.noise[:, first])
-        return held, np.asarray(which).reshape(-1).astype(np.int64)
+        distinct = ErrorDistribution(self.laws, self.weight[:, first], self.noise[:, first])
+        return distinct, np.asarray(which).reshape(-1).astype(np.int64)
 
     def cumulant(self, s: Floats) -> Floats:
         """The logarithm of E exp(s · error); infinite where it does not exist. One s for each answer, or rows of them."""
-        made = np.zeros(np.shape(s))
+        total = np.zeros(np.shape(s))
         for law, weight, noise in zip(self.laws, self.weight, self.noise, strict=True):
             here = (weight != 0) & (noise > 0)
-            made[..., here] += _cumulant(law, weight[here] * s[..., here], noise[here])
-        return made
+            total[..., here] += _cumulant(law, weight[here] * s[..., here], noise[here])
+        return total
 
 
 def error_distribution(
@@ -97,8 +97,8 @@ def sum_of_errors(errors: Sequence[ErrorDistribution]) -> ErrorDistribution:
 def _cumulant(law: NoiseDistribution | None, s: Floats, noise: Floats) -> Floats:
     one = 0.0 if law is None else law.variance()
     if law is None or one <= 0:
-        made: Floats = s**2 * noise / 2
-        return made
+        normal: Floats = s**2 * noise / 2
+        return normal
     return np.asarray(noise / one * law.log_moment(s))
 
 
@@ -108,8 +108,8 @@ def _cumulant_slope(error: ErrorDistribution, s: Floats) -> Floats:
         above, below = error.cumulant(
             np.stack([s * (1 + DIFFERENCE_STEP / 10), s * (1 - DIFFERENCE_STEP / 10)])
         )
-        made = (above - below) / (s * DIFFERENCE_STEP / 5)
-    return np.where(np.isfinite(made), made, np.inf)
+        slope = (above - below) / (s * DIFFERENCE_STEP / 5)
+    return np.where(np.isfinite(slope), slope, np.inf)
 
 
 def _saddlepoint_tail(error: ErrorDistribution, s: Floats, x: Floats) -> Floats:
@@ -144,17 +144,17 @@ def _tabulated_tail(distinct: ErrorDistribution, which: NDArray[np.int64], size:
         np.repeat(deviation, len(DEVIATION_GRID)) * np.tile(DEVIATION_GRID, many),
     )
     logs = np.log(np.maximum(every, np.finfo(float).tiny)).reshape(many, len(DEVIATION_GRID))
-    made = np.empty(len(size))
+    chance = np.empty(len(size))
     for law in range(many):
         here = which == law
         if deviation[law] > 0:
             far = size[here] / deviation[law]
-            made[here] = np.where(
+            chance[here] = np.where(
                 far <= MIN_DEVIATIONS, 1.0, np.exp(np.interp(far, DEVIATION_GRID, logs[law]))
             )
         else:
-            made[here] = np.where(size[here] > 0, 0.0, 1.0)
-    return made
+            chance[here] = np.where(size[here] > 0, 0.0, 1.0)
+    return chance
 
 
 def _quantile(error: ErrorDistribution, risk: float) -> Floats:
@@ -197,15 +197,19 @@ def share_interval(
     """
     weight, all_, noise = whole.weight[:, inside], whole.value[inside], whole.noise[:, inside]
     # noise of the part is in the whole's sum of the same source too
-    own, both, total = (
+    part_variance, covariance, whole_variance = (
         (part.weight**2 * part.noise).sum(axis=0),
         (part.weight * weight * part.noise).sum(axis=0),
         (weight**2 * noise).sum(axis=0),
     )
     square = variance_gamma_quantile(np.minimum(part.equal_noises, whole.equal_noises[inside]), risk) ** 2
-    a, b, c = all_**2 - square * total, part.value * all_ - square * both, part.value**2 - square * own
+    a, b, c = (
+        all_**2 - square * whole_variance,
+        part.value * all_ - square * covariance,
+        part.value**2 - square * part_variance,
+    )
     with np.errstate(invalid="ignore", divide="ignore"):
         root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
         low, high = (b - root) / a, (b + root) / a
-    told = part.told & whole.told[inside] & (a > 0) & (all_ > 0)
-    return np.where(told, np.clip(low, 0, 1), 0.0), np.where(told, np.clip(high, 0, 1), 1.0)
+    bounded = part.told & whole.told[inside] & (a > 0) & (all_ > 0)
+    return np.where(bounded, np.clip(low, 0, 1), 0.0), np.where(bounded, np.clip(high, 0, 1), 1.0)

@@ -30,9 +30,9 @@ class LargestFractions:
     @property
     def last(self) -> Ints:
         """By cell, the one more; −1: there is none."""
-        made = np.full(len(self.start), -1, dtype=np.int64)
-        made[self.full] = self.leaf[self.start[self.full]]
-        return made
+        marginal = np.full(len(self.start), -1, dtype=np.int64)
+        marginal[self.full] = self.leaf[self.start[self.full]]
+        return marginal
 
     def chosen(self, more: Bools) -> Ints:
         """The quota of each cell, and where told its one leaf more."""
@@ -53,15 +53,15 @@ def largest_fractions(cell: NDArray[Any], part: Ints, free: Bools, quota: Ints) 
 def _heap_by_cell(cell, part, free, start, room):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """By cell a heap of so many leaves, the one to give up first on top."""
     leaf = np.empty(room.sum(), dtype=np.int64)
-    held = np.zeros(len(room), dtype=np.int64)
+    filled = np.zeros(len(room), dtype=np.int64)
     for u in range(len(cell)):
         k = cell[u]
         if not free[u] or room[k] == 0:
             continue
         heap = leaf[start[k] : start[k] + room[k]]
-        if held[k] < room[k]:
-            _push(heap, held[k], u, part)
-            held[k] += 1
+        if filled[k] < room[k]:
+            _push(heap, filled[k], u, part)
+            filled[k] += 1
         elif part[u] > part[heap[0]]:  # of equals the first stays
             _replace_top(heap, u, part)
     return leaf
@@ -73,9 +73,9 @@ def _comes_later(a, b, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, A
 
 
 @njit(cache=True)
-def _push(heap, held, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _push(heap, size, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """One leaf more in a heap that holds so many."""
-    at = held
+    at = size
     while at > 0 and _comes_later(u, heap[(at - 1) // 2], part):
         heap[at] = heap[(at - 1) // 2]
         at = (at - 1) // 2
@@ -163,7 +163,7 @@ def rounding_sets(
     unit = 1 << min(FRACTION_BITS, 61 - len(index).bit_length())  # so that sums of parts stay below 2^62
     leaf = _fixed_point(value, unit)
     cells = _fixed_point_sums(cell, leaf, unit)
-    sums = {name: _fixed_point_sums(held, cells, unit) for name, held in element.items()}
+    sums = {name: _fixed_point_sums(numbers, cells, unit) for name, numbers in element.items()}
     tolerance, (leaves, atoms, *ranges) = _consistent_ranges([leaf, cells, *sums.values()], unit, tolerance)
     elements = dict(zip(sums, ranges, strict=True))
     return RoundingSets(
@@ -187,28 +187,32 @@ def _add_by_group(total, group, numbers):  # type: ignore[no-untyped-def]  # noq
 def _cells_and_elements(features: FeatureDag, index: Ints) -> tuple[NDArray[Any], dict[str, Ints]]:
     """The cell of each leaf, and of each feature the element of each cell."""
     if len(index) * DENSE_RATIO > features.universe.size:  # every cell's number is at hand, or soon needed
-        own = features.cell_of_leaf[index]
+        number = features.cell_of_leaf[index]
     else:
-        own = features.cells.partition.element_of(features.universe.unrank_codes(index))
-    cell, used = _numbered_by_first_use(own, features.cells.size)
-    held = features.cells.element_of_cell
-    names = sorted(name for name in held if name != SINGLETON)
-    element = {name: np.unique(held[name][used], return_inverse=True)[1] for name in names}
+        number = features.cells.partition.element_of(features.universe.unrank_codes(index))
+    cell, used = _numbered_by_first_use(number, features.cells.size)
+    element_of_cell = features.cells.element_of_cell
+    names = sorted(name for name in element_of_cell if name != SINGLETON)
+    element = {name: np.unique(element_of_cell[name][used], return_inverse=True)[1] for name in names}
     return cell, {name: numbers.astype(np.int64) for name, numbers in element.items()}
 
 
 @njit(cache=True)
-def _numbered_by_first_use(own, cells):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _numbered_by_first_use(cell, cells):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Cells numbered in the order in which they are met; and which these are."""
-    number, used, many = np.full(cells, -1, dtype=np.int32), np.empty(min(cells, len(own)), dtype=np.int64), 0
-    made = np.empty(len(own), dtype=np.int32)
-    for u in range(len(own)):
-        if number[own[u]] < 0:
-            number[own[u]] = many
-            used[many] = own[u]
+    number, used, many = (
+        np.full(cells, -1, dtype=np.int32),
+        np.empty(min(cells, len(cell)), dtype=np.int64),
+        0,
+    )
+    renumbered = np.empty(len(cell), dtype=np.int32)
+    for u in range(len(cell)):
+        if number[cell[u]] < 0:
+            number[cell[u]] = many
+            used[many] = cell[u]
             many += 1
-        made[u] = number[own[u]]
-    return made, used[:many].copy()
+        renumbered[u] = number[cell[u]]
+    return renumbered, used[:many].copy()
 
 
 @njit(cache=True)
@@ -284,9 +288,9 @@ class CellProblem:
 
     def feature_of(self) -> Ints:
         """The feature (by position) of each set."""
-        found = np.empty(len(self.low), dtype=np.int64)
-        found[self.member] = np.arange(len(self.member))[:, None]
-        return found
+        feature = np.empty(len(self.low), dtype=np.int64)
+        feature[self.member] = np.arange(len(self.member))[:, None]
+        return feature
 
 
 def cell_problem(sets: RoundingSets) -> CellProblem:
@@ -294,13 +298,13 @@ def cell_problem(sets: RoundingSets) -> CellProblem:
     free = np.flatnonzero(sets.cells.free)
     member, low, high = [], [], []
     offset = 0
-    for name, held in sets.element.items():
-        own = sets.elements[name]
-        used, number = np.unique(held[free], return_inverse=True)
-        settled = group_sums(held, sets.cells.low)[used]
+    for name, element_of_cell in sets.element.items():
+        ranges = sets.elements[name]
+        used, number = np.unique(element_of_cell[free], return_inverse=True)
+        settled = group_sums(element_of_cell, sets.cells.low)[used]
         member.append(number.astype(np.int64) + offset)
-        low.append(own.low[used] - settled)
-        high.append(own.high[used] - settled)
+        low.append(ranges.low[used] - settled)
+        high.append(ranges.high[used] - settled)
         offset += len(used)
     bounds = np.concatenate(low), np.concatenate(high)
     return CellProblem(

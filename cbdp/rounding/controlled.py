@@ -37,9 +37,9 @@ def marginal_cost(group: Ints, cost: Ints, quota: Ints, asked: Bools) -> Ints:
     """In each group asked about, the price of one item more than the quota of cheapest ones."""
     order = _order_by_group_and_key(group, cost)
     start = np.searchsorted(group[order], np.arange(len(quota)))
-    found = np.zeros(len(quota), dtype=np.int64)
-    found[asked] = cost[order[(start + quota)[asked]]]
-    return found
+    marginal = np.zeros(len(quota), dtype=np.int64)
+    marginal[asked] = cost[order[(start + quota)[asked]]]
+    return marginal
 
 
 def _order_by_group_and_key(group: Ints, key: Ints) -> Ints:
@@ -123,9 +123,9 @@ def violations(
 
 def bound_violations(sets: RoundingSets, counts: Ints) -> Iterator[tuple[str, Ints]]:
     """By feature, how many trips each element's count is below or above the whole numbers it may become; from the cells' counts."""
-    for name, held in sets.element.items():
-        own, count = sets.elements[name], group_sums(held, counts)
-        yield name, np.maximum(np.maximum(own.low - count, count - own.high), 0)
+    for name, element_of_cell in sets.element.items():
+        ranges, count = sets.elements[name], group_sums(element_of_cell, counts)
+        yield name, np.maximum(np.maximum(ranges.low - count, count - ranges.high), 0)
 
 
 # Whole trips from a real estimate, so that every count at every level is its real value rounded down or up.
@@ -198,14 +198,14 @@ def round_to_cell_counts(
     """
     index, value = _checked_counts(features, index, value)
     partition, universe = features.cells.partition, features.universe
-    own, theirs = (partition.element_of(universe.unrank_codes(at)) for at in (index, trips[0]))
-    used, first = np.unique(own, return_index=True)
-    if not np.isin(theirs, used).all():
+    cell, cell_of_trip = (partition.element_of(universe.unrank_codes(at)) for at in (index, trips[0]))
+    used, first = np.unique(cell, return_index=True)
+    if not np.isin(cell_of_trip, used).all():
         return None
     if not len(index):
         return index, np.zeros(0, dtype=np.int64)
     sets = rounding_sets(features, index, value)
-    number = sets.cell[first][np.searchsorted(used, theirs)]
+    number = sets.cell[first][np.searchsorted(used, cell_of_trip)]
     counts = group_sums(number, trips[1], len(sets.cells.low))
     if (counts < sets.cells.low).any() or (counts > sets.cells.high).any():
         return None

@@ -132,17 +132,17 @@ def _initial_tree(network: Network, nodes: Ints, up: Bools, arcs: Any) -> tuple[
     state[:cells] = np.where(up, AT_UPPER, AT_LOWER)
     number = _set_counts(network, up)[nodes]
     low, high = network.low[nodes], network.high[nodes]
-    own, over, under = (cells + k * len(nodes) + np.arange(len(nodes)) for k in range(3))
-    flow[own] = np.clip(number, low, high) - low
+    within, over, under = (cells + k * len(nodes) + np.arange(len(nodes)) for k in range(3))
+    flow[within] = np.clip(number, low, high) - low
     flow[over], flow[under] = np.maximum(number - high, 0), np.maximum(low - number, 0)
     # strongly feasible: from every node one more trip could flow to the root
     second = network.second[nodes]
     chosen = np.where(
         second,
-        np.where(number >= high, over, np.where(number < low, under, own)),
-        np.where(number <= low, under, np.where(number > high, over, own)),
+        np.where(number >= high, over, np.where(number < low, under, within)),
+        np.where(number <= low, under, np.where(number > high, over, within)),
     )
-    state[own] = np.where(flow[own] > 0, AT_UPPER, AT_LOWER)
+    state[within] = np.where(flow[within] > 0, AT_UPPER, AT_LOWER)
     state[chosen] = IN_TREE
     size = len(network.parent)
     pred = np.full(size, -1, dtype=np.int64)

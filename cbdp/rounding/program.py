@@ -28,13 +28,13 @@ MAX_FEATURES_COMPARED = 12  # features up to which every choice of exact ones is
 def crossing_pairs(problem: CellProblem) -> Ints:
     """Pairs of sets that overlap and are not nested."""
     size, count = problem.size, len(problem.low)
-    found = [np.zeros((0, 2), dtype=np.int64)]
+    pairs = [np.zeros((0, 2), dtype=np.int64)]
     for one, other in combinations(problem.member, 2):
         pair, shared = np.unique(one * count + other, return_counts=True)
         first, second = np.divmod(pair, count)
         crosses = (shared < size[first]) & (shared < size[second])
-        found.append(np.stack([first, second], axis=1)[crosses])
-    return np.concatenate(found)
+        pairs.append(np.stack([first, second], axis=1)[crosses])
+    return np.concatenate(pairs)
 
 
 def exact_features(problem: CellProblem, crossing: Ints) -> list[int]:
@@ -129,7 +129,7 @@ PERTURBATION_DEVIATION = 0.027  # standard deviation of what is added to a cell'
 
 def lagrangian_costs(problem: CellProblem, soft: Bools) -> Ints:
     """The cost of each cell's going up, with the prices of its soft sets."""
-    own = problem.cost / problem.unit
+    primal_cost = problem.cost / problem.unit
     order, start = _cells_by_set(problem)
     price = np.zeros(len(problem.low))
     for step, temperature in enumerate(TEMPERATURES):
@@ -139,14 +139,14 @@ def lagrangian_costs(problem: CellProblem, soft: Bools) -> Ints:
                 0.4 * (step * SWEEPS_PER_TEMPERATURE + sweep) / (len(TEMPERATURES) * SWEEPS_PER_TEMPERATURE),
             )
             # from scratch each time: no drift
-            cost = own + price[problem.member].sum(axis=0)
+            cost = primal_cost + price[problem.member].sum(axis=0)
             _coordinate_ascent(cost, price, order, start, problem.low, problem.high, temperature)
     whole = np.rint(np.where(soft, price, 0.0) * COST_RESOLUTION).astype(np.int64)
     moved = _hash_perturbation(problem.cell, int(PERTURBATION_DEVIATION * COST_RESOLUTION))
-    told: Ints = problem.cost + (whole[problem.member].sum(axis=0) + moved) * (
+    costs: Ints = problem.cost + (whole[problem.member].sum(axis=0) + moved) * (
         problem.unit // COST_RESOLUTION
     )
-    return told
+    return costs
 
 
 def _hash_perturbation(cell: Ints, deviation: int) -> Ints:
@@ -157,8 +157,8 @@ def _hash_perturbation(cell: Ints, deviation: int) -> Ints:
     mixed ^= mixed >> np.uint64(31)
     total = mixed.view(np.uint16).reshape(-1, 4).sum(axis=1, dtype=np.int64)
     about_zero = 2 * total - 4 * 0xFFFF  # four numbers of 16 bits: twice their sum deviates by 2 · 2^16 / √3
-    made: Ints = about_zero * deviation * 7 // (8 * 2**16)  # 7/8 is √3/2, but for one per cent
-    return made
+    perturbation: Ints = about_zero * deviation * 7 // (8 * 2**16)  # 7/8 is √3/2, but for one per cent
+    return perturbation
 
 
 def _cells_by_set(problem: CellProblem) -> tuple[Ints, Ints]:
@@ -233,38 +233,38 @@ def least_violation(problem: CellProblem, soft: Bools) -> Bools | None:
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array, hstack
 
-    matrix, said = _incidence_matrix(problem)
-    loose = np.flatnonzero(soft[said])
-    slack = csr_array((np.ones(len(loose)), (loose, np.arange(len(loose)))), shape=(len(said), len(loose)))
+    matrix, binding = _incidence_matrix(problem)
+    loose = np.flatnonzero(soft[binding])
+    slack = csr_array((np.ones(len(loose)), (loose, np.arange(len(loose)))), shape=(len(binding), len(loose)))
     nothing = csr_array(slack.shape)
     price = problem.cost / problem.unit
     if len(loose):
         # all prices together weigh less than one trip's violation
         price = price / (2 * np.abs(price).sum() + 1)
     cells = len(price)
-    found = milp(
+    result = milp(
         np.concatenate([price, np.ones(2 * len(loose))]),
         integrality=np.concatenate([np.ones(cells), np.zeros(2 * len(loose))]),
         bounds=Bounds(0, np.concatenate([np.ones(cells), np.full(2 * len(loose), np.inf)])),
         constraints=[
-            LinearConstraint(hstack([matrix, slack, nothing]), lb=problem.low[said]),
-            LinearConstraint(hstack([matrix, nothing, -slack]), ub=problem.high[said]),
+            LinearConstraint(hstack([matrix, slack, nothing]), lb=problem.low[binding]),
+            LinearConstraint(hstack([matrix, nothing, -slack]), ub=problem.high[binding]),
         ],
         options={"mip_rel_gap": MIP_GAP, "node_limit": MAX_NODES},
     )
-    return _integers_or_none(found.x[:cells]) if found.status == 0 else None
+    return _integers_or_none(result.x[:cells]) if result.status == 0 else None
 
 
 def _incidence_matrix(problem: CellProblem) -> tuple[Any, Ints]:
     """Set × cell, only the sets whose bounds say anything; and which those are."""
     from scipy.sparse import csr_array
 
-    said = np.flatnonzero((problem.low > 0) | (problem.high < problem.size))
+    binding = np.flatnonzero((problem.low > 0) | (problem.high < problem.size))
     shape = problem.member.shape
     cells = np.broadcast_to(np.arange(shape[1]), shape)
     ones = np.ones(problem.member.size)
     full = csr_array((ones, (problem.member.ravel(), cells.ravel())), shape=(len(problem.low), shape[1]))
-    return full[said], said
+    return full[binding], binding
 
 
 def _integers_or_none(x: Floats) -> Bools | None:

@@ -152,21 +152,21 @@ def _flip(c: int, turned: Any, count: Ints, sets: Any) -> int:
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _count_flip(c: int, turned: Any, count: Ints, sets: Any) -> None:
     """Counts a cell that was turned over in the network's sets too."""
-    member, _, held, _, _ = sets
-    for r in held:
+    member, _, in_network, _, _ = sets
+    for r in in_network:
         count[member[r, c]] += 1 if turned[c] else -1
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _extend_search(
-    x: int, last: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, found: Any
+    x: int, last: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, search: Any
 ) -> int:  # fmt: skip
     """Puts all nodes that one step from x reaches at the end of the queue; where the queue ends then."""
     _, _, _, low, high = sets
     tail, head, parent, second = ends
     rising, rising_at, falling, falling_at, price = by_end
     hung, hung_at = trees
-    via, origin, queue = found[:3]
+    via, origin, queue = search[:3]
     if breaks == 0 and x > 0:
         p = parent[x]
         if via[p] == -1 and (count[x - 1] < high[x - 1] if second[x] else count[x - 1] > low[x - 1]):
@@ -203,11 +203,11 @@ def _extend_search(
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _find_cycle(
-    start: int, goal: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, found: Any
+    start: int, goal: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, search: Any
 ) -> int:  # fmt: skip
     """Fills in how the goal is reached: `via` −1 is unseen, −2 along a set, else a cell. How many arcs were looked at."""
     _, rising_at, _, falling_at, _ = by_end
-    via, origin, queue = found[:3]
+    via, origin, queue = search[:3]
     via[:] = -1
     via[start], origin[start], queue[0] = -2, start, start
     first, last, work, again, strict = 0, 1, 0, 0, -1
@@ -223,7 +223,7 @@ def _find_cycle(
             again += 1
         work += rising_at[x + 1] - rising_at[x] + falling_at[x + 1] - falling_at[x]
         last = _extend_search(
-            x, last, allowed, limit, turned, count, closed, sets, ends, by_end, trees, found
+            x, last, allowed, limit, turned, count, closed, sets, ends, by_end, trees, search
         )
     return work
 
@@ -231,14 +231,14 @@ def _find_cycle(
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _repair_set(
     s: int, turned: Any, count: Ints, closed: Bools, limit: int, work: int,
-    sets: Any, by_set: Any, ends: Any, by_end: Any, trees: Any, found: Any,
+    sets: Any, by_set: Any, ends: Any, by_end: Any, trees: Any, search: Any,
 ) -> None:  # fmt: skip
     """Turns cells of one set over, with what makes up for it, until it is in bounds or nothing helps."""
     _, _, _, low, high = sets
     cells, cells_at = by_set
     tail, head, _, _ = ends
     price = by_end[4]
-    via, origin, _, turns, strict, loose = found
+    via, origin, _, turns, strict, loose = search
     strict[:], loose[:] = 0, 0
     breaks = 0 if closed.all() else 1
     over = count[s] > high[s]
@@ -258,7 +258,7 @@ def _repair_set(
         worse, many = _flip(c, turned, count, sets), 1
         turns[0] = c
         work -= _find_cycle(
-            start, goal, breaks - broken, limit, turned, count, closed, sets, ends, by_end, trees, found
+            start, goal, breaks - broken, limit, turned, count, closed, sets, ends, by_end, trees, search
         )
         y = goal
         while y != start and via[goal] != -1:

@@ -91,39 +91,39 @@ def concentrate(
     cell = features.cells.partition.element_of(features.universe.unrank_codes(index))
     order = np.lexsort((-value, cell))
     ends = np.flatnonzero(np.diff(cell[order], append=-1)) + 1
-    made = np.zeros(len(index))
-    made[order] = _concentrate_cells(value[order], ends, float(price), SPARSITY_COSTS.one_trip)
-    kept = np.flatnonzero(made > 0)
-    return index[kept], made[kept]
+    concentrated = np.zeros(len(index))
+    concentrated[order] = _concentrate_cells(value[order], ends, float(price), SPARSITY_COSTS.one_trip)
+    kept = np.flatnonzero(concentrated > 0)
+    return index[kept], concentrated[kept]
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _concentrate_cells(value: Floats, ends: Ints, price: float, one_trip: float) -> Floats:
     """Cells end to end, in each the largest first."""
-    made = np.zeros(len(value))
+    concentrated = np.zeros(len(value))
     begin = 0
     for end in ends:
         whole, squares = 0.0, 0.0
         for u in range(begin, end):
             whole += value[u]
             squares += value[u] ** 2
-        held, wrong, rest = 0.0, 0.0, squares
+        kept, wrong, rest = 0.0, 0.0, squares
         best, least = 1, np.inf
         for u in range(begin, end):
             k = u - begin + 1
-            held += value[u]
+            kept += value[u]
             rest -= value[u] ** 2
             wrong += max(0.0, 1.0 - value[u])
-            more = (whole - held) / k
+            more = (whole - kept) / k
             if k > 1 and value[u] + more < one_trip:
                 break
             cost = k * more**2 + rest + price * wrong
             if cost < least:
                 best, least = k, cost
-        held = 0.0
+        kept = 0.0
         for u in range(begin, begin + best):
-            held += value[u]
+            kept += value[u]
         for u in range(begin, begin + best):
-            made[u] = value[u] + (whole - held) / best
+            concentrated[u] = value[u] + (whole - kept) / best
         begin = end
-    return made
+    return concentrated

@@ -48,9 +48,9 @@ def contribution_structure(
     if apart is None:
         return ContributionStructure(size, periods=periods)
     universe.dimension(apart)
-    found = list(_slots_by_period(universe, by, per, apart))
-    in_one = tuple(map(max, zip_longest(*(held for _, held in found), fillvalue=0)))
-    return ContributionStructure(size, max(slots for slots, _ in found), in_one, periods)
+    structures = list(_slots_by_period(universe, by, per, apart))
+    in_one = tuple(map(max, zip_longest(*(sizes for _, sizes in structures), fillvalue=0)))
+    return ContributionStructure(size, max(slots for slots, _ in structures), in_one, periods)
 
 
 def _slots_by_period(universe: Universe, by: Sequence[str], per: str, apart: str) -> Iterator[SlotCounts]:
@@ -100,14 +100,14 @@ def _value_code_pairs(
 ) -> tuple[Ints, Ints, Ints] | None:
     """Every value of the attributes that depend on these dimensions, with the dimensions' codes that it can have; None: too many."""
     near = _related_attributes(universe, by, dims)
-    wanted = list(dict.fromkeys([*near, *dims]))
+    columns = list(dict.fromkeys([*near, *dims]))
     try:
-        partition = universe.partition(wanted)
+        partition = universe.partition(columns)
     except InputError:
         return None
     if partition.size > MAX_EXAMINED_PAIRS:
         return None
-    codes = dict(zip(wanted, partition.label_codes(), strict=True))
+    codes = dict(zip(columns, partition.label_codes(), strict=True))
     value = np.zeros(partition.size, dtype=np.int64)
     for name in near:
         value = np.unique(value * len(universe.attribute(name).labels) + codes[name], return_inverse=True)[1]

@@ -86,8 +86,8 @@ class FeatureDag:
             if names.count(name) > 1:
                 raise InputError(f"feature {name!r} is listed twice: give each its own name")
         every = tuple(universe.dimensions)
-        given = {f.name: f for f in listed}
-        self._check_reserved(given, every)
+        by_name = {f.name: f for f in listed}
+        self._check_reserved(by_name, every)
         between = [f for f in listed if f.name not in (SINGLETON, TOTAL)]
         ends = (
             Feature(TOTAL, by=()),
@@ -97,10 +97,10 @@ class FeatureDag:
         self._partitions = {n: universe.partition(f.by) for n, f in self.features.items() if n != SINGLETON}
 
     @staticmethod
-    def _check_reserved(given: Mapping[str, Feature], every: tuple[str, ...]) -> None:
-        if TOTAL in given and given[TOTAL].by:
+    def _check_reserved(by_name: Mapping[str, Feature], every: tuple[str, ...]) -> None:
+        if TOTAL in by_name and by_name[TOTAL].by:
             raise InputError("the feature 'total' groups by nothing: give this one another name")
-        if SINGLETON in given and set(given[SINGLETON].by) != set(every):
+        if SINGLETON in by_name and set(by_name[SINGLETON].by) != set(every):
             raise InputError(f"the feature 'singleton' groups by all dimensions ({', '.join(every)})")
 
     def __repr__(self) -> str:
@@ -184,8 +184,8 @@ class FeatureDag:
         by = list(dict.fromkeys(a for n in between for a in self.features[n].by))
         atoms = self.universe.partition(by)
         types = atoms.representatives()
-        held = {n: self.partition(n).element_of(types).astype(np.int32) for n in between}
-        return Cells(atoms, held)
+        element_of_cell = {n: self.partition(n).element_of(types).astype(np.int32) for n in between}
+        return Cells(atoms, element_of_cell)
 
     @cached_property
     def cell_of_leaf(self) -> NDArray[Any]:
@@ -231,16 +231,16 @@ def determines(features: FeatureDag, table: str, by: Sequence[str]) -> bool:
     >>> determines(dag, "origin", ["origin.zone"]), determines(dag, "origin", ["day"])
     (True, False)
     """
-    universe, own = features.universe, features.features[table].by
-    known = [universe.attribute(name) for name in own]
+    universe, columns = features.universe, features.features[table].by
+    attributes = [universe.attribute(name) for name in columns]
     return table == SINGLETON or all(
-        n in own or _is_function_of(universe, universe.attribute(n), known) for n in by
+        n in columns or _is_function_of(universe, universe.attribute(n), attributes) for n in by
     )
 
 
-def _is_function_of(universe: Universe, attribute: Attribute, known: Sequence[Attribute]) -> bool:
+def _is_function_of(universe: Universe, attribute: Attribute, determinants: Sequence[Attribute]) -> bool:
     """Whether an attribute follows from others. Where these have too many values together, it is taken not to."""
-    near = [other for other in known if set(other.of) & set(attribute.of)]
+    near = [other for other in determinants if set(other.of) & set(attribute.of)]
     over = tuple(dict.fromkeys(dim for a in (attribute, *near) for dim in a.of))
     if not near or math.prod(len(universe.dimension(dim)) for dim in over) > MAX_EXAMINED_COMBINATIONS:
         near, over = [other for other in near if set(other.of) <= set(attribute.of)], attribute.of
@@ -282,8 +282,10 @@ def distinguished_attributes(
 ) -> tuple[str, ...]:
     """The attributes of a dimension (like the zone of a stop) that measured tables do tell apart."""
     missing = set(undistinguished(features, measured))
-    own = [n for n, a in features.universe.attributes.items() if a.of == (dimension,) and n != dimension]
-    return tuple(n for n in own if n not in missing and len(features.universe.attribute(n).labels) > 1)
+    groupings = [
+        n for n, a in features.universe.attributes.items() if a.of == (dimension,) and n != dimension
+    ]
+    return tuple(n for n in groupings if n not in missing and len(features.universe.attribute(n).labels) > 1)
 
 
 # The feature DAG as a picture.

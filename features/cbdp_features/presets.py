@@ -76,16 +76,16 @@ def features_for_uncovered_dimensions(
     of both ends every trip type is a cell of its own, and other tables get less of ε (docs/explanation/tables.md has the figures). `beside` are
     attributes that every table groups by as well.
     """
-    known = {dim for feature in features for name in feature.by for dim in universe.attribute(name).of}
+    covered = {dim for feature in features for name in feature.by for dim in universe.attribute(name).of}
     taken = {TOTAL, SINGLETON, *(feature.name for feature in features)}
-    made = []
+    tables = []
     for name, dimension in universe.dimensions.items():
-        if name in (*TRIP_ENDS, *known) or len(dimension) == 1:
+        if name in (*TRIP_ENDS, *covered) or len(dimension) == 1:
             continue
-        made.append(Feature(f"by-{name}" if name in taken else name, by=[*beside, name]))
+        tables.append(Feature(f"by-{name}" if name in taken else name, by=[*beside, name]))
         if name == DAY_DIMENSION and "time" in universe.dimensions:
-            made.append(Feature("day-time", by=[*beside, name, "time"]))
-    return made
+            tables.append(Feature("day-time", by=[*beside, name, "time"]))
+    return tables
 
 
 def extra_features(names: Sequence[str]) -> list[Feature]:

@@ -276,9 +276,9 @@ class Partition:
         for b in reversed([b for b in range(len(blocks)) if b not in used]):
             place, rank[b] = np.divmod(place, blocks[b].size)
         for part in reversed(self.parts):
-            element, own = np.divmod(element, len(part.joint))
-            place, inside = np.divmod(place, part.sizes[own])
-            index = part.members[part.starts[own] + inside].astype(np.int64)
+            element, joint = np.divmod(element, len(part.joint))
+            place, inside = np.divmod(place, part.sizes[joint])
+            index = part.members[part.starts[joint] + inside].astype(np.int64)
             for b in reversed(part.blocks):
                 index, rank[b] = np.divmod(index, blocks[b].size)
         index = np.zeros(np.shape(element), dtype=np.int64)
@@ -300,8 +300,8 @@ class Partition:
             inner //= len(part.joint)
             index = part.first[number // inner % len(part.joint)]
             for b in reversed(part.blocks):
-                index, own = np.divmod(index, blocks[b].size)
-                for dim, code in zip(blocks[b].dims, blocks[b].unrank(own), strict=True):
+                index, within = np.divmod(index, blocks[b].size)
+                for dim, code in zip(blocks[b].dims, blocks[b].unrank(within), strict=True):
                     codes[dim] = code
         return codes
 
@@ -313,22 +313,22 @@ class Partition:
         inner = self.size
         for part in self.parts:
             inner //= len(part.joint)
-            own = part.place(part.codes())
+            place = part.place(part.codes())
             shape = [block.size if b in part.blocks else 1 for b, block in enumerate(blocks)]
-            number += (own * inner).astype(dtype).reshape(shape)
+            number += (place * inner).astype(dtype).reshape(shape)
         return number.reshape(-1)
 
     def label_codes(self) -> list[Ints]:
         """For each attribute, the code of its label at every element."""
-        found: list[Any] = [None] * len(self.attributes)
+        codes: list[Any] = [None] * len(self.attributes)
         inner = self.size
         number = np.arange(self.size)
         for part in self.parts:
             inner //= len(part.joint)
             joint = part.joint[number // inner % len(part.joint)]
             for a, radix in zip(reversed(part.attributes), reversed(part.radix), strict=True):
-                joint, found[a] = np.divmod(joint, radix)
-        return found
+                joint, codes[a] = np.divmod(joint, radix)
+        return codes
 
     def keys(self) -> dict[str, list[Hashable]]:
         """For each attribute, its label at every element: the columns that name the elements."""
@@ -485,10 +485,10 @@ class Universe:
         for name in dimensions:
             if "." in name:
                 raise InputError(f"dimension {name!r}: a dot belongs between a dimension and its attribute")
-        for name, given in dimensions.items():
-            if isinstance(given, str) or not isinstance(given, Iterable | Dimension):
+        for name, values in dimensions.items():
+            if isinstance(values, str) or not isinstance(values, Iterable | Dimension):
                 raise InputError(
-                    f"dimension {name!r} is {given!r}: give a list of its values, or a Dimension"
+                    f"dimension {name!r} is {values!r}: give a list of its values, or a Dimension"
                 )
         dims = {n: d if isinstance(d, Dimension) else Dimension(d) for n, d in dimensions.items()}
         attributes = {}
@@ -518,11 +518,11 @@ class Universe:
             )
 
     def _copy(self, **changes: Any) -> Universe:
-        made = object.__new__(Universe)
-        made._fill(
+        copy = object.__new__(Universe)
+        copy._fill(
             self.dimensions, changes.get("attributes", self.attributes), changes.get("zeros", self.zeros)
         )
-        return made
+        return copy
 
     def __repr__(self) -> str:
         sizes = " × ".join(f"{name} {len(d)}" for name, d in self.dimensions.items())
@@ -564,8 +564,8 @@ class Universe:
         if name in self.attributes:
             raise InputError(f"the universe already has an attribute {name!r}: choose another name")
         values = tuple(self.dimension(dim).values for dim in of)
-        made = attribute_of(name, of, label_table(name, labels, values, self._never(of)))
-        return self._copy(attributes={**self.attributes, name: made})
+        attribute = attribute_of(name, of, label_table(name, labels, values, self._never(of)))
+        return self._copy(attributes={**self.attributes, name: attribute})
 
     def _never(self, of: tuple[str, ...]) -> NDArray[np.bool_]:
         """Where combinations of these dimensions are structural zeros, so that nobody needs a label for them."""
@@ -623,9 +623,9 @@ class Universe:
                 name, attribute.of, present, inverse.reshape(codes.shape).astype(np.int64)
             )
         zeros = tuple((of, zero[np.ix_(*(places[dim] for dim in of))]) for of, zero in self.zeros)
-        made = object.__new__(Universe)
-        made._fill(dims, attributes, zeros)
-        return made
+        restricted = object.__new__(Universe)
+        restricted._fill(dims, attributes, zeros)
+        return restricted
 
     def dimension(self, name: str) -> Dimension:
         """The dimension of this name."""
@@ -698,15 +698,15 @@ def _independent_blocks(dims: Mapping[str, Dimension], zeros: Sequence[Structura
         for g in group:
             if g >= len(names):
                 members |= {names.index(n) for n in zeros[g - len(names)][0]}
-        own = tuple(sorted(members))
-        shape = tuple(sizes[d] for d in own)
+        axes = tuple(sorted(members))
+        shape = tuple(sizes[d] for d in axes)
         masks = [zeros[g - len(names)] for g in group if g >= len(names)]
-        blocks.append(Block(own, shape, _allowed_combinations(own, shape, names, masks) if masks else None))
+        blocks.append(Block(axes, shape, _allowed_combinations(axes, shape, names, masks) if masks else None))
     return tuple(sorted(blocks, key=lambda block: block.dims))
 
 
 def _allowed_combinations(
-    own: tuple[int, ...],
+    dims: tuple[int, ...],
     shape: tuple[int, ...],
     names: Sequence[str],
     masks: Sequence[StructuralZeros],
@@ -717,7 +717,7 @@ def _allowed_combinations(
         )
     zero = np.zeros(shape, dtype=bool)
     for of, mask in masks:
-        axes = [own.index(names.index(n)) for n in of]
+        axes = [dims.index(names.index(n)) for n in of]
         order = np.argsort(axes)
         full = [1] * len(shape)
         for axis in axes:

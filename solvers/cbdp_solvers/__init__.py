@@ -64,10 +64,10 @@ class Solver(ABC):
     def solve(self, problem: Problem, warm_start: Solution | None = None) -> Solution:
         """The certified solution."""
         self._check(problem)
-        found = self.answer(problem, warm_start)
-        certificate, objective = certify(problem, found.leaves, found.prices, found.shift)
+        answer = self.answer(problem, warm_start)
+        certificate, objective = certify(problem, answer.leaves, answer.prices, answer.shift)
         return Solution(
-            found.leaves, found.prices, certificate, objective, self.name, found.iterations, found.shift
+            answer.leaves, answer.prices, certificate, objective, self.name, answer.iterations, answer.shift
         )
 
     def _check(self, problem: Problem) -> None:

@@ -49,11 +49,14 @@ class Highs(LiftedSolver):
         highs.setOptionValue("ipm_optimality_tolerance", max(self.tolerance / 100, 1e-12))
         highs.passModel(_highs_model(highspy, s))
         highs.run()
-        found, info = highs.getSolution(), highs.getInfo()
-        if not found.value_valid or not found.dual_valid:
+        solution, info = highs.getSolution(), highs.getInfo()
+        if not solution.value_valid or not solution.dual_valid:
             status = highs.modelStatusToString(highs.getModelStatus())
             raise SolverError(f"highs gave no answer ({status}). Try 'newton'.")
-        z, y = np.array(found.col_value), -np.array(found.row_dual)  # HiGHS prices rows with the other sign
+        z, y = (
+            np.array(solution.col_value),
+            -np.array(solution.row_dual),
+        )  # HiGHS prices rows with the other sign
         return *s.undo(*s.polished(z, y)), max(info.ipm_iteration_count, info.qp_iteration_count)
 
 

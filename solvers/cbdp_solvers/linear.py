@@ -227,17 +227,17 @@ def _solve_by_elimination(indptr, indices, d, diagonal, gradient, first, end, z)
     left = np.zeros((m, m))
     for k in range(len(d)):
         if d[k] != 0.0:
-            own = -1
+            eliminated = -1
             for a in range(indptr[k], indptr[k + 1]):
                 if first <= indices[a] < end:
-                    own = indices[a] - first
-                    pivot[own] += d[k]
+                    eliminated = indices[a] - first
+                    pivot[eliminated] += d[k]
             for a in range(indptr[k], indptr[k + 1]):
                 i = indices[a] if indices[a] < first else indices[a] - free
                 if first <= indices[a] < end:
                     continue
-                if own >= 0:
-                    cross[own, i] += d[k]
+                if eliminated >= 0:
+                    cross[eliminated, i] += d[k]
                 for b in range(indptr[k], indptr[k + 1]):
                     j = indices[b] if indices[b] < first else indices[b] - free
                     if not first <= indices[b] < end and j <= i:
@@ -363,17 +363,19 @@ def _dual_relations(
     problem: Problem, places: Mapping[str, NDArray[Any]], cells: NDArray[Any]
 ) -> list[Relation]:
     """Combinations of prices that cancel in these cells: elements of each feature against those of a larger one."""
-    found: list[Relation] = []
+    relations: list[Relation] = []
     by_size = sorted(problem.terms, key=lambda t: -len(t.target))
     for position, term in enumerate(by_size):
-        told = np.zeros(max((int(p.max(initial=-1)) for p in places.values()), default=-1) + 1, dtype=bool)
+        covered = np.zeros(max((int(p.max(initial=-1)) for p in places.values()), default=-1) + 1, dtype=bool)
         for other in _related_features(term, by_size[:position], cells):
             for relation in _relations_between(term, other, places, cells):
-                own = np.r_[relation[0], relation[1]]
-                if not told[own].any():  # one relation for an element: a second one would say nothing new
-                    told[own] = True
-                    found.append(relation)
-    return found
+                members = np.r_[relation[0], relation[1]]
+                if not covered[
+                    members
+                ].any():  # one relation for an element: a second one would say nothing new
+                    covered[members] = True
+                    relations.append(relation)
+    return relations
 
 
 def _related_features(term: Term, larger: Sequence[Term], cells: NDArray[Any]) -> list[Term]:
@@ -401,8 +403,8 @@ def _relations_between(
     order = np.argsort(of, kind="stable")
     place = np.concatenate([places[term.name], places[other.name]])[order]
     cuts = np.cumsum(np.bincount(of, minlength=count))[:-1]
-    found: list[Relation] = []
+    relations: list[Relation] = []
     for group, mine in zip(np.split(place, cuts), np.split(order < n, cuts), strict=True):
         if (group >= 0).all() and mine.any() and not mine.all():  # all of it is measured, by both
-            found.append((int(group[mine][0]), group[mine][1:], group[~mine]))
-    return found
+            relations.append((int(group[mine][0]), group[mine][1:], group[~mine]))
+    return relations

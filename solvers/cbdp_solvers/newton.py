@@ -75,27 +75,27 @@ class Newton(Solver):
         every = LeafSet(problem.target, unit / weight, problem.cell)
         search = _Search(dual, dual.linear(), self.max_steps)
         lam = _initial_duals(search, every, _gather_duals(problem, warm_start, places, unit))
-        found = _minimize_above_floors(search, every, lam, self.tolerance)
+        optimum = _minimize_above_floors(search, every, lam, self.tolerance)
         for _ in range(MAX_BASIS_CHANGES):
-            if not dual.slight or not (search.stalled or dual.loss(found) > MAX_PRECISION_LOSS):
+            if not dual.slight or not (search.stalled or dual.loss(optimum) > MAX_PRECISION_LOSS):
                 break
-            better = dual.rebased(problem, places, found.d > 0)
-            lam, dual = better.unknowns(dual.prices(found.lam)), better
+            better = dual.rebased(problem, places, optimum.d > 0)
+            lam, dual = better.unknowns(dual.prices(optimum.lam)), better
             search = _Search(dual, dual.linear(), self.max_steps, search.steps)
-            found = _minimize_above_floors(search, every, lam, self.tolerance)
+            optimum = _minimize_above_floors(search, every, lam, self.tolerance)
         if search.stalled:
             raise SolverError(
-                f"newton stopped making progress at residual {found.residual:.1e}: give 'singleton' more weight"
+                f"newton stopped making progress at residual {optimum.residual:.1e}: give 'singleton' more weight"
             )
         prices = {
-            t.name: _scatter_duals(dual.prices(found.lam) * unit, places[t.name]) for t in problem.terms
+            t.name: _scatter_duals(dual.prices(optimum.lam) * unit, places[t.name]) for t in problem.terms
         }
-        leaves = primal(every.target, every.slack, every.cell, found.shift)
-        shift = found.shift * unit
+        leaves = primal(every.target, every.slack, every.cell, optimum.shift)
+        shift = optimum.shift * unit
         moved = _satisfy_exact_counts(problem, leaves, every.slack)
         if moved:  # the prices with them, unless no leaf says by how much
-            other = found.shift - problem.shifts(moved)
-            if every.misses(leaves, other) < every.misses(leaves, found.shift):
+            other = optimum.shift - problem.shifts(moved)
+            if every.misses(leaves, other) < every.misses(leaves, optimum.shift):
                 prices = {name: price - moved[name] * unit for name, price in prices.items()}
                 shift = other * unit
         return Answer(leaves, prices, search.steps, shift if dual.slight else None)
@@ -368,21 +368,21 @@ def _minimize_above_floors(search: _Search, every: LeafSet, lam: Floats, toleran
         levels.append((floor, every.only(floor)))
     while True:
         leaves = levels[-1][1]
-        found = search.minimise(leaves, lam, tolerance, MAX_LEAVES_PER_ACTIVE_LEAF if raises else np.inf)
-        lam = found.lam
-        low = found.shift < floor
+        point = search.minimise(leaves, lam, tolerance, MAX_LEAVES_PER_ACTIVE_LEAF if raises else np.inf)
+        lam = point.lam
+        low = point.shift < floor
         if search.stalled:
-            return found
-        if found.residual > max(tolerance, STALL_RESIDUAL):  # it stopped to have idle leaves dropped
+            return point
+        if point.residual > max(tolerance, STALL_RESIDUAL):  # it stopped to have idle leaves dropped
             raises -= 1
-            floor = np.maximum(floor, _floors(leaves, found.shift, tops, margin))
+            floor = np.maximum(floor, _floors(leaves, point.shift, tops, margin))
         elif low.any():
             margin *= 2
-            floor = np.where(low, _floors(leaves, found.shift, tops, margin), floor)
+            floor = np.where(low, _floors(leaves, point.shift, tops, margin), floor)
             while (levels[-1][0] > floor).any():
                 levels.pop()
         else:
-            return found
+            return point
         levels.append((floor, levels[-1][1].only(floor)))
 
 
@@ -404,9 +404,9 @@ def _satisfy_exact_counts(problem: Problem, leaves: Floats, slack: Floats) -> di
     linear = linear_solver(dual.member, dual.room, dual.blocks)
     for _ in range(3):
         above = leaves > 0
-        held = bincount(problem.cell, leaves, problem.cells)
+        sums = bincount(problem.cell, leaves, problem.cells)
         active = bincount(problem.cell, np.where(above, slack, 0.0), problem.cells)
-        missing = dual.target - dual.member.T @ held
+        missing = dual.target - dual.member.T @ sums
         if not np.any(np.abs(missing) > ERROR * (1.0 + np.abs(dual.target))):
             return moved
         price = linear.solve(active, missing)
@@ -495,10 +495,10 @@ def _objective_and_gradient(indptr, indices, room, target, scale, lam, size, y, 
         handled[j] = abs(room[j] * lam[j]) + abs(target[j])
         value += lam[j] * (0.5 * room[j] * lam[j] + target[j])
     for k in range(len(y)):
-        own = y[k] + size[k] * d[k]  # the size of the numbers that the sum Y is made of
+        magnitude = y[k] + size[k] * d[k]  # the size of the numbers that the sum Y is made of
         for a in range(indptr[k], indptr[k + 1]):
             gradient[indices[a]] -= y[k]
-            handled[indices[a]] += own
+            handled[indices[a]] += magnitude
     for j in range(len(lam)):
         residual = max(residual, (abs(gradient[j]) - ERROR * handled[j]) / scale[j])
     return value, gradient, residual

@@ -48,5 +48,5 @@ class Osqp(LiftedSolver):
             verbose=False,
         )
         # one that reached its limit may still have the right support: the certificate tells
-        found = solver.solve(raise_error=False)
-        return *s.undo(*s.polished(found.x, found.y[: len(s.rhs)])), int(found.info.iter)
+        result = solver.solve(raise_error=False)
+        return *s.undo(*s.polished(result.x, result.y[: len(s.rhs)])), int(result.info.iter)

@@ -192,9 +192,9 @@ def _condition_violations(target, slack, step, cell, shift, x, start, stop, sums
     for u in range(start, stop):
         k = cell[u]
         r = slack[u * step]
-        wanted = float(target[u])
-        largest = max(largest, abs(wanted))
-        ideal = wanted - shift[k] * r
+        goal = float(target[u])
+        largest = max(largest, abs(goal))
+        ideal = goal - shift[k] * r
         g = x[u] - ideal  # the reduced gradient in trips: ≥ 0, and 0 where x > 0
         stationarity = max(stationarity, -g)
         feasibility = max(feasibility, -x[u])
@@ -203,9 +203,9 @@ def _condition_violations(target, slack, step, cell, shift, x, start, stop, sums
         if x[u] > 0:
             active[k] += r
         w = 1.0 / r if step else 1.0
-        cost += (x[u] - wanted) ** 2 * w
+        cost += (x[u] - goal) ** 2 * w
         best = max(0.0, ideal)
-        dual += (best**2 - wanted**2) * w
+        dual += (best**2 - goal**2) * w
     if not step:
         cost, dual = cost / slack[0], dual / slack[0]
     worst[0], worst[1], worst[2] = stationarity, feasibility, complementarity

@@ -37,5 +37,5 @@ class Piqp(LiftedSolver):
         solver.settings.max_iter = self.max_iterations
         solver.setup(s.hessian, s.linear, s.ties, s.rhs, x_l=s.lower)
         solver.solve()
-        found = solver.result
-        return *s.undo(*s.polished(found.x, found.y)), int(found.info.iter)
+        result = solver.result
+        return *s.undo(*s.polished(result.x, result.y)), int(result.info.iter)

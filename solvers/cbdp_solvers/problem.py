@@ -126,14 +126,14 @@ def _equality_constraints(problem: Problem, start: Mapping[str, slice], variable
     n = len(problem.target)
     rows, columns, values = [], [], []
     for term in problem.terms:
-        own = start[term.name]
-        row = np.arange(own.start, own.stop) - n
+        elements = start[term.name]
+        row = np.arange(elements.start, elements.stop) - n
         if term.finer is None or term.element_of_finer is None:
             inside, below = term.element_of_cell[problem.cell], np.arange(n)
         else:
             inside, below = term.element_of_finer, np.arange(start[term.finer].start, start[term.finer].stop)
         rows += [row, row[inside]]
-        columns += [np.arange(own.start, own.stop), below]
+        columns += [np.arange(elements.start, elements.stop), below]
         values += [np.ones(len(row)), -np.ones(len(below))]
     shape = (variables - n, variables)
     if not rows:
@@ -238,10 +238,10 @@ def _solve_on_support(s: ScaledQP, support: NDArray[np.bool_], y: Floats) -> tup
     rows, others = s.ties.shape[0], slack.shape[1]
     normal = ties @ ties.T + MULTIPLIER_CURVATURE * sp.eye_array(rows)
     system = spl.splu(sp.csc_matrix(sp.block_array([[normal, -slack], [-slack.T, None]])))
-    wanted = -(ties @ s.linear[here]) - s.rhs + s.ties @ z
+    rhs = -(ties @ s.linear[here]) - s.rhs + s.ties @ z
     for _ in range(3):
-        found = system.solve(np.concatenate([wanted + MULTIPLIER_CURVATURE * y, np.zeros(others)]))
-        y = found[:rows]
+        solution = system.solve(np.concatenate([rhs + MULTIPLIER_CURVATURE * y, np.zeros(others)]))
+        y = solution[:rows]
     z[here] = -s.linear[here] - ties.T @ y
-    z[loose] = found[rows:]
+    z[loose] = solution[rows:]
     return z, y

@@ -89,15 +89,15 @@ def certify(
     consistency = 0.0
     cost, dual = float(worst[3]), -float(worst[4])
     for term in problem.terms:
-        price, held = prices[term.name], term.sums(sums)
+        price, sums_of_leaves = prices[term.name], term.sums(sums)
         exact, measured = np.isinf(term.weight), term.weight > 0
         room = np.divide(price, term.weight, out=np.zeros_like(price), where=measured)
-        off = np.where(measured, term.target + room - held, price / np.max(problem.weight))
+        off = np.where(measured, term.target + room - sums_of_leaves, price / np.max(problem.weight))
         rounding = SUM_ROUNDING_ERROR * (term.sums(handled) + np.abs(term.target) + np.abs(room))
         off = np.maximum(np.abs(off) - rounding, 0.0)
         consistency = max(consistency, _max_abs(off) / (1.0 + _max_abs(term.target)))
         soft = measured & ~exact
-        cost += float(np.sum(term.weight[soft] * (held - term.target)[soft] ** 2))
+        cost += float(np.sum(term.weight[soft] * (sums_of_leaves - term.target)[soft] ** 2))
         dual -= float(np.sum((price * (room + 2 * term.target))[measured]))
     # both are the objective Σ w (x − c)²: dual = −Σ w (x̂² − c²) − Σ (λ²/w + 2 c λ), x̂ the leaves of these prices
     gap = max(0.0, cost - dual) / max(1.0, abs(cost))
