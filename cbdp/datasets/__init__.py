@@ -23,6 +23,6 @@ def ann_arbor_city(*arguments: Any, **options: Any) -> "City":
     >>> len(city.zones), int(city.hub.sum())
     (4, 8)
     """
-    from cbdp.datasets.shuttle_city import ann_arbor_city as made
+    from cbdp.datasets.shuttle_city import ann_arbor_city as shuttle_city
 
     return shuttle_city(*arguments, **options)
