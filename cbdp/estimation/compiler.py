@@ -1,4 +1,8 @@
-"""From features and measurements to a problem: which counts are tied together, and how much each weighs."""
+"""From features and measurements to the quadratic program: which counts are tied together, and how much each weighs.
+
+Fioretto, Lee and Van Hentenryck (2018), Figure 3, constraints (O1)–(O3), with weights of choice. Several measurements of one element are first
+averaged by inverse variance (Aitken 1936).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ Measurements = Mapping[str, Any] | Iterable[Measurement]
 
 WEIGHTS = ("size", "uniform", "inverse-variance")
 VALUE_COLUMNS = ("noisy", "value", "count")
-# of noise, in trips squared: integer noise of a smaller variance is 0 but once in a billion draws (Markov's inequality), and weights
+# variance of noise, in trips squared: integer noise of a smaller variance is 0 but once in a billion draws (Markov's inequality), and weights
 # beyond it only make the program worse conditioned than double precision can solve
 MIN_VARIANCE = 1e-9
 
@@ -27,7 +31,7 @@ MIN_VARIANCE = 1e-9
 def compile(  # noqa: A001 - the pipeline's own word; always called as compiler.compile
     features: FeatureDag, measurements: Measurements, weights: Weights = "size"
 ) -> Problem:
-    """The quadratic program (O1)–(O3) for these measurements."""
+    """The quadratic program (O1)–(O3) of Fioretto and others (2018) for these measurements."""
     merged = merge_measurements(
         features,
         [m for m in read_measurements(features, measurements) if len(m.values) or m.floor is not None],
@@ -147,7 +151,7 @@ def _check_size(features: FeatureDag, m: Measurement) -> None:
 
 
 def merge_measurements(features: FeatureDag, measurements: Iterable[Measurement]) -> dict[str, Measurement]:
-    """One measurement per feature: several of one are averaged by inverse variance, element by element."""
+    """One measurement per feature: several of one are averaged by inverse variance, element by element (the BLUE: Aitken 1936)."""
     by_feature: dict[str, list[Measurement]] = {}
     for m in measurements:
         by_feature.setdefault(m.feature, []).append(m)
@@ -282,7 +286,7 @@ def check_exact(problem: Problem) -> None:
 
 
 def _check_together(problem: Problem, exact: Sequence[tuple[Term, NDArray[Any]]]) -> None:
-    """Minimise the total violation of the exact counts over non-negative cells: zero if they agree."""
+    """Phase I of the simplex method: the least total violation of the exact counts over non-negative cells is zero if they agree."""
     import scipy.sparse as sp
     from scipy.optimize import linprog
 

@@ -1,7 +1,7 @@
-"""Counts that are public already: read, checked against each other, and handed to the program as answers without noise.
+"""Invariants: counts that are public already, read, checked against each other, and passed to the program as exact answers.
 
-They are given by whoever publishes, never read off the trips. So the noisy answers keep their promise of ε as they are, and the
-estimate is made from them and from constants.
+The publisher supplies them; they are never read off the trips. So the privacy guarantee of the noisy answers is unchanged, and the estimate is
+post-processing of these and of constants. (The invariants of the US Census are statistics of the private data: Abowd and others 2022.)
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ INVARIANTS_NOTE = (
     "out vouches for them."
 )
 COUNT_COLUMN = "count"
-MAX_EXACT_COUNT = 2**53  # counts up to this are exact as real numbers
+MAX_EXACT_COUNT = 2**53  # trips: the largest count below which every whole number is a double
 
 
 def read_public_counts(features: FeatureDag, public: Any) -> dict[str, tuple[int, ...]] | None:
@@ -61,7 +61,7 @@ def exact_answers(public: PublicCounts | None) -> list[Measurement]:
 
 
 def public_total(public: PublicCounts | None) -> int | None:
-    """The number of trips, as any public table tells it."""
+    """The number of trips, the sum of any public table."""
     return next((sum(counts) for counts in (public or {}).values()), None)
 
 
@@ -174,7 +174,7 @@ def _coarse_sums(features: FeatureDag, fine: str, counts: Sequence[int], coarse:
 
 
 def _check_families(features: FeatureDag, public: Mapping[str, tuple[int, ...]]) -> None:
-    """Whole trips meet all counts of at most two families of nested tables: more are refused before anything is spent."""
+    """Whole trips meet all counts of at most two laminar families of tables (Edmonds 1970): more are refused before anything is spent."""
     import networkx as nx
 
     crossing = [
@@ -192,7 +192,7 @@ def _check_families(features: FeatureDag, public: Mapping[str, tuple[int, ...]])
 def _with_coarser_tables(
     features: FeatureDag, public: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tuple[int, ...]]:
-    """The public tables and those that they add up to, coarse ones first."""
+    """The public tables and their marginals, coarse ones first."""
     complete = {}
     for name in features.features:
         source = next((fine for fine in public if _determines(features, fine, name)), None)

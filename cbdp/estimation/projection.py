@@ -1,4 +1,9 @@
-"""How far down noisy counts of trip types are asked for, in a universe too large to list."""
+"""The projection estimator: the consistent non-negative counts closest to the noisy ones (Fioretto and others 2018, Figure 3).
+
+In a universe too large to list, noisy counts of trip types are drawn only above a threshold in each cell, as in the filtered summaries of Cormode and
+others (2012), but without changing the answer: a leaf is x_u = max(0, c_u − s_k), so counts below their cell's dual s_k do not enter it.
+Thresholds (floors) start below where the duals are expected, and are lowered where a dual ends below its threshold.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +25,21 @@ from cbdp.progress import tell
 from cbdp_solvers.problem import Problem, bincount
 from cbdp_solvers.solution import Solution
 
-THRESHOLD_MARGIN = 1.0  # how far below the expected shifts the first floors are set, in lengths over which noise above them grows e-fold
-DRAWS_PER_THRESHOLD_LEVEL = (
-    25_000  # leaves that take as long to draw as the tables for a further height of floors take to build
-)
-LOG_EXPECTED_SURVIVORS = (
-    3.0  # no floor is so high that its cell is expected to have more than exp(−SPARE) survivors above it
-)
+# distance of the first thresholds below the expected duals, in lengths over which the number of survivors grows e-fold
+THRESHOLD_MARGIN = 1.0
+# leaves that take as long to draw as the sampler's tables for one more distinct threshold take to build
+DRAWS_PER_THRESHOLD_LEVEL = 25_000
+# no threshold is so high that fewer than exp(−this) leaves of its cell are expected above it
+LOG_EXPECTED_SURVIVORS = 3.0
+MAX_ROUNDS = 50  # times that thresholds are lowered and the program is solved again
+MAX_FAILED_ROUNDS = 6  # rounds in which a solver may fail for want of leaves
+ROUNDING_TOLERANCE = 1e-6  # trips: what rounding may be off
 
 
 def initial_thresholds(
     features: FeatureDag, measurements: Sequence[Measurement], leaves: ThresholdedAnswer
 ) -> Ints:
-    """Somewhat below where the shifts are expected to be."""
+    """Thresholds somewhat below where the cells' duals are expected to be."""
     sizes, law = features.cells.partition.sizes, leaves.noise
     highest = law.extreme(sizes, LOG_EXPECTED_SURVIVORS)
     shifts = law.shift(expected_densities(features, measurements))
@@ -42,10 +49,10 @@ def initial_thresholds(
 
 
 def expected_densities(features: FeatureDag, measurements: Sequence[Measurement]) -> Floats:
-    """By cell, how many trips a type may be expected to have: the shift is where noise alone would add up to them.
+    """By cell, how many trips a type may be expected to have: the dual is where noise alone would add up to them.
 
     The counts are those of the finest features, spread evenly over their elements' types; of several the largest: a low
-    floor costs little.
+    threshold costs little.
     """
     merged = merge_measurements(features, measurements)
     density = np.zeros(features.cells.size)
@@ -61,9 +68,9 @@ def expected_densities(features: FeatureDag, measurements: Sequence[Measurement]
 
 
 def merged_thresholds(thresholds: Floats, features: FeatureDag, leaves: ThresholdedAnswer) -> Ints:
-    """Whole floors at or below those wanted, of few different heights.
+    """Whole thresholds at or below these, of few distinct heights.
 
-    Cells of one floor are drawn together, at a cost that is about that of drawing `DRAWS_PER_THRESHOLD_LEVEL` leaves. So heights are merged,
+    Cells of one threshold are drawn together, at a cost that is about that of drawing `DRAWS_PER_THRESHOLD_LEVEL` leaves. So heights are merged,
     downwards, as long as that is cheaper than the further leaves: the least sum, by dynamic programming over the heights.
     """
     now, sizes = leaves.floor, features.cells.partition.sizes
@@ -94,17 +101,12 @@ def _merged_levels(types: Floats, share: Floats) -> Ints:
     return into
 
 
-# Projection: the consistent non-negative counts closest to the noisy ones, as in the papers.
-
-
-MAX_ROUNDS = 50
-ROUNDING_TOLERANCE = 1e-6  # of a trip: what rounding may be off
-MAX_FAILED_ROUNDS = 6  # rounds in which a solver may fail for want of leaves
+# The estimator
 
 
 @dataclass(frozen=True)
 class Projection(Estimator):
-    """The quadratic program on the noisy counts alone."""
+    """The quadratic program of Fioretto and others (2018) on the noisy counts alone."""
 
     name: ClassVar[str] = "projection"
     about: ClassVar[str] = "the closest consistent non-negative counts, as in the CBDP paper"
@@ -123,9 +125,8 @@ class Projection(Estimator):
     ) -> Estimate:
         """As `estimate`, asking for noisy counts of trip types only as far down as they can matter.
 
-        A count that does not exceed its cell's shift is 0 in the answer, whatever it is (x_u = max(0, c_u − s_k)). So floors
-        are set somewhat below where the shifts are expected to be, and lowered where a shift ends below its floor. The
-        certificate is that of the problem with all trip types.
+        A count that does not exceed its cell's dual is 0 in the answer, whatever it is (x_u = max(0, c_u − s_k)). So the certificate is that of
+        the problem with all trip types.
         """
         tell("solving")
         margin, warm = THRESHOLD_MARGIN, None
@@ -138,7 +139,7 @@ class Projection(Estimator):
             except SolverError:
                 if rounds == MAX_FAILED_ROUNDS:
                     raise
-                margin = 2 * margin  # perhaps exact counts cannot be met by the few leaves that are known
+                margin = 2 * margin  # perhaps exact counts cannot be met by the few leaves that are drawn
                 below = margin * leaves.noise.falloff(leaves.floor)
                 leaves.lower(np.floor(leaves.floor - below).astype(np.int64))
                 continue
@@ -146,7 +147,7 @@ class Projection(Estimator):
             low = shift < leaves.floor
             if not low.any():
                 break
-            # where no leaf is known the shift says little: go down a little at a time
+            # where no leaf is drawn the dual says little: go down a little at a time
             margin, warm = 2 * margin, solution
             below = margin * leaves.noise.falloff(leaves.floor)
             lower = np.maximum(shift, leaves.floor) - below
@@ -168,6 +169,6 @@ def _check_attainable(shift: NDArray[np.float64], floor: NDArray[np.int64]) -> N
 
 
 def _cell_duals(problem: Problem, solution: Solution) -> np.ndarray:
-    """By cell, in trips."""
+    """s_k of every cell, in trips."""
     duals = problem.shifts(solution.prices) if solution.shift is None else solution.shift
     return np.asarray(duals / problem.weight)

@@ -1,4 +1,18 @@
-"""Items in groups, each with a price for going up: the cheapest of each group, and what one more would cost."""
+"""Controlled rounding: whole trips from a real estimate, every count at every level its real value rounded down or up.
+
+*The problem* (Cox and Ernst 1982; in networks, Causey, Cox and Ernst 1985). With x_u the real counts of the trip types, choose whole r_u nearest in squares
+such that the count of every element of every feature, `singleton` and `total` among them, is the floor or the ceiling of its real value. The same is
+required of every cell (the atoms of the common refinement). Without that, least squares would empty the cells whose fractions are small and swell the
+others, so that a table by two crossing features (zone by mode) would drift although both its margins are right. Where one feature refines all
+others but `singleton`, its elements are the cells, and nothing is required in addition.
+
+*The steps.*
+
+1. `bounds`: real sums at every level, the whole numbers that each may become, and the price of each cell's going up;
+2. `program`: which sets of cells cross, and which features can be kept exact together;
+3. the choice of cells: here by dynamic programming on one tree if no sets cross, else in `program` (by `network`, and `repair` for what does not fit);
+4. here the best leaves of each cell, and a check of every count.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +48,7 @@ def cheapest_items(group: Ints, cost: Ints, quota: Ints) -> Bools:
 
 
 def marginal_cost(group: Ints, cost: Ints, quota: Ints, asked: Bools) -> Ints:
-    """In each group asked about, the price of one item more than the quota of cheapest ones."""
+    """In each group where `asked`, the price of one item more than the quota of cheapest ones."""
     order = _order_by_group_and_key(group, cost)
     start = np.searchsorted(group[order], np.arange(len(quota)))
     marginal = np.zeros(len(quota), dtype=np.int64)
@@ -52,13 +66,11 @@ def _order_by_group_and_key(group: Ints, key: Ints) -> Ints:
     return np.lexsort((key, group))
 
 
-# One laminar family of sets is a tree: prices go up it level by level, choices come down.
-#
-# The step from leaves to cells repeats itself: the price of a set's going up is that of the next cheapest set below it.
+# One laminar family is a tree: prices go up it level by level, choices come down (dynamic programming; costs are convex in the count).
 
 
 def round_laminar(problem: CellProblem) -> Bools:
-    """Which cells go up at the least price, if no two sets cross.
+    """Which cells go up at the least price, if no two sets cross: greedy in each set, exact since prices of a set's counts are convex.
 
     Sorted by size, the sets around a cell are a chain, and the i-th sets of all cells a partition: whatever holds a set
     holds it around each of its cells.
@@ -86,7 +98,7 @@ def round_laminar(problem: CellProblem) -> Bools:
     return up
 
 
-# The leaves' whole counts once it is known which cells go up, and the final check of every count.
+# Leaves, and the check of every count
 
 
 def leaf_counts(sets: RoundingSets, up: Bools) -> Ints:
@@ -99,9 +111,9 @@ def leaf_counts(sets: RoundingSets, up: Bools) -> Ints:
 def violations(
     sets: RoundingSets, whole: Ints, exact: Sequence[str]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Every count of the answer against its bounds, in whole numbers; nothing is taken on trust.
+    """Every count of the rounding against its bounds, in whole numbers; nothing is taken on trust.
 
-    For each feature that is not kept: how many of its elements are off, and by how many trips the worst is.
+    For each feature that is not exact: how many of its elements are off, and by how many trips the worst is.
     """
     counts = group_sums(sets.cell, whole)
     if (counts < sets.cells.low).any() or (counts > sets.cells.high).any():
@@ -128,25 +140,10 @@ def bound_violations(sets: RoundingSets, counts: Ints) -> Iterator[tuple[str, In
         yield name, np.maximum(np.maximum(ranges.low - count, count - ranges.high), 0)
 
 
-# Whole trips from a real estimate, so that every count at every level is its real value rounded down or up.
-#
-# *What is asked.* With x_u the real counts of the trip types, choose whole r_u so that the count of every element of every
-# feature, `singleton` and `total` among them, is the floor or the ceiling of its real value. The same is asked of every
-# cell (the atoms of the common refinement). That is more than the features ask, and meant: without it least squares
-# would strip the cells whose fractions are small and swell the others, so that a table by two crossing features (zone by
-# mode) would drift although both its margins are right. "Nearest" is nearest among the roundings that keep cells.
-# When one feature refines all others but `singleton`, its elements are the cells, and nothing is asked in addition.
-#
-# *How it is done*, one module for each step:
-#
-# 1. `bounds`: sums of real values at every level, and the whole numbers that each may become;
-# 2. `problem`: the price of each cell's going up, so that cells can be chosen before their leaves;
-# 3. `families`: which features can be kept exact together;
-# 4. `tree` if no sets cross, else `program`: the choice of cells (`network`, `simplex`, `leaning`, `repair`);
-# 5. `leaves`: the best leaves of each cell (`best`), and a check of every count.
+# The public functions
 
 
-MAX_TOTAL = 2.0**62
+MAX_TOTAL = 2.0**62  # trips: sums of 64-bit integers must not overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +246,7 @@ def exactness(
     off = {SINGLETON: int(((whole < sets.leaves.low) | (whole > sets.leaves.high)).sum())}
     for name, beyond in bound_violations(sets, group_sums(sets.cell, whole)):
         off[name] = int(np.count_nonzero(beyond))
-    return Exactness(sets.tolerance, {name: many for name, many in off.items() if many})
+    return Exactness(sets.tolerance, {name: count for name, count in off.items() if count})
 
 
 def _cells_rounded_up(problem: CellProblem) -> tuple[Bools, tuple[str, ...]]:
