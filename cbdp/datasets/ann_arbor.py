@@ -1,7 +1,14 @@
-"""The public geography of the synthetic city: stops, zones, hubs and the mode of every pair.
+"""A synthetic city with the statistics of the published Ann Arbor case study (`ann_arbor`): its public geography and its demand.
 
-Nothing here is drawn: no seed and no demand moves a stop, a zone, a hub or a mode. Positions are rounded to 10 m, so that
-the last bits of a cosine do not matter.
+The trips are synthetic: the case study's own records were never public. What Fioretto and others (2018) print about them is met exactly: 16,900 ordered pairs of
+stops (so 130 stops; the text says 160), half-hour periods, 4 zones, 12 modes, 37,714 trips on a weekday of 28 periods (which agrees with its 261,032 trips
+after Laplace noise), of which 4,878 between 8 and 10 am on 591 of 67,600 types. The tail follows the error of an answer that is zero everywhere, taken to be
+about 2.16 (root mean square over those types; the paper does not print it). Of the weekend it prints no demand, only a fleet of 48 shuttles against
+99: half the trips, and all other weekend figures, are our choice.
+
+The geography (stops, zones, hubs, the mode of every pair) depends on no seed and no demand. Demand: people travel from homes to work, campus and hubs in the
+morning and back in the evening; a pair that is popular in one period is popular in the next. No trip starts where it ends, though
+the published universe has those types.
 """
 
 from __future__ import annotations
@@ -32,7 +39,7 @@ from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe, periods
 
 STOP_COUNT = 130
-WIDTH_KM, HEIGHT_KM = 16.0, 12.0  # km
+WIDTH_KM, HEIGHT_KM = 16.0, 12.0
 ZONES = ("NE", "NW", "SW", "SE")
 LINE_OF_ZONE = np.array([0, 1, 0, 1])  # one bus line runs NE–SW, one NW–SE; they cross in the centre
 MODES = (
@@ -49,11 +56,8 @@ MODES = (
     "shuttle-bus-bus-shuttle",
     "shuttle-bus-shuttle in zone",
 )
-WALK_KM, BORDER_KM, LONG_KM = (
-    0.5,
-    1.5,
-    4.0,
-)  # km: walked · served by one shuttle across a zone border · too long for one in its zone
+# walked below this · one shuttle across a zone border below this · too long for one shuttle in its zone
+WALK_KM, BORDER_KM, LONG_KM = 0.5, 1.5, 4.0
 CENTRE_LAT, CENTRE_LON, KM_PER_DEGREE = 42.28, -83.74, 111.2
 
 
@@ -75,7 +79,7 @@ class Geography:
         return [ZONES[z] for z in self.zone]
 
     def near(self, x: float, y: float, spread: float) -> Floats:
-        """How much each stop belongs to the surroundings of a point: 1 there, falling with `spread` (km)."""
+        """Gaussian proximity of each stop to a point: 1 there, falling with `spread` (km)."""
         proximity: Floats = np.exp(-((self.x - x) ** 2 + (self.y - y) ** 2) / (2 * spread**2))
         return proximity
 
@@ -108,7 +112,7 @@ def geography() -> Geography:
 
 
 def _positions() -> tuple[Floats, Floats]:
-    """Stops on a sunflower spiral that thins outwards, each moved a little so that no spiral shows."""
+    """Stops on a sunflower spiral that thins outwards, each moved a little so that no spiral shows; rounded to 10 m, against last bits of a cosine."""
     i = np.arange(STOP_COUNT)
     radius = ((i + 0.5) / STOP_COUNT) ** 0.65
     angle = i * math.pi * (3 - math.sqrt(5))
@@ -119,7 +123,7 @@ def _positions() -> tuple[Floats, Floats]:
 
 
 def _zones(x: Floats, y: Floats) -> Ints:
-    """Lloyd's k-means from the middles of the four quarters: the zones are convex, hence contiguous."""
+    """Lloyd's (1982) k-means from the middles of the four quarters: the zones are convex, hence contiguous."""
     cx, cy = WIDTH_KM * np.array([0.75, 0.25, 0.25, 0.75]), HEIGHT_KM * np.array([0.75, 0.75, 0.25, 0.25])
     for _ in range(30):
         zone = np.argmin(np.hypot(x[:, None] - cx, y[:, None] - cy), axis=1)
@@ -169,17 +173,7 @@ def _modes(distance: Floats, zone: Ints, hub: NDArray[np.bool_]) -> NDArray[Any]
     return np.array(MODES, dtype=object)[np.where(chosen == len(MODES), left, chosen)]
 
 
-# A synthetic city with the statistics of the published Ann Arbor case study (`ann_arbor`).
-#
-# The trips are synthetic: the case study's own records were never public. What it printed about them is met exactly:
-# 16,900 ordered pairs of stops (so 130 stops; its text says 160), half-hour periods, 4 zones, 12 modes, 37,714 trips on a
-# weekday of 28 periods (which agrees with its 261,032 trips after Laplace noise), of which 4,878 between 8 and 10 am on 591
-# of 67,600 types. The tail follows the error of an answer that is zero everywhere, taken to be about 2.16 (root mean square
-# over those types; the paper does not print it). Of the weekend it prints no demand, only a fleet of 48 shuttles against 99:
-# half the trips, and all other weekend figures, are our choice.
-#
-# Demand: people travel from homes to work, campus and hubs in the morning and back in the evening; a pair that is popular
-# in one period is popular in the next. No trip starts where it ends, though the published universe has those types.
+# Demand
 
 
 OPENS, CLOSES, PERIOD_LENGTH = "06:00", "20:00", "30min"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 FIRST_DAY, DAY_COUNT = dt.date(2026, 3, 2), 28  # a Monday, and four weeks
 COMMUTER_COUNT, OTHER_PERSON_COUNT = 400, 300
 CENTRE = (42.28, -83.74)
-DEGREES_PER_KM = 0.009  # degrees of latitude: about a kilometre
+DEGREES_PER_KM = 0.009  # of latitude
 # zone → where it lies, east and north of the centre in kilometres; its stops
 ZONES = {
     "Centre": ((0.0, 0.0), ("Market", "Station", "Library", "Town Hall")),

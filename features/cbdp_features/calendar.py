@@ -118,7 +118,7 @@ def codes_by_period(dimension: Dimension, per: str) -> list[Sequence[int]]:
 
 
 def seconds_of_day(text: str) -> int:
-    """The second of the day that a text like "06:30" names."""
+    """The second of the day of a text like "06:30"."""
     pieces = text.split(":")
     try:
         hours, minutes, seconds = (*map(int, pieces), 0, 0)[:3] if len(pieces) in (2, 3) else (-1, 0, 0)

@@ -1,4 +1,8 @@
-"""A feature: a named partition of the universe, declared by the attributes it groups by."""
+"""Features, and the DAG that orders them by refinement: derived from the partitions themselves, never declared.
+
+A feature is a named partition of the universe (a marginal, in the language of contingency tables). The transitive reduction of the refinement order gives the
+consistency constraints (O2) of Fioretto and others (2018); the common refinement of all features but `singleton` gives the cells.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +41,6 @@ class Feature:
             raise InputError(f"feature {name!r} groups by an attribute twice: {', '.join(by)}")
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "by", by)
-
-
-# The features of a release, ordered by refinement: derived from the partitions themselves, never declared.
 
 
 SINGLETON, TOTAL = "singleton", "total"
@@ -89,10 +90,8 @@ class FeatureDag:
         by_name = {f.name: f for f in listed}
         self._check_reserved(by_name, every)
         between = [f for f in listed if f.name not in (SINGLETON, TOTAL)]
-        ends = (
-            Feature(TOTAL, by=()),
-            Feature(SINGLETON, by=every),
-        )  # leaves are numbered as the universe numbers them
+        # `singleton` lists the dimensions in the universe's order, so that leaves are numbered as the universe numbers them
+        ends = Feature(TOTAL, by=()), Feature(SINGLETON, by=every)
         self.features: Mapping[str, Feature] = {f.name: f for f in (ends[0], *between, ends[1])}
         self._partitions = {n: universe.partition(f.by) for n, f in self.features.items() if n != SINGLETON}
 
@@ -162,7 +161,7 @@ class FeatureDag:
 
     @cached_property
     def reduction(self) -> nx.DiGraph:
-        """The transitive reduction: its edges are the consistency constraints (O2) that imply all others."""
+        """The transitive reduction (Aho, Garey and Ullman 1972): its edges are the consistency constraints (O2) that imply all others."""
         reduced = nx.transitive_reduction(self.graph)
         reduced.add_nodes_from(self.graph.nodes(data=True))
         return reduced
@@ -213,17 +212,15 @@ def _node_identifier(name: str) -> str:
     return "f_" + "".join(c if c.isalnum() and c.isascii() else f"_{ord(c):x}_" for c in name)
 
 
-# Which dimensions and attributes the measured tables tell apart.
-#
-# What no table tells apart is known only from single trip types. Their noise adds up in every sum, and an estimate that leans on
-# what is to be expected of single types may be far off for such sums.
+# Which dimensions and attributes the measured tables distinguish. What no table does is measured only by single trip types: their noise
+# adds up in every sum, and posterior means of single types may be far off for such sums.
 
 
-MAX_EXAMINED_COMBINATIONS = 2**22  # combinations of values that are looked at
+MAX_EXAMINED_COMBINATIONS = 2**22  # combinations of values: 32 MB of codes
 
 
 def determines(features: FeatureDag, table: str, by: Sequence[str]) -> bool:
-    """Whether counts by these attributes are sums of the table's.
+    """Whether counts by these attributes are sums of the table's (a functional dependency on its attributes).
 
     >>> from cbdp_features import Dimension, Feature, Universe
     >>> stops = Dimension(["A", "B", "C"], zone=["n", "n", "s"])
@@ -239,7 +236,7 @@ def determines(features: FeatureDag, table: str, by: Sequence[str]) -> bool:
 
 
 def _is_function_of(universe: Universe, attribute: Attribute, determinants: Sequence[Attribute]) -> bool:
-    """Whether an attribute follows from others. Where these have too many values together, it is taken not to."""
+    """Whether an attribute is a function of others. Where these have too many values together, it is taken not to be."""
     near = [other for other in determinants if set(other.of) & set(attribute.of)]
     over = tuple(dict.fromkeys(dim for a in (attribute, *near) for dim in a.of))
     if not near or math.prod(len(universe.dimension(dim)) for dim in over) > MAX_EXAMINED_COMBINATIONS:
@@ -264,7 +261,7 @@ def _broadcast_codes(attribute: Attribute, over: tuple[str, ...]) -> Ints:
 
 
 def undistinguished(features: FeatureDag, measured: Iterable[str]) -> tuple[str, ...]:
-    """The dimensions and attributes that no measured table tells apart; trip types themselves do not count as a table.
+    """The dimensions and attributes that no measured table distinguishes; `singleton` does not count as a table.
 
     >>> from cbdp_features import Dimension, Feature, Universe
     >>> stops = Dimension(["A", "B", "C"], zone=["n", "n", "s"])
@@ -280,7 +277,7 @@ def undistinguished(features: FeatureDag, measured: Iterable[str]) -> tuple[str,
 def distinguished_attributes(
     features: FeatureDag, measured: Iterable[str], dimension: str
 ) -> tuple[str, ...]:
-    """The attributes of a dimension (like the zone of a stop) that measured tables do tell apart."""
+    """The attributes of a dimension (like the zone of a stop) that measured tables distinguish."""
     missing = set(undistinguished(features, measured))
     groupings = [
         n for n, a in features.universe.attributes.items() if a.of == (dimension,) and n != dimension
@@ -288,7 +285,7 @@ def distinguished_attributes(
     return tuple(n for n in groupings if n not in missing and len(features.universe.attribute(n).labels) > 1)
 
 
-# The feature DAG as a picture.
+# The picture
 
 
 def draw_dag(dag: FeatureDag, path: Path) -> Path:

@@ -22,7 +22,7 @@ from cbdp_features import Dimension
 Row = Mapping[str, Any]
 Columns = Mapping[str, str]
 
-EARTH_RADIUS_KM = 6371.0088  # mean radius
+EARTH_RADIUS_KM = 6371.0088  # mean radius (IUGG)
 STOP_FIELDS = ("id", "name", "lat", "lon", "zone")
 GTFS_COLUMNS = {"id": "stop_id", "name": "stop_name", "lat": "stop_lat", "lon": "stop_lon", "zone": "zone_id"}
 
@@ -140,7 +140,7 @@ def _parsed_degrees(text: Any, stop: Hashable) -> float:
     return value
 
 
-# Reading
+# Files
 
 
 def stops_text(path: Path) -> str:
@@ -301,7 +301,7 @@ def _in_polygon(x: Floats, y: Floats, rings: Sequence[Floats]) -> NDArray[np.boo
 def zones_by_halving(stops: Stops, zones: int) -> Stops:
     """Return the stops in `zones` zones "Z01", "Z02", … with equally many stops in each, or one more.
 
-    The stops are cut in two by a line across their longer side, and each part again: zones are small where stops are close together.
+    Recursive bisection across the longer side, as in a k-d tree (Bentley 1975): zones are small where stops are close together.
 
     >>> row = Stops(("a", "b", "c", "d"), ("a", "b", "c", "d"), np.zeros(4), np.array([0.0, 0.1, 0.2, 9.0]))
     >>> zones_by_halving(row, 2).zone
@@ -331,8 +331,8 @@ def _bisected(points: Floats, part: Ints, zones: int) -> list[tuple[Ints, int]]:
 def zones_by_clustering(stops: Stops, zones: int) -> tuple[Stops, tuple[Hashable, ...]]:
     """Return the stops in `zones` compact zones "Z01", "Z02", … from north to south, and the stop in the middle of each.
 
-    Lloyd's k-means on projected metres, started from stops far from each other: the same stops give the same zones, in
-    whatever order they are listed.
+    Lloyd's (1982) k-means on projected metres, started by farthest-first traversal (Gonzalez 1985): the same stops give the same zones,
+    in whatever order they are listed.
     """
     from scipy.cluster.vq import vq
 
@@ -343,10 +343,10 @@ def zones_by_clustering(stops: Stops, zones: int) -> tuple[Stops, tuple[Hashable
     member, _ = vq(points, centres)
     for _ in range(500):
         centres = _cluster_means(points, member, centres)
-        again, _ = vq(points, centres)
-        if (again == member).all():
+        nearest_centre, _ = vq(points, centres)
+        if (nearest_centre == member).all():
             break
-        member = again
+        member = nearest_centre
     rank = np.argsort(np.lexsort((centres[:, 0], -centres[:, 1])))
     width = max(2, len(str(zones)))
     label = [f"Z{r + 1:0{width}d}" for r in rank]
@@ -357,7 +357,7 @@ def zones_by_clustering(stops: Stops, zones: int) -> tuple[Stops, tuple[Hashable
 
 
 def _canonical_order(stops: Stops) -> tuple[list[int], Floats]:
-    """The stops in an order of their own, however they are listed, and where they are in metres."""
+    """The stops in an order that does not depend on how they are listed, and their coordinates in metres."""
     _check_located(stops)
     order = sorted(range(len(stops)), key=lambda i: (stops.lat[i], stops.lon[i], str(stops.ids[i])))
     return order, _projected_metres(stops.lat[order], stops.lon[order])
@@ -369,7 +369,7 @@ def _check_zones(zones: int, most: int, what: str) -> None:
 
 
 def _farthest_first(points: Floats, k: int) -> list[int]:
-    """The point nearest the middle, then always the one farthest from those taken."""
+    """The point nearest the mean, then always the one farthest from those chosen (Gonzalez 1985)."""
     chosen = [int(np.argmin(((points - points.mean(axis=0)) ** 2).sum(axis=1)))]
     distance = ((points - points[chosen[0]]) ** 2).sum(axis=1)
     while len(chosen) < k:
@@ -393,7 +393,7 @@ def _cluster_means(points: Floats, member: Ints, before: Floats) -> Floats:
 
 
 def _projected_metres(lat: Floats, lon: Floats) -> Floats:
-    """East and north of the middle, in metres: true enough over a region, also across the date line."""
+    """Equirectangular projection about the mean latitude, in metres: accurate over a region, also across the date line."""
     east = np.radians((lon - lon[0] + 180) % 360 - 180) * np.cos(np.radians(lat.mean()))
     return np.column_stack([east, np.radians(lat - lat.mean())]) * EARTH_RADIUS_KM * 1000
 
@@ -408,7 +408,7 @@ def _check_located(stops: Stops) -> None:
 
 
 def distances_km(stops: Stops) -> Floats:
-    """Great-circle distances between all stops, as an array over (origin, destination)."""
+    """Great-circle distances between all stops by the haversine formula, as an array over (origin, destination)."""
     _check_located(stops)
     lat, lon = np.radians(stops.lat), np.radians(stops.lon)
     half = np.sin((lat[:, None] - lat) / 2) ** 2

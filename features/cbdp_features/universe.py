@@ -1,4 +1,8 @@
-"""Dimensions: finite public lists of values, and their attributes."""
+"""The universe: dimensions and their attributes, trip types as their product less structural zeros, and partitions of it by attributes.
+
+A trip type has an index (`rank`, `unrank`), and a partition knows its elements and their sizes, without the universe ever being enumerated: both are
+products of small lists, one for each group of dimensions that hang together.
+"""
 
 from __future__ import annotations
 
@@ -164,23 +168,23 @@ def _labels_without_gaps(
 
 
 def _is_missing(value: Any) -> bool:
-    """None, NaN of any kind, or pandas' NA: what is not equal to itself, or does not know."""
+    """None, NaN of any kind, or pandas' NA: what is not equal to itself, or has no truth value."""
     try:
         return value is None or bool(value != value)  # noqa: PLR0124
     except (TypeError, ValueError):
         return True
 
 
-# Trip types grouped by attributes, without listing the trip types.
+# Partitions
 
 
-MAX_LISTED_COMBINATIONS = 2**28  # combinations of dimensions that may be listed in memory at once
-MAX_LOOKUP_CODES = 2**20  # codes of joint values up to which a table says which one each is
+MAX_LISTED_COMBINATIONS = 2**28  # combinations of dimensions: 2 GB of indices listed at once
+MAX_LOOKUP_CODES = 2**20  # codes of joint values: 8 MB, up to which a table replaces a binary search
 
 
 @dataclass(frozen=True, eq=False)
 class _Component:
-    """The attributes that hang together through shared dimensions, and the combinations of them that occur."""
+    """A connected component of the attributes that share dimensions, and the combinations of their labels that occur."""
 
     attributes: tuple[int, ...]  # positions in the partition's list
     blocks: tuple[int, ...]
@@ -204,9 +208,8 @@ class _Component:
     def members(self) -> NDArray[Any]:
         """All combinations of the part's blocks, those of the first joint value first, then of the second, …"""
         place = self.place(self.codes())
-        small = (
-            np.uint16 if len(self.joint) <= 2**16 else np.int64
-        )  # short integers are sorted in linear time
+        # short integers are sorted in linear time
+        small = np.uint16 if len(self.joint) <= 2**16 else np.int64
         order = np.argsort(place.astype(small), kind="stable")
         return order.astype(np.int32 if len(order) < 2**31 else np.int64)
 
@@ -373,9 +376,10 @@ def _components(universe: Universe, attributes: tuple[Attribute, ...]) -> Iterab
         codes = _joint_codes(universe, attributes, group, blocks)
         joint, first, sizes = np.unique(codes, return_index=True, return_counts=True)
         radix = tuple(len(attributes[a].labels) for a in group)
-        again = partial(_joint_codes, universe, attributes, group, blocks)
+        # not kept but computed again on demand: as long as the blocks' combinations
+        every_code = partial(_joint_codes, universe, attributes, group, blocks)
         yield _Component(
-            tuple(group), blocks, joint, sizes.astype(np.int64), first.astype(np.int64), radix, again
+            tuple(group), blocks, joint, sizes.astype(np.int64), first.astype(np.int64), radix, every_code
         )
 
 
@@ -402,7 +406,7 @@ def _joint_codes(
 
 
 def connected_components(sets: Sequence[set[int]]) -> list[list[int]]:
-    """Positions of the sets, grouped so that sets which share a member are together; order of first appearance."""
+    """Connected components of sets that share members, as positions, in order of first appearance."""
     groups: list[tuple[list[int], set[int]]] = []
     for position, members in enumerate(sets):
         joined, pool, kept = [position], set(members), []
@@ -422,17 +426,14 @@ def _outer_combination(vectors: Sequence[Ints], combine: np.ufunc, start: int) -
     return total
 
 
-# What can be counted: the trip types that dimensions span, less public structural zeros.
-#
-# A universe is never enumerated unless asked. It is stored as a product of *blocks*: a block is one dimension, or the
-# few dimensions that share structural zeros, whose allowed combinations are listed.
+# The universe, a product of *blocks*: a block is one dimension, or the few dimensions that share structural zeros, whose allowed combinations
+# are listed.
 
 
-MAX_UNIVERSE_SIZE = 2**63 - 1
+MAX_UNIVERSE_SIZE = 2**63 - 1  # trip types: indices are 64-bit integers
 
-StructuralZeros = tuple[
-    tuple[str, ...], NDArray[np.bool_]
-]  # dimensions, and where their combinations cannot occur
+# dimensions, and where their combinations cannot occur
+StructuralZeros = tuple[tuple[str, ...], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -726,11 +727,11 @@ def _allowed_combinations(
     return np.flatnonzero(~zero).astype(np.int64)
 
 
-# Ascending lists of trip types: which are in them, and what is in any of several.
+# Ascending lists of trip types
 
 
 def is_member(index: Ints, ordered: Ints) -> NDArray[np.bool_]:
-    """Which of these are found in an ascending list."""
+    """Which of these are in an ascending list: `np.isin` by binary search."""
     if not len(ordered):
         return np.zeros(len(index), dtype=bool)
     place = np.minimum(np.searchsorted(ordered, index), len(ordered) - 1)
@@ -738,6 +739,6 @@ def is_member(index: Ints, ordered: Ints) -> NDArray[np.bool_]:
 
 
 def sorted_union(*ascending: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers that are in any of some ascending lists, ascending."""
+    """The union of ascending lists, ascending: `np.unique(np.concatenate(…))`, by merging."""
     every = np.sort(np.concatenate(ascending), kind="stable")  # which merges runs
     return every[np.concatenate([[True], every[1:] != every[:-1]])] if len(every) else every

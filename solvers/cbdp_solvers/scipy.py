@@ -1,4 +1,4 @@
-"""SciPy's bounded least squares: no extra package, for small problems."""
+"""SciPy's bounded least squares (trust region reflective: Branch, Coleman and Li 1999): no extra package, for small problems."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Scipy(Solver):
     exact_values: ClassVar[bool] = False  # it knows no equality constraints
     largest: ClassVar[int | None] = 2_000  # seconds there; at 6,400 not done in minutes
 
-    tolerance: float = 1e-14  # of the inner least-squares solves and of the cost's last decrease
+    tolerance: float = 1e-14  # relative: of the inner least-squares solves and of the cost's last decrease
     max_iterations: int = 200
 
     def __post_init__(self) -> None:

@@ -1,4 +1,7 @@
-"""What a solver found, and our own proof of how good it is: no backend's word is taken for it."""
+"""A solution and its certificate: the optimality conditions, computed here for every solver; no backend's word is taken for it.
+
+The Karush–Kuhn–Tucker conditions and the duality gap (Boyd and Vandenberghe 2004, section 5.5).
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,8 @@ if TYPE_CHECKING:
     from cbdp_solvers.problem import Problem
 
 
-SUM_ROUNDING_ERROR = 8 * float(
-    np.finfo(float).eps
-)  # relative error that a sum of a few prices or counts may carry
+# relative error that a sum of a few prices or counts may carry
+SUM_ROUNDING_ERROR = 8 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def certify(
 ) -> tuple[Certificate, float]:
     """The certificate of leaves and prices, and the objective of the leaves.
 
-    A solver that knows the cells' shifts more precisely than as sums of rounded prices may give them: they are
+    A solver may pass the cells' shifts where it has them more precisely than as sums of rounded prices: they are
     taken where they differ from the sums by no more than rounding.
     """
     from cbdp_solvers.passes import condition_violations  # compiled code is loaded when something is solved
@@ -79,11 +81,10 @@ def certify(
     if not all(np.isfinite(v).all() for v in (sums, worst[:3], *prices.values())):
         nothing = float("inf")
         return Certificate(nothing, nothing, nothing, nothing, nothing), nothing
-    if (
-        problem.floor is not None
-    ):  # leaves that are not listed are 0: optimal if their counts are below their shift
+    # leaves that are not listed are 0: optimal if their counts are below their shift
+    if problem.floor is not None:
         worst[0] = max(worst[0], float(np.max(problem.floor - shift * slack[0])))
-    # the sums are of numbers as large as these: what rounding can do to them is nobody's fault
+    # magnitudes of the summands: what rounding alone can cause is not counted as a violation
     handled = np.abs(sums) + active * magnitude
     scale = 1.0 + float(worst[5])
     consistency = 0.0
