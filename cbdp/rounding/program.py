@@ -3,7 +3,7 @@
 Sets that are nested or disjoint form a laminar family. The rows of two laminar families form a totally unimodular matrix (Edmonds 1970), so every
 floor and ceiling can be kept at once. Which sets cross is determined among the cells that still have a choice: they split into two families if and
 only if the graph of crossing sets is bipartite. Otherwise the features that do, with the most elements, are kept exact, and the others are soft:
-with three families controlled rounding is NP-hard and may be infeasible (Kelly, Golden and Assad 1993). Soft sets enter by Lagrangian costs, and
+with three families controlled rounding is NP-hard and may be infeasible (Causey, Cox and Ernst 1985). Soft sets enter by Lagrangian costs, and
 what is still out of bounds goes to `repair`; few cells are solved as a mixed-integer program.
 """
 
