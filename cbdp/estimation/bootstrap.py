@@ -45,9 +45,8 @@ MAX_REPLICATED_TYPES = 2**19  # trip types of all replicates together: beyond, t
 MAX_BOOTSTRAP_TYPES = 2**20  # trip types beyond which replicates would take minutes
 DOUBLE_BOOTSTRAP_REPLICATES = 1  # replicates from which a second level is drawn
 MIN_POOLED_GROUPS = 20  # groups of similar estimates that share a mean square error
-POOLED_REPLICATE_WEIGHT = (
-    12.0  # replicates that the shared mean square error counts as, against a group's own
-)
+# replicates that the shared mean square error counts as, against a group's own
+POOLED_REPLICATE_WEIGHT = 12.0
 MIN_ERRORS_PER_SIZE = 30  # errors that coverage of one size is judged by
 SIZE_CLASSES = 4  # parts of the counts above zero, by their size
 MAX_MISS_RATIO = 5  # times the risk that counts of one size may be missed
@@ -103,6 +102,14 @@ class BootstrapReplicates:
         return self.estimate - self.truth
 
 
+@dataclass(frozen=True, eq=False)
+class GroupReplicates:
+    """The estimates of groups and their replicates: many of them show how much groups differ."""
+
+    estimate: Floats
+    runs: BootstrapReplicates
+
+
 def can_bootstrap(release: Estimated) -> bool:
     """Whether the release has what counts are drawn from: an estimate, and a noisy count of every trip type, of not too many."""
     whole = [m for m in release.measurements if m.feature == SINGLETON and m.elements is None]
@@ -143,6 +150,18 @@ def bootstrap_replicates(
     }
 
 
+def seeds(release: ReleaseLike, runs: int) -> list[int]:
+    """Seeds that are a function of what is published and of nothing else: intervals are repeatable, and post-processing."""
+    published = hashlib.sha256()
+    for part in (release.index, release.value):
+        published.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
+    key = published.digest()
+    return [
+        int.from_bytes(hashlib.sha256(key + run.to_bytes(8, "little")).digest()[:8], "little")
+        for run in range(runs)
+    ]
+
+
 def estimated_counts(release: Estimated, grouping: Grouping) -> Floats:
     """The estimate that the published counts are rounded from; of a mechanism without one, the counts themselves."""
     if release.estimate is None:
@@ -153,14 +172,6 @@ def estimated_counts(release: Estimated, grouping: Grouping) -> Floats:
     group = grouping.group_of(grouping.universe.unrank_codes(index))
     here = group >= 0
     return bincount(group[here], value[here], grouping.size)
-
-
-@dataclass(frozen=True, eq=False)
-class GroupReplicates:
-    """The estimates of groups and their replicates: many of them show how much groups differ."""
-
-    estimate: Floats
-    runs: BootstrapReplicates
 
 
 def half_widths(
@@ -277,15 +288,3 @@ def _covers_every_size(holds: NDArray[np.bool_], truth: Floats, risk: float) -> 
     judgeable, covered = np.bincount(size.reshape(-1)), np.bincount(size.reshape(-1), holds.reshape(-1))
     judged = judgeable >= MIN_ERRORS_PER_SIZE
     return bool((covered[judged] >= (1 - MAX_MISS_RATIO * risk) * judgeable[judged]).all())
-
-
-def seeds(release: ReleaseLike, runs: int) -> list[int]:
-    """Seeds that are a function of what is published and of nothing else: intervals are repeatable, and post-processing."""
-    published = hashlib.sha256()
-    for part in (release.index, release.value):
-        published.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
-    key = published.digest()
-    return [
-        int.from_bytes(hashlib.sha256(key + run.to_bytes(8, "little")).digest()[:8], "little")
-        for run in range(runs)
-    ]

@@ -23,6 +23,7 @@ from cbdp.solvers import SOLVERS, Solver
 from cbdp_solvers.problem import Problem, bincount
 from cbdp_solvers.solution import Solution
 
+TOLERANCE = 1e-6  # KKT residual, relative to the largest count, up to which an answer is certified
 MAX_LISTED_TYPES = 2**28  # trip types: 2 GB of counts listed at once
 
 
@@ -181,7 +182,6 @@ class Estimator(ABC):
 # The engine
 
 
-TOLERANCE = 1e-6  # KKT residual, relative to the largest count, up to which an answer is certified
 ESTIMATORS: Parts[Estimator] = Parts(
     "estimator",
     "cbdp.estimation",

@@ -31,9 +31,8 @@ from cbdp_features.universe import MAX_LISTED_COMBINATIONS, Partition
 from cbdp_solvers.problem import bincount
 
 LAPLACE_EXCESS_KURTOSIS = 3.0
-NOISE_COUNT_NODES = np.geomspace(
-    0.1, 1e4, 120
-)  # numbers m of equal noises between which quantiles are interpolated
+# numbers m of equal noises between which quantiles are interpolated
+NOISE_COUNT_NODES = np.geomspace(0.1, 1e4, 120)
 GAMMA_QUANTILES = 2000  # nodes of equal probability for the gamma mixture of variances
 
 

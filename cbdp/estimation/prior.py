@@ -36,7 +36,7 @@ Answers = Sequence[Measurement]
 
 MIN_WEIGHT = 1e-9  # trips: no type is impossible because it was never observed
 NORMAL_NOISE_NAME = "gaussian"
-HELD_OUT_DAYS = 3  # one day in so many, the last ones of a kind, is held out
+DAYS_PER_HELD_OUT_DAY = 3  # the last third of the days of a kind is held out
 PERSISTENCE_GRID = np.linspace(0.0, 1.0, 41)  # shares of the observed weights that are compared
 
 
@@ -132,7 +132,7 @@ def _persistence(
     features: FeatureDag, alike: Sequence[Answers], others: Sequence[Answers]
 ) -> tuple[float, float]:
     """The shares of tables, and of types within cells, that persist: validated on the last days of the kind, predicted by the others."""
-    held_out = -(-len(alike) // HELD_OUT_DAYS)
+    held_out = -(-len(alike) // DAYS_PER_HELD_OUT_DAY)
     rest = alike[: len(alike) - held_out]
     if not held_out or not (rest or others):
         return 0.0, 0.0

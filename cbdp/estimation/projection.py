@@ -36,74 +36,6 @@ MAX_FAILED_ROUNDS = 6  # rounds in which a solver may fail for want of leaves
 ROUNDING_TOLERANCE = 1e-6  # trips: what rounding may be off
 
 
-def initial_thresholds(
-    features: FeatureDag, measurements: Sequence[Measurement], leaves: ThresholdedAnswer
-) -> Ints:
-    """Thresholds somewhat below where the cells' duals are expected to be."""
-    sizes, law = features.cells.partition.sizes, leaves.noise
-    highest = law.extreme(sizes, LOG_EXPECTED_SURVIVORS)
-    shifts = law.shift(expected_densities(features, measurements))
-    return merged_thresholds(
-        np.minimum(shifts - THRESHOLD_MARGIN * law.falloff(shifts), highest), features, leaves
-    )
-
-
-def expected_densities(features: FeatureDag, measurements: Sequence[Measurement]) -> Floats:
-    """By cell, how many trips a type may be expected to have: the dual is where noise alone would add up to them.
-
-    The counts are those of the finest features, spread evenly over their elements' types; of several the largest: a low
-    threshold costs little.
-    """
-    merged = merge_measurements(features, measurements)
-    density = np.zeros(features.cells.size)
-    for name, m in merged.items():
-        if any(features.graph.has_edge(other, name) for other in merged):
-            continue
-        each = np.zeros(features.size(name))
-        each[slice(None) if m.elements is None else m.elements] = np.maximum(m.values, 1.0)
-        density = np.maximum(
-            density, (each / features.partition(name).sizes)[features.cells.element_of_cell[name]]
-        )
-    return density
-
-
-def merged_thresholds(thresholds: Floats, features: FeatureDag, leaves: ThresholdedAnswer) -> Ints:
-    """Whole thresholds at or below these, of few distinct heights.
-
-    Cells of one threshold are drawn together, at a cost that is about that of drawing `DRAWS_PER_THRESHOLD_LEVEL` leaves. So heights are merged,
-    downwards, as long as that is cheaper than the further leaves: the least sum, by dynamic programming over the heights.
-    """
-    now, sizes = leaves.floor, features.cells.partition.sizes
-    floor = np.floor(thresholds).astype(np.int64)
-    moved = np.flatnonzero(floor < now)
-    if not len(moved):
-        return now
-    heights, which = np.unique(floor[moved], return_inverse=True)
-    types = bincount(which, sizes[moved].astype(float), len(heights))
-    least = _merged_levels(types, np.asarray(leaves.noise.survival(heights)))
-    floor[moved] = heights[least][which]
-    return np.minimum(floor, now)
-
-
-def _merged_levels(types: Floats, share: Floats) -> Ints:
-    """For each height, ascending, the height it is merged into: at or below it. `share` of its types exceed a height."""
-    n = len(types)
-    cumulative = np.concatenate([[0.0], np.cumsum(types)])
-    cost, start = np.zeros(n + 1), np.zeros(n + 1, dtype=np.int64)
-    for end in range(1, n + 1):  # the last group is start … end − 1, all drawn down to the height of `start`
-        each = cost[:end] + DRAWS_PER_THRESHOLD_LEVEL + (cumulative[end] - cumulative[:end]) * share[:end]
-        start[end] = np.argmin(each)
-        cost[end] = each[start[end]]
-    into, end = np.empty(n, dtype=np.int64), n
-    while end:
-        into[start[end] : end] = start[end]
-        end = start[end]
-    return into
-
-
-# The estimator
-
-
 @dataclass(frozen=True)
 class Projection(Estimator):
     """The quadratic program of Fioretto and others (2018) on the noisy counts alone."""
@@ -172,3 +104,71 @@ def _cell_duals(problem: Problem, solution: Solution) -> np.ndarray:
     """s_k of every cell, in trips."""
     duals = problem.shifts(solution.prices) if solution.shift is None else solution.shift
     return np.asarray(duals / problem.weight)
+
+
+# Thresholds
+
+
+def initial_thresholds(
+    features: FeatureDag, measurements: Sequence[Measurement], leaves: ThresholdedAnswer
+) -> Ints:
+    """Thresholds somewhat below where the cells' duals are expected to be."""
+    sizes, law = features.cells.partition.sizes, leaves.noise
+    highest = law.extreme(sizes, LOG_EXPECTED_SURVIVORS)
+    shifts = law.shift(expected_densities(features, measurements))
+    return merged_thresholds(
+        np.minimum(shifts - THRESHOLD_MARGIN * law.falloff(shifts), highest), features, leaves
+    )
+
+
+def expected_densities(features: FeatureDag, measurements: Sequence[Measurement]) -> Floats:
+    """By cell, how many trips a type may be expected to have: the dual is where noise alone would add up to them.
+
+    The counts are those of the finest features, spread evenly over their elements' types; of several the largest: a low
+    threshold costs little.
+    """
+    merged = merge_measurements(features, measurements)
+    density = np.zeros(features.cells.size)
+    for name, m in merged.items():
+        if any(features.graph.has_edge(other, name) for other in merged):
+            continue
+        each = np.zeros(features.size(name))
+        each[slice(None) if m.elements is None else m.elements] = np.maximum(m.values, 1.0)
+        density = np.maximum(
+            density, (each / features.partition(name).sizes)[features.cells.element_of_cell[name]]
+        )
+    return density
+
+
+def merged_thresholds(thresholds: Floats, features: FeatureDag, leaves: ThresholdedAnswer) -> Ints:
+    """Whole thresholds at or below these, of few distinct heights.
+
+    Cells of one threshold are drawn together, at a cost that is about that of drawing `DRAWS_PER_THRESHOLD_LEVEL` leaves. So heights are merged,
+    downwards, as long as that is cheaper than the further leaves: the least sum, by dynamic programming over the heights.
+    """
+    now, sizes = leaves.floor, features.cells.partition.sizes
+    floor = np.floor(thresholds).astype(np.int64)
+    moved = np.flatnonzero(floor < now)
+    if not len(moved):
+        return now
+    heights, which = np.unique(floor[moved], return_inverse=True)
+    types = bincount(which, sizes[moved].astype(float), len(heights))
+    least = _merged_levels(types, np.asarray(leaves.noise.survival(heights)))
+    floor[moved] = heights[least][which]
+    return np.minimum(floor, now)
+
+
+def _merged_levels(types: Floats, share: Floats) -> Ints:
+    """For each height, ascending, the height it is merged into: at or below it. `share` of its types exceed a height."""
+    n = len(types)
+    cumulative = np.concatenate([[0.0], np.cumsum(types)])
+    cost, start = np.zeros(n + 1), np.zeros(n + 1, dtype=np.int64)
+    for end in range(1, n + 1):  # the last group is start … end − 1, all drawn down to the height of `start`
+        each = cost[:end] + DRAWS_PER_THRESHOLD_LEVEL + (cumulative[end] - cumulative[:end]) * share[:end]
+        start[end] = np.argmin(each)
+        cost[end] = each[start[end]]
+    into, end = np.empty(n, dtype=np.int64), n
+    while end:
+        into[start[end] : end] = start[end]
+        end = start[end]
+    return into

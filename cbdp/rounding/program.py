@@ -24,6 +24,75 @@ from cbdp.rounding.network import min_cost_flow, network_of
 from cbdp.rounding.repair import repair
 
 MAX_FEATURES_COMPARED = 12  # crossing features up to which all 2^n choices of exact ones are compared
+INTEGRALITY_TOLERANCE = 1e-6  # distance from a whole number at which a solver's value counts as it
+# cells: a mixed-integer program of them takes some tenths of a second at worst
+MAX_INTEGER_PROGRAM_CELLS = 40
+MIP_GAP, MAX_NODES = 1e-2, 1_000  # limits of that program; none by time, so that its answer is repeatable
+
+
+# The choice of cells where sets cross.
+#
+# The real counts of the cells satisfy all bounds, so with two families total unimodularity gives whole ones that do, and the cheapest flow
+# is the nearest rounding. With more families the violation reported bounds the distance from the optimum; in tests it is one trip at most.
+
+
+def round_crossing(problem: CellProblem, crossing: Ints, soft: Bools) -> Bools:
+    """Which cells go up: at the least price if no set is soft, else with few trips out of bounds in the soft sets."""
+    if soft.any() and len(problem.cost) <= MAX_INTEGER_PROGRAM_CELLS:
+        up = least_violation(problem, soft)
+        if up is not None:
+            return up
+    network = network_of(problem, soft, second_family(crossing, soft))
+    if not soft.any():
+        return min_cost_flow(network, problem.cost).up
+    return repair(problem, soft, network, min_cost_flow(network, lagrangian_costs(problem, soft)))
+
+
+def least_violation(problem: CellProblem, soft: Bools) -> Bools | None:
+    """Least total violation of the soft sets, then (to within `MIP_GAP`) least distance, by `scipy.optimize.milp`; None if the limits end the search."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array, hstack
+
+    matrix, binding = _incidence_matrix(problem)
+    loose = np.flatnonzero(soft[binding])
+    slack = csr_array((np.ones(len(loose)), (loose, np.arange(len(loose)))), shape=(len(binding), len(loose)))
+    nothing = csr_array(slack.shape)
+    price = problem.cost / problem.unit
+    if len(loose):
+        # all prices together weigh less than one trip's violation
+        price = price / (2 * np.abs(price).sum() + 1)
+    cells = len(price)
+    result = milp(
+        np.concatenate([price, np.ones(2 * len(loose))]),
+        integrality=np.concatenate([np.ones(cells), np.zeros(2 * len(loose))]),
+        bounds=Bounds(0, np.concatenate([np.ones(cells), np.full(2 * len(loose), np.inf)])),
+        constraints=[
+            LinearConstraint(hstack([matrix, slack, nothing]), lb=problem.low[binding]),
+            LinearConstraint(hstack([matrix, nothing, -slack]), ub=problem.high[binding]),
+        ],
+        options={"mip_rel_gap": MIP_GAP, "node_limit": MAX_NODES},
+    )
+    return _integers_or_none(result.x[:cells]) if result.status == 0 else None
+
+
+def _incidence_matrix(problem: CellProblem) -> tuple[Any, Ints]:
+    """Set × cell, only the sets whose bounds can bind; and which those are."""
+    from scipy.sparse import csr_array
+
+    binding = np.flatnonzero((problem.low > 0) | (problem.high < problem.size))
+    shape = problem.member.shape
+    cells = np.broadcast_to(np.arange(shape[1]), shape)
+    ones = np.ones(problem.member.size)
+    full = csr_array((ones, (problem.member.ravel(), cells.ravel())), shape=(len(problem.low), shape[1]))
+    return full[binding], binding
+
+
+def _integers_or_none(x: Floats) -> Bools | None:
+    near: Floats = np.rint(x)
+    return None if np.abs(x - near).max(initial=0.0) > INTEGRALITY_TOLERANCE else near.astype(bool)
+
+
+# Which sets cross
 
 
 def crossing_pairs(problem: CellProblem) -> Ints:
@@ -120,9 +189,8 @@ def _double_cover_components(sets: int, pairs: Ints) -> tuple[Ints, Ints]:
 
 TEMPERATURES = (0.1, 0.03)  # T, in units of cost; costs of cells are within −1 … 1
 SWEEPS_PER_TEMPERATURE = 4  # of coordinate ascent over all sets
-COST_RESOLUTION = (
-    2**20
-)  # multipliers are whole multiples of 1/this: the last bits of an exponential decide nothing
+# multipliers are whole multiples of 1/this: the last bits of an exponential decide nothing
+COST_RESOLUTION = 2**20
 PERTURBATION_DEVIATION = 0.027  # standard deviation, in units of cost
 
 
@@ -195,72 +263,3 @@ def _coordinate_ascent(
         for k in range(begin, end):
             cost[order[k]] += shift
         price[s] += shift
-
-
-# The choice of cells where sets cross.
-#
-# The real counts of the cells satisfy all bounds, so with two families total unimodularity gives whole ones that do, and the cheapest flow
-# is the nearest rounding. With more families the violation reported bounds the distance from the optimum; in tests it is one trip at most.
-
-
-INTEGRALITY_TOLERANCE = 1e-6  # distance from a whole number at which a solver's value counts as it
-MAX_INTEGER_PROGRAM_CELLS = (
-    40  # cells: a mixed-integer program of them takes some tenths of a second at worst
-)
-MIP_GAP, MAX_NODES = 1e-2, 1_000  # limits of that program; none by time, so that its answer is repeatable
-
-
-def round_crossing(problem: CellProblem, crossing: Ints, soft: Bools) -> Bools:
-    """Which cells go up: at the least price if no set is soft, else with few trips out of bounds in the soft sets."""
-    if soft.any() and len(problem.cost) <= MAX_INTEGER_PROGRAM_CELLS:
-        up = least_violation(problem, soft)
-        if up is not None:
-            return up
-    network = network_of(problem, soft, second_family(crossing, soft))
-    if not soft.any():
-        return min_cost_flow(network, problem.cost).up
-    return repair(problem, soft, network, min_cost_flow(network, lagrangian_costs(problem, soft)))
-
-
-def least_violation(problem: CellProblem, soft: Bools) -> Bools | None:
-    """Least total violation of the soft sets, then (to within `MIP_GAP`) least distance, by `scipy.optimize.milp`; None if the limits end the search."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array, hstack
-
-    matrix, binding = _incidence_matrix(problem)
-    loose = np.flatnonzero(soft[binding])
-    slack = csr_array((np.ones(len(loose)), (loose, np.arange(len(loose)))), shape=(len(binding), len(loose)))
-    nothing = csr_array(slack.shape)
-    price = problem.cost / problem.unit
-    if len(loose):
-        # all prices together weigh less than one trip's violation
-        price = price / (2 * np.abs(price).sum() + 1)
-    cells = len(price)
-    result = milp(
-        np.concatenate([price, np.ones(2 * len(loose))]),
-        integrality=np.concatenate([np.ones(cells), np.zeros(2 * len(loose))]),
-        bounds=Bounds(0, np.concatenate([np.ones(cells), np.full(2 * len(loose), np.inf)])),
-        constraints=[
-            LinearConstraint(hstack([matrix, slack, nothing]), lb=problem.low[binding]),
-            LinearConstraint(hstack([matrix, nothing, -slack]), ub=problem.high[binding]),
-        ],
-        options={"mip_rel_gap": MIP_GAP, "node_limit": MAX_NODES},
-    )
-    return _integers_or_none(result.x[:cells]) if result.status == 0 else None
-
-
-def _incidence_matrix(problem: CellProblem) -> tuple[Any, Ints]:
-    """Set × cell, only the sets whose bounds can bind; and which those are."""
-    from scipy.sparse import csr_array
-
-    binding = np.flatnonzero((problem.low > 0) | (problem.high < problem.size))
-    shape = problem.member.shape
-    cells = np.broadcast_to(np.arange(shape[1]), shape)
-    ones = np.ones(problem.member.size)
-    full = csr_array((ones, (problem.member.ravel(), cells.ravel())), shape=(len(problem.low), shape[1]))
-    return full[binding], binding
-
-
-def _integers_or_none(x: Floats) -> Bools | None:
-    near: Floats = np.rint(x)
-    return None if np.abs(x - near).max(initial=0.0) > INTEGRALITY_TOLERANCE else near.astype(bool)

@@ -22,10 +22,8 @@ from cbdp.progress import tell
 from cbdp.rounding.bounds import CellProblem
 from cbdp.rounding.network import Flow, Network
 
-COST_LIMITS = (
-    0.1,
-    1000.0,
-)  # reduced costs of cells that may flip, in turn; cells' own costs are within −1 … 1
+# reduced costs of cells that may flip, in turn; cells' own costs are within −1 … 1
+COST_LIMITS = (0.1, 1000.0)
 MAX_ROUNDS = 40  # rounds of passing violations on
 MAX_ROUNDS_WITHOUT_PROGRESS = 10  # rounds in succession without one trip less out of bounds
 TABU_ROUNDS = 6  # rounds in which a set that passed a violation on takes none

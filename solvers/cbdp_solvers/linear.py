@@ -23,19 +23,16 @@ from cbdp.arrays import Floats
 from cbdp.errors import SolverError
 from cbdp_solvers.problem import Problem, Term
 
-MAX_COMPILED_UNKNOWNS = (
-    100  # unknowns beside the largest feature's: up to here calls of libraries cost more than sums
-)
+# unknowns beside the largest feature's: up to here calls of libraries cost more than sums
+MAX_COMPILED_UNKNOWNS = 100
 MAX_COMPILED_ELIMINATED_UNKNOWNS = 300  # unknowns of the largest feature in that case
 MAX_DENSE_SCHUR_UNKNOWNS = 4000  # unknowns beside the largest feature's: a dense Schur complement of 128 MB
-MAX_SPARSE_SCHUR_DENSITY = (
-    0.1  # share of non-zero entries up to which a sparse factor is faster than a dense one
-)
+# share of non-zero entries up to which a sparse factor is faster than a dense one
+MAX_SPARSE_SCHUR_DENSITY = 0.1
 MAX_PATTERN_PRODUCTS = 50_000_000  # products of entries spent on examining the pattern
 DIAGONAL_SHIFTS = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)  # relative, tried in turn until the matrix can be factorised
-EXACT_COUNT_CURVATURE = (
-    1e-12  # relative to the largest: exact counts have none, and a speck only slows a step
-)
+# relative to the largest: exact counts have none, and a speck only slows a step
+EXACT_COUNT_CURVATURE = 1e-12
 
 
 class LinearSolver(Protocol):

@@ -46,13 +46,11 @@ MAX_FLOOR_RAISES = 4  # times that leaves are dropped
 FLOOR_SAMPLE_LEAVES = 20_000  # leaves from which the scale of the noise is estimated to set floors
 FLOOR_MARGIN = 1.0  # distance of the floors below the shifts, in scales of the noise
 # precision
-SMALL_LEAF_WEIGHT = (
-    1e-7  # weight of a leaf, relative to a feature's, below which the dual's basis may be changed
-)
+# weight of a leaf, relative to a feature's, below which the dual's basis may be changed
+SMALL_LEAF_WEIGHT = 1e-7
 MAX_BASIS_CHANGES = 8  # times that the basis is changed, by which cells have leaves above their shift
-MAX_PRECISION_LOSS = (
-    1e-12  # rounding error of the shifts, relative to the largest count, beyond which it is changed
-)
+# rounding error of the shifts, relative to the largest count, beyond which it is changed
+MAX_PRECISION_LOSS = 1e-12
 MAX_STEPS_WITHOUT_PROGRESS = 40  # Newton steps that do not halve the residual, after which it is changed
 STALL_RESIDUAL = 1e-9  # residual below which a lack of progress means rounding
 # line search

@@ -33,9 +33,8 @@ class Term:
     element_of_cell: NDArray[Any]  # the feature's element that holds each cell
     target: Floats  # c_ij, the noisy counts (0 where not measured)
     weight: Floats  # w_ij: 0 where not measured, infinite where the count is exact
-    finer: str | None = (
-        None  # the feature whose elements this one's are tied to when lifted; None: the leaves
-    )
+    # the feature whose elements this one's are tied to when lifted; None: the leaves
+    finer: str | None = None
     element_of_finer: NDArray[Any] | None = None  # this feature's element that holds each of the finer one's
 
     def sums(self, of_cells: Floats) -> Floats:
