@@ -1,6 +1,6 @@
 """Contribution structure: how many of one person's trips a single count of a feature can hold at most, from the universe alone.
 
-With a bound on the trips of a person, this determines the l1 and l2 sensitivities of the feature (Dwork and others 2006). Proof: docs/proofs/sensitivity.md.
+With a bound on the trips of a person, this determines the l1 and l2 sensitivities of the feature (Dwork and others 2006).
 """
 
 from __future__ import annotations
