@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "proofs"
 SECTIONS = ("Statement", "Assumptions", "Proof", "Code", "Check", "Mutants")
 POINTER = re.compile(r"docs/proofs/([\w-]+)\.md")
-NAME = re.compile(r"`(cbdp(?:\.\w+)+)`")
+NAME = re.compile(r"`(cbdp(?:_features|_solvers)?(?:\.\w+)+)`")
 CHECK = re.compile(r"`(tests/[\w/]+\.py::test_\w+)`")
 MUTANT = re.compile(
     r"^Killed by `([^`]+)`: [^\n]+\n\n```diff\n--- (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE
