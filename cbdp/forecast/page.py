@@ -208,7 +208,7 @@ def _variant_facts(given: Variant | None) -> dict[str, Any] | None:
         "names": list(strata.names),
         "sizes": strata.sizes.tolist(),
         "degrees": strata.degrees.tolist(),
-        "told": strata.told.astype(int).tolist(),
+        "told": strata.refines.astype(int).tolist(),
         "leaf": strata.names.index(SINGLETON),
         "measured": list(answers),
         "own": [float(p) for p in answers.values()],

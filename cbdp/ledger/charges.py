@@ -97,25 +97,25 @@ class ChargeScope:
     @classmethod
     def of_releases(cls, unit: Unit, first: dt.date, last: dt.date, calendar: str = "daily") -> ChargeScope:
         """Of the releases of a calendar between two days; one of a day protects one day of a person, whatever the unit calls it."""
-        found = cls.of(unit, first, last)
+        scope = cls.of(unit, first, last)
         if calendar != "daily":
-            return replace(found, calendar=calendar)
-        return replace(found, per="day") if found.unit == UNIT_PERSON else found
+            return replace(scope, calendar=calendar)
+        return replace(scope, per="day") if scope.unit == UNIT_PERSON else scope
 
     def fields(self) -> dict[str, str | int | bool]:
         """As an entry states it. What is as usual is left out, so that there is one way to write it."""
-        found: dict[str, str | int | bool] = {"unit": self.unit}
+        stated: dict[str, str | int | bool] = {"unit": self.unit}
         if self.unit == UNIT_PERSON:
-            found |= {"max_trips": self.max_trips, "per": self.per}
+            stated |= {"max_trips": self.max_trips, "per": self.per}
         if self.first and self.last:
-            found |= {"first": self.first.isoformat(), "last": self.last.isoformat()}
+            stated |= {"first": self.first.isoformat(), "last": self.last.isoformat()}
         if self.strategy:
-            found |= {"strategy": self.strategy, "periods": self.periods}
+            stated |= {"strategy": self.strategy, "periods": self.periods}
         if self.calendar:
-            found["calendar"] = self.calendar
+            stated["calendar"] = self.calendar
         if self.days:
-            found["days"] = self.days
-        return found | ({"apart": True} if self.apart else {})
+            stated["days"] = self.days
+        return stated | ({"apart": True} if self.apart else {})
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> ChargeScope | None:
@@ -128,10 +128,10 @@ class ChargeScope:
         per, most = fields.get("per", "release"), fields.get("max_trips", 0)
         sums = fields.get("strategy", ""), fields.get("periods", 0), fields.get("calendar", "")
         days = fields.get("days", "")
-        found = cls(fields["unit"], per, most, first, last, fields.get("apart", False), *sums, days)
-        if found.fields() != {n: v for n, v in fields.items() if n in SCOPE_FIELDS}:
+        scope = cls(fields["unit"], per, most, first, last, fields.get("apart", False), *sums, days)
+        if scope.fields() != {n: v for n, v in fields.items() if n in SCOPE_FIELDS}:
             raise InputError("it is not written as a ledger writes it")
-        return found
+        return scope
 
 
 @dataclass(frozen=True)
@@ -213,8 +213,8 @@ class Amount:
         >>> print(Amount.charge("1/3"), Amount.charge(0.1), Amount.charge(2, "1e-6"), Amount.charge("0.3", currency="rho"))
         0.333333334 0.1 (2, δ 0.000001) ρ 0.045
         """
-        given = positive(epsilon)
-        return cls._up(given if currency == "epsilon" else given * given / 2, delta, currency)
+        loss = positive(epsilon)
+        return cls._up(loss if currency == "epsilon" else loss * loss / 2, delta, currency)
 
     @classmethod
     def charge_rho(cls, rho: Number, delta: Number = 0) -> Amount:

@@ -311,11 +311,11 @@ class Ledger:
             raise InputError(f"the ledger {self.path} {owner.refusal_of(asked)}")
 
     def _must_count(self, currency: PrivacyMeasure | None) -> None:
-        own = self.currency
-        if currency not in (None, own):
+        fixed = self.currency
+        if currency not in (None, fixed):
             raise InputError(
-                f"the ledger {self.path} counts {SYMBOLS[own]}, not {SYMBOLS[currency]}: the currency was fixed when it was created; "
-                f'write currency = "{own}", or name another ledger'
+                f"the ledger {self.path} counts {SYMBOLS[fixed]}, not {SYMBOLS[currency]}: the currency was fixed when it was created; "
+                f'write currency = "{fixed}", or name another ledger'
             )
 
     def _must_have(self, asked: Caps, *, compare_delta: bool) -> None:

@@ -123,8 +123,8 @@ class Store:
         """What SQLite finds wrong with the file, if anything; a changed schema is an error at once."""
         with readable_errors(self.path):
             _check_schema(self.connection, self.path)
-            [(found,), *_] = self.connection.execute("PRAGMA integrity_check(1)").fetchall()
-        return None if found == "ok" else str(found)
+            [(verdict,), *_] = self.connection.execute("PRAGMA integrity_check(1)").fetchall()
+        return None if verdict == "ok" else str(verdict)
 
 
 def check_name(file: Path) -> None:
@@ -307,14 +307,14 @@ def _is_ledger(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    found = dict(
+    statements = dict(
         connection.execute(
             "SELECT name, sql FROM sqlite_master WHERE type NOT IN ('table', 'index') OR name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
         ).fetchall()
     )
-    for name in [*LEDGER_SCHEMA, *found]:
-        if found.get(name) != LEDGER_SCHEMA.get(name):
-            state = "is missing" if name not in found else "is not as it was created"
+    for name in [*LEDGER_SCHEMA, *statements]:
+        if statements.get(name) != LEDGER_SCHEMA.get(name):
+            state = "is missing" if name not in statements else "is not as it was created"
             raise LedgerError(
                 f"the ledger {path} is broken: {name!r} of its schema {state}; {RESTORE_ADVICE}"
             )
@@ -456,10 +456,10 @@ def _file_stamps(file: Path) -> _FileStamps:
     return stamps
 
 
-def _load_in_memory(file: Path, found: _FileStamps) -> sqlite3.Connection:
-    if found["-shm"]:
+def _load_in_memory(file: Path, stamps: _FileStamps) -> sqlite3.Connection:
+    if stamps["-shm"]:
         return _backup(f"{file.as_uri()}?mode=ro")
-    if not found["-wal"] or found["-wal"][0] == 0:
+    if not stamps["-wal"] or stamps["-wal"][0] == 0:
         return _backup(f"{file.as_uri()}?immutable=1")
     # SQLite must replay the log somewhere: on a copy of file and log
     with tempfile.TemporaryDirectory() as folder:

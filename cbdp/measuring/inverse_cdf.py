@@ -135,9 +135,9 @@ def certain_floors(enclose: Callable[[int], Sequence[Enclosure]], bits: int) -> 
     """The integers ⌊2^bits · x⌋ of enclosed numbers: enclosed ever more closely until all are certain. Proof: docs/proofs/thresholds.md."""
     guard = 64
     while True:
-        found = [x.floor(bits) for x in enclose(bits + guard)]
-        sure = [x for x in found if x is not None]
-        if len(sure) == len(found):
+        floors = [x.floor(bits) for x in enclose(bits + guard)]
+        sure = [x for x in floors if x is not None]
+        if len(sure) == len(floors):
             return sure
         guard *= 2
 
@@ -170,9 +170,9 @@ class Thresholds:
         """The integer ⌊2^bits · T_i⌋ of one threshold, however many bits are asked for."""
         guard = 64
         while True:
-            found = self._enclose_one(i, bits + guard).floor(bits)
-            if found is not None:
-                return found
+            prefix = self._enclose_one(i, bits + guard).floor(bits)
+            if prefix is not None:
+                return prefix
             guard *= 2
 
     def _enclose_one(self, i: int, bits: int) -> Enclosure:
@@ -310,10 +310,10 @@ class InverseCdfTable:
         return first
 
     def _prefix(self, i: int, bits: int) -> int:
-        found = self.deeper.get((i, bits))
-        if found is None:
-            found = self.deeper[i, bits] = self.thresholds.prefix(i, bits)
-        return found
+        prefix = self.deeper.get((i, bits))
+        if prefix is None:
+            prefix = self.deeper[i, bits] = self.thresholds.prefix(i, bits)
+        return prefix
 
 
 @dataclass(frozen=True, eq=False)

@@ -108,15 +108,15 @@ def binary_tree(periods: int) -> Strategy:
     [[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 1, 1], [1, 1, 1, 1]]
     """
     _check_periods(periods)
-    made = []
+    rows = []
     for end in range(1, periods + 1):
         size = 1
         while end % size == 0:
             row = np.zeros(periods, dtype=np.int64)
             row[end - size : end] = 1
-            made.append(row)
+            rows.append(row)
             size *= 2
-    return Strategy("binary tree", np.array(made))
+    return Strategy("binary tree", np.array(rows))
 
 
 def identity(periods: int) -> Strategy:
@@ -183,11 +183,11 @@ def table_noise_costs(
     mechanism: NoisyMechanism, names: Mapping[str, Fraction], sums: Strategy
 ) -> dict[str, TableNoiseCost]:
     """The noise that each amount buys, for what one unit does in one period."""
-    made = {}
+    costs = {}
     for name, amount in names.items():
         law = mechanism.law_kind.costing(amount, sums.change(mechanism.change(name)))
-        made[name] = TableNoiseCost(law, amount)
-    return made
+        costs[name] = TableNoiseCost(law, amount)
+    return costs
 
 
 def cost_of_redraw(span: Span, number: int) -> Fraction:

@@ -79,16 +79,16 @@ class Measurement:
             return np.broadcast_to(EXACT_STANDARD_ERROR, (size,))
         if self.variance is None and self.scale is None:
             return None
-        given = self.scale if self.variance is None else self.variance
+        stated = self.scale if self.variance is None else self.variance
         what = "scale" if self.variance is None else "variance"
         try:
-            numbers = np.broadcast_to(np.asarray(given, dtype=float), (size,))
+            numbers = np.broadcast_to(np.asarray(stated, dtype=float), (size,))
         except (TypeError, ValueError):
             raise InputError(
-                f"measurement of {self.feature!r}: {what} {given!r} does not fit {size} values: give one number, or one for each"
+                f"measurement of {self.feature!r}: {what} {stated!r} does not fit {size} values: give one number, or one for each"
             ) from None
         if not (np.isfinite(numbers).all() and (numbers > 0).all()):
-            raise InputError(f"measurement of {self.feature!r}: {what} {given!r} must be above 0 and finite")
+            raise InputError(f"measurement of {self.feature!r}: {what} {stated!r} must be above 0 and finite")
         if what == "variance":
             return numbers
         return (
@@ -153,9 +153,9 @@ class PublishedThresholdedAnswer:
 
     @property
     def noise(self) -> NoiseDistribution:
-        found = self._published.noise
-        assert found is not None
-        return found
+        noise = self._published.noise
+        assert noise is not None
+        return noise
 
     def lower(self, floor: NDArray[np.int64]) -> None:
         """Nothing happens: what was not published cannot be asked for."""

@@ -53,12 +53,12 @@ def rank_errors(bought: PrivateQuantile, trips: Sequence[int], persons: Sequence
     """How far off each candidate is, where so many persons have so many trips."""
     target = bought.quantile * sum(persons)
     exactly = dict(zip(trips, persons, strict=True))
-    found, fewer = [], 0
+    errors, fewer = [], 0
     for most in MAX_TRIPS_CANDIDATES:
         upto = fewer + exactly.get(most, 0)
-        found.append(max(Fraction(0), fewer - target, target - upto))
+        errors.append(max(Fraction(0), fewer - target, target - upto))
         fewer = upto
-    return found
+    return errors
 
 
 def selection_exponents(
@@ -182,20 +182,20 @@ Unit = Trip | Person
 PERSON_KEYS = {"person", "max_trips", "per", "apart"}
 
 
-def unit_of(given: Any) -> Unit:
+def unit_of(stated: Any) -> Unit:
     """A unit from "trip", {"person": column, "max_trips": m}, perhaps with "per" and "apart", or itself.
 
     >>> unit_of({"person": "card_id", "max_trips": 4, "per": "day"})
     Person(column='card_id', max_trips=4, per='day', apart=None, bought=None)
     """
-    if isinstance(given, Trip | Person):
-        return given
-    if given == "trip":
+    if isinstance(stated, Trip | Person):
+        return stated
+    if stated == "trip":
         return Trip()
-    if isinstance(given, Mapping) and {"person", "max_trips"} <= set(given) <= PERSON_KEYS:
-        return Person(given["person"], given["max_trips"], given.get("per", RELEASE), given.get("apart"))
+    if isinstance(stated, Mapping) and {"person", "max_trips"} <= set(stated) <= PERSON_KEYS:
+        return Person(stated["person"], stated["max_trips"], stated.get("per", RELEASE), stated.get("apart"))
     raise InputError(
-        f"unknown unit of privacy {given!r}: use 'trip' or {{'person': column, 'max_trips': m}}, with 'per' and 'apart' if wanted"
+        f"unknown unit of privacy {stated!r}: use 'trip' or {{'person': column, 'max_trips': m}}, with 'per' and 'apart' if wanted"
     )
 
 

@@ -68,15 +68,15 @@ def hit_positions(gaps: RadixSampler, N: int, share: float, entropy: Entropy) ->
 
     Proof: docs/proofs/geometric.md.
     """
-    position, found = 0, [np.empty(0, dtype=np.int64)]
+    position, batches = 0, [np.empty(0, dtype=np.int64)]
     while position < N:
         expected = (N - position) * share
         out = np.empty(
             math.ceil(min(SAMPLES_PER_PASS, expected + 4 * math.sqrt(expected) + 4)), dtype=np.int64
         )
         hits, position = compiled_on_use(gaps_to_positions)(gaps.draw(out.size, entropy), position, N, out)
-        found.append(out[:hits])
-    return np.concatenate(found)
+        batches.append(out[:hits])
+    return np.concatenate(batches)
 
 
 def _is_whole(value: object) -> bool:

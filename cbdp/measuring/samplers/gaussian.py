@@ -259,8 +259,8 @@ class GaussianSampler(Sampler):
 
     def _miss_rate(self, lo: int, hi: int | None) -> float:
         """About −ln P(Z ≤ lo | Z ≤ hi): it sizes tables and batches, and may be off."""
-        known = 0.0 if hi is None else float(self.law.log_cdf(hi))
-        return max(0.0, known - float(self.law.log_cdf(lo)))
+        log_upper = 0.0 if hi is None else float(self.law.log_cdf(hi))
+        return max(0.0, log_upper - float(self.law.log_cdf(lo)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,17 +347,17 @@ class GaussianTable:
 
 
 def _accepted(
-    n: int, drawn: Callable[[int], Ints], wanted: Callable[[Ints], NDArray[np.bool_]] | None
+    n: int, drawn: Callable[[int], Ints], accept: Callable[[Ints], NDArray[np.bool_]] | None
 ) -> Ints:
     """n values from draws of which not all are kept."""
-    found, missing = [np.empty(0, dtype=np.int64)], n
+    batches, missing = [np.empty(0, dtype=np.int64)], n
     while missing:
         # a little more than are missing, so that stragglers do not take a round each; the first ones serve
         values = drawn(missing if missing == n else missing + 16)
-        values = values if wanted is None else values[wanted(values)]
-        found.append(values[:missing])
-        missing -= found[-1].size
-    return np.concatenate(found)
+        values = values if accept is None else values[accept(values)]
+        batches.append(values[:missing])
+        missing -= batches[-1].size
+    return np.concatenate(batches)
 
 
 @lru_cache(maxsize=256)

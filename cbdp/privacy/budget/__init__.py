@@ -197,14 +197,14 @@ def _checked_mapping(
     missing = [name for name in levels if name not in budget]
     if missing:
         raise InputError(f"no budget for {missing[0]!r}: name every measured feature")
-    found = {name: positive(budget[name], f"the budget of {name!r}") for name in levels}
-    if sum(found.values()) > epsilon:
-        raise BudgetError(f"the budgets add up to {sum(found.values())}, more than epsilon {epsilon}")
-    if sum(found.values()) < epsilon:
+    shares = {name: positive(budget[name], f"the budget of {name!r}") for name in levels}
+    if sum(shares.values()) > epsilon:
+        raise BudgetError(f"the budgets add up to {sum(shares.values())}, more than epsilon {epsilon}")
+    if sum(shares.values()) < epsilon:
         raise InputError(
-            f"the budgets add up to {sum(found.values())}, less than epsilon {epsilon}: spend all of it"
+            f"the budgets add up to {sum(shares.values())}, less than epsilon {epsilon}: spend all of it"
         )
-    return found
+    return shares
 
 
 __all__ = [

@@ -69,8 +69,8 @@ LOG_RATIO_DIGITS = 9  # of a logarithm: less is no difference
 
 def lexicographic_minimax(judged: Objective, units: int, least: Ints) -> Ints:
     """The split of so many parts, none below its least, whose worst value is smallest."""
-    found = [_local_search(judged, start, least) for start in _starting_splits(units, least)]
-    best = found[_lexicographically_least(judged, np.array(found))]
+    minima = [_local_search(judged, start, least) for start in _starting_splits(units, least)]
+    best = minima[_lexicographically_least(judged, np.array(minima))]
     while True:
         further = [_local_search(judged, start, least) for start in _one_at_minimum(best, least)]
         place = _lexicographically_least(judged, np.array([best, *further]))
@@ -91,17 +91,17 @@ def _starting_splits(units: int, least: Ints) -> Iterator[Ints]:
 
 def _one_at_minimum(at: Ints, least: Ints) -> Iterator[Ints]:
     """What each feature has beyond its least in turn dealt to the others, by what they have."""
-    for own in np.flatnonzero(at > least):
-        others = np.where(np.arange(len(at)) == own, 0, at - least)
-        spare = int(at[own] - least[own])
+    for donor in np.flatnonzero(at > least):
+        others = np.where(np.arange(len(at)) == donor, 0, at - least)
+        spare = int(at[donor] - least[donor])
         dealt = spare * np.cumsum(others) // max(1, int(others.sum()))
         if others.any():
             yield least + others + np.diff(dealt, prepend=0)
 
 
 def _even_split(parts: int, many: int) -> Ints:
-    made: Ints = parts // many + (np.arange(many) < parts % many)
-    return made
+    split: Ints = parts // many + (np.arange(many) < parts % many)
+    return split
 
 
 def _local_search(judged: Objective, start: Ints, least: Ints) -> Ints:
@@ -122,10 +122,10 @@ def _transfers(at: Ints, step: int, least: Ints) -> Ints:
 
 @lru_cache(maxsize=32)
 def _transfer_directions(many: int) -> Ints:
-    own = np.eye(many, dtype=np.int64)
-    simple = [own[b] - own[a] for a, b in permutations(range(many), 2)]
+    unit = np.eye(many, dtype=np.int64)
+    simple = [unit[b] - unit[a] for a, b in permutations(range(many), 2)]
     double = [
-        2 * own[c] - own[a] - own[b]
+        2 * unit[c] - unit[a] - unit[b]
         for a, b in combinations(range(many), 2)
         for c in range(many)
         if c not in (a, b)
@@ -213,23 +213,23 @@ def optimal_shares(
     >>> {name: str(e) for name, e in shares.items()}
     {'total': '27/125', 'singleton': '98/125'}
     """
-    wanted = check_target(target, features)
-    parts = _optimal_split(error_model(features, levels, epsilon, facts or DemandFacts()), wanted, leaves)
+    weights = check_target(target, features)
+    parts = _optimal_split(error_model(features, levels, epsilon, facts or DemandFacts()), weights, leaves)
     return {name: epsilon * part for name, part in zip(levels, parts, strict=True)}
 
 
 def _optimal_split(of: ErrorModel, target: Mapping[str, Fraction], leaves: Fraction | None) -> list[Fraction]:
     levels, many = of.measured, len(of.measured)
     units = max(BUDGET_PARTS, 2 * many)
-    own = int((leaves or 0) * units)
+    leaf_parts = int((leaves or 0) * units)
     spare = (
-        MAX_RESERVED_PARTS - own
-        if own <= MAX_RESERVED_PARTS and SINGLETON not in target
+        MAX_RESERVED_PARTS - leaf_parts
+        if leaf_parts <= MAX_RESERVED_PARTS and SINGLETON not in target
         else MAX_RESERVED_PARTS
     )
     least = np.full(many, max(1, min(MIN_PARTS_PER_FEATURE, spare // max(1, many - 1))))
     if SINGLETON in levels:
-        least[levels.index(SINGLETON)] = max(own, least[0])
+        least[levels.index(SINGLETON)] = max(leaf_parts, least[0])
     return [
         Fraction(int(n), units) for n in _allocated_parts(_SpecialistRatioObjective(of, target, units), least)
     ]
@@ -237,13 +237,13 @@ def _optimal_split(of: ErrorModel, target: Mapping[str, Fraction], leaves: Fract
 
 def _allocated_parts(judge: _SpecialistRatioObjective, least: Ints) -> Ints:
     """The split that the judge likes best; the same features are asked about again and again, also when they are made anew."""
-    asked = (judge.content, least.tobytes())
-    found = _SPLITS.get(asked)
-    if found is None:
+    key = (judge.content, least.tobytes())
+    split = _SPLITS.get(key)
+    if split is None:
         if len(_SPLITS) >= MAX_CACHED_SPLITS:
             _SPLITS.clear()
-        found = _SPLITS[asked] = lexicographic_minimax(judge, judge.units, least)
-    return found
+        split = _SPLITS[key] = lexicographic_minimax(judge, judge.units, least)
+    return split
 
 
 _SPLITS: dict[Hashable, Ints] = {}
@@ -251,23 +251,23 @@ _SPLITS: dict[Hashable, Ints] = {}
 
 def specialist_ratios(
     features: FeatureDag,
-    given: Mapping[str, Fraction],
+    shares: Mapping[str, Fraction],
     target: Target,
     facts: DemandFacts | None = None,
     leaves: Fraction = Fraction(0),
 ) -> SpecialistRatios:
     """How shares serve a target, by the model of errors, beside any that give single trip types such a part of ε."""
-    epsilon, wanted = sum(given.values(), Fraction(0)), check_target(target, features)
-    of = error_model(features, list(given), epsilon, facts or DemandFacts())
-    judge = _SpecialistRatioObjective(of, wanted, COMPARISON_PARTS)
-    least = np.array([int(leaves * COMPARISON_PARTS) if name == SINGLETON else 0 for name in given])
+    epsilon, weights = sum(shares.values(), Fraction(0)), check_target(target, features)
+    of = error_model(features, list(shares), epsilon, facts or DemandFacts())
+    judge = _SpecialistRatioObjective(of, weights, COMPARISON_PARTS)
+    least = np.array([int(leaves * COMPARISON_PARTS) if name == SINGLETON else 0 for name in shares])
     best = _allocated_parts(judge, least)
-    own = of.precision(np.array([float(share / epsilon) for share in given.values()]))
+    precision = of.precision(np.array([float(share / epsilon) for share in shares.values()]))
     worst, bound = (
-        float(np.exp(judge.of_precision(p).max())) for p in (own, judge.bought[best, np.arange(len(best))])
+        float(np.exp(judge.of_precision(p).max())) for p in (precision, judge.bought[best, np.arange(len(best))])
     )
     return SpecialistRatios(
-        wanted, worst, min(worst, bound), leaves, "ρ" if of.law.currency == "rho" else "ε"
+        weights, worst, min(worst, bound), leaves, "ρ" if of.law.currency == "rho" else "ε"
     )
 
 
@@ -277,9 +277,9 @@ class _SpecialistRatioObjective:
     def __init__(self, of: ErrorModel, target: Mapping[str, Fraction], units: int) -> None:
         self.of, self.units = of, units
         self.content = (of.content, tuple(target.items()), units)
-        self.wanted = [of.names.index(name) for name in target]
+        self.target_columns = [of.names.index(name) for name in target]
         weight = np.array([float(weight) for weight in target.values()])
-        self.base: Floats = np.log(weight / weight.max()) - 0.5 * np.log(of.alone()[self.wanted])
+        self.base: Floats = np.log(weight / weight.max()) - 0.5 * np.log(of.alone()[self.target_columns])
 
     @cached_property
     def bought(self) -> Floats:
@@ -291,8 +291,8 @@ class _SpecialistRatioObjective:
         return self.of_precision(self.bought[parts, np.arange(parts.shape[-1])])
 
     def of_precision(self, precision: Floats) -> Floats:
-        made: Floats = self.base + 0.5 * np.log(self.of.errors(precision)[..., self.wanted])
-        return made
+        log_ratios: Floats = self.base + 0.5 * np.log(self.of.errors(precision)[..., self.target_columns])
+        return log_ratios
 
 
 # Budgets named after what they serve: single trip types (leaves), tables, or both. Each is a target of one optimiser.
@@ -315,8 +315,8 @@ class TableBudget(Budget):
 
     def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
         target, facts = dict.fromkeys(measured_tables(asked), 1), _without_demand(asked.facts)
-        found = optimal_shares(asked.features, asked.levels, WIDE_NOISE_EPSILON, target, facts, self.leaves)
-        return {name: share / WIDE_NOISE_EPSILON * asked.epsilon for name, share in found.items()}
+        shares = optimal_shares(asked.features, asked.levels, WIDE_NOISE_EPSILON, target, facts, self.leaves)
+        return {name: share / WIDE_NOISE_EPSILON * asked.epsilon for name, share in shares.items()}
 
     def standing(self, asked: AllocationProblem) -> SpecialistRatios:
         return _wide_noise_ratios(asked, self.split(asked), measured_tables(asked), self.compared)
@@ -381,12 +381,12 @@ def measured_tables(asked: AllocationProblem) -> list[str]:
 
 def _wide_noise_ratios(
     asked: AllocationProblem,
-    given: Mapping[str, Fraction],
+    shares: Mapping[str, Fraction],
     served: Sequence[str],
     leaves: Fraction = Fraction(0),
 ) -> SpecialistRatios:
     """As the shares were worked out: where noise is wide, and nothing is known about the trips."""
-    part = {name: share / asked.epsilon * WIDE_NOISE_EPSILON for name, share in given.items()}
+    part = {name: share / asked.epsilon * WIDE_NOISE_EPSILON for name, share in shares.items()}
     return specialist_ratios(
         asked.features, part, dict.fromkeys(served, 1), _without_demand(asked.facts), leaves
     )

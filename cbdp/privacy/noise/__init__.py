@@ -162,12 +162,12 @@ class NoiseDistribution(ABC):
 
     def extreme(self, many: Any, spare: float) -> Any:
         """About what the largest of so many noises exceeds with probability exp(−spare)."""
-        wanted = np.exp(-spare) / np.asarray(many, dtype=float)
-        high = np.full(wanted.shape, 1e3 * math.sqrt(self.variance()) + 1)
+        tail = np.exp(-spare) / np.asarray(many, dtype=float)
+        high = np.full(tail.shape, 1e3 * math.sqrt(self.variance()) + 1)
         low = -high
         for _ in range(100):
             middle = (low + high) / 2
-            exceeded = self.survival(middle) > wanted
+            exceeded = self.survival(middle) > tail
             low, high = np.where(exceeded, middle, low), np.where(exceeded, high, middle)
         return (low + high) / 2
 
@@ -178,8 +178,8 @@ class NoiseDistribution(ABC):
         share = self.survival(at)
         pieces = np.append((share[1:] + share[:-1]) / 2 * np.diff(at), 0.0)
         mean = np.cumsum(pieces[::-1])[::-1]  # E max(0, Z − s) is the integral of P(Z > t) over t > s
-        wanted = np.asarray(excess, dtype=float)
-        return np.where(wanted > mean[0], -wanted, np.interp(-wanted, -mean, at))
+        target = np.asarray(excess, dtype=float)
+        return np.where(target > mean[0], -target, np.interp(-target, -mean, at))
 
     def falloff(self, at: Any) -> Floats:
         """About how far below these heights e times as many noises lie above as above them."""
@@ -193,11 +193,11 @@ class NoiseDistribution(ABC):
         wide = rows.shape[-1]
         up = self._mass(step * np.arange(wide), step)
         mass = np.concatenate([up[:0:-1], up])  # at −wide + 1 … wide − 1 steps
-        made = np.empty(rows.shape)
+        convolved = np.empty(rows.shape)
         for start in range(0, wide, CONVOLVED_COLUMNS):
             to = np.arange(start, min(start + CONVOLVED_COLUMNS, wide))
-            made[:, to] = rows @ mass[wide - 1 + to - np.arange(wide)[:, None]]
-        return made
+            convolved[:, to] = rows @ mass[wide - 1 + to - np.arange(wide)[:, None]]
+        return convolved
 
     def _mass(self, at: NDArray[Any], step: int) -> Floats:
         """The probability of what is nearest to these points of a lattice; what lies between two is shared evenly."""

@@ -143,10 +143,10 @@ class DiscreteGaussian(NoiseDistribution):
         density = np.exp(-0.5 * at**2) / math.sqrt(2 * math.pi)
         mills = np.where(at > 5, math.sqrt(math.pi / 2) * erfcx(np.maximum(at, 0) / math.sqrt(2)), 0.0)
         mean = np.where(at > 5, density * (1 - at * mills), density - at * tail)
-        wanted = np.asarray(excess, dtype=float) / self.size
-        level = np.log(np.maximum(wanted, np.finfo(float).tiny))
-        found = np.interp(-level, -np.log(np.maximum(mean, np.finfo(float).tiny)), at)
-        return np.asarray(self.size * np.where(wanted > mean[0], -wanted, found))
+        target = np.asarray(excess, dtype=float) / self.size
+        level = np.log(np.maximum(target, np.finfo(float).tiny))
+        standardized = np.interp(-level, -np.log(np.maximum(mean, np.finfo(float).tiny)), at)
+        return np.asarray(self.size * np.where(target > mean[0], -target, standardized))
 
     def falloff(self, at: Any) -> Floats:
         """σ²/at, from where that is less than σ; never less than a tenth of it."""
@@ -162,9 +162,9 @@ def scale_rounded_up(square: Fraction, digits: int = 12) -> Fraction:
     """
     places = digits - 1 - math.floor(math.log10(float(square)) / 2)
     unit = Fraction(10) ** places
-    wanted = square * unit**2
-    root = math.isqrt(math.ceil(wanted))
-    return Fraction(root if root**2 >= wanted else root + 1) / unit
+    scaled = square * unit**2
+    root = math.isqrt(math.ceil(scaled))
+    return Fraction(root if root**2 >= scaled else root + 1) / unit
 
 
 def _log_normalizer(size: float) -> float:
@@ -191,15 +191,15 @@ def _gaussian_variance(size: float) -> float:
 
 def _gaussian_precision(rate: Floats) -> Floats:
     """The inverse variance of noise of scale 1/rate."""
-    made = rate**2
+    precision = rate**2
     small = (
         rate > 1 / MIN_SCALE_PLAIN_VARIANCE
     )  # there noise on whole numbers has another variance than noise on all
     square = DIRECT_TERMS.astype(float) ** 2
     weights = np.exp(-0.5 * np.minimum(rate[small][..., None], 1e100) ** 2 * square)
     with np.errstate(divide="ignore", under="ignore"):
-        made[small] = 1 / np.maximum((weights @ square) / weights.sum(axis=-1), MIN_VARIANCE)
-    return np.asarray(made)
+        precision[small] = 1 / np.maximum((weights @ square) / weights.sum(axis=-1), MIN_VARIANCE)
+    return np.asarray(precision)
 
 
 def _mean_absolute(size: float) -> float:
@@ -212,12 +212,12 @@ def _mean_absolute(size: float) -> float:
 
 def _log_tail(size: float, n: Floats) -> Floats:
     """The logarithm of P(Z ≥ n) for whole n ≥ 1."""
-    made = _log_tail_asymptotic(size, np.maximum(n, TAIL_SCALES * size))
+    beyond = _log_tail_asymptotic(size, np.maximum(n, TAIL_SCALES * size))
     near = n <= TAIL_SCALES * size
     if size <= MAX_TABULATED_SCALE:
         table = _tail_table(size)
-        return np.where(near, table[np.where(near, n, 0).astype(np.int64)], made)
-    return np.where(near, _log_tail_euler_maclaurin(size, np.where(near, n, 1.0)), made)
+        return np.where(near, table[np.where(near, n, 0).astype(np.int64)], beyond)
+    return np.where(near, _log_tail_euler_maclaurin(size, np.where(near, n, 1.0)), beyond)
 
 
 @lru_cache(maxsize=16)

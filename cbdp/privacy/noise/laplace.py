@@ -46,8 +46,8 @@ class DiscreteLaplace(NoiseDistribution):
 
     @classmethod
     def precision(cls, rate: Floats) -> tuple[Floats, Floats]:
-        made: Floats = np.maximum(2.0 * np.sinh(rate / 2.0) ** 2, np.finfo(float).tiny)
-        return made, np.sinh(rate)
+        precision: Floats = np.maximum(2.0 * np.sinh(rate / 2.0) ** 2, np.finfo(float).tiny)
+        return precision, np.sinh(rate)
 
     def log_pmf(self, z: Any) -> Floats:
         distance = np.abs(np.asarray(z, dtype=float))
@@ -80,8 +80,8 @@ class DiscreteLaplace(NoiseDistribution):
             return np.zeros_like(s)
         r = self.decay
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = np.log((1 - r) ** 2 / ((1 - r) ** 2 - 4 * r * np.sinh(s / 2) ** 2))
-        return np.where(np.abs(s) * self.size < 1, found, np.inf)
+            cumulant = np.log((1 - r) ** 2 / ((1 - r) ** 2 - 4 * r * np.sinh(s / 2) ** 2))
+        return np.where(np.abs(s) * self.size < 1, cumulant, np.inf)
 
     def _half_width_below(self, confidence: float) -> int:
         guess = math.log(2 / (1 + self.decay) / (1 - confidence)) * self.size - 1
@@ -94,15 +94,15 @@ class DiscreteLaplace(NoiseDistribution):
         """Z exceeds s ≥ 0 by b/2 · exp(−s/b) on average, and s < 0 by b/2 − s or so."""
         scale = float(self.scale)
         sparse = np.maximum(2.0 * excess / scale, np.finfo(float).tiny)
-        made: Floats = scale * np.where(sparse < 1.0, -np.log(sparse), 0.5 * (1.0 - sparse))
-        return made
+        shift: Floats = scale * np.where(sparse < 1.0, -np.log(sparse), 0.5 * (1.0 - sparse))
+        return shift
 
     def blurred(self, rows: Floats, step: int) -> Floats:
         """Two recursions, from either side."""
         from cbdp.privacy.noise import convolution
 
-        made: Floats = convolution.convolved(np.ascontiguousarray(rows), math.exp(-step / float(self.scale)))
-        return made
+        convolved: Floats = convolution.convolved(np.ascontiguousarray(rows), math.exp(-step / float(self.scale)))
+        return convolved
 
 
 # Continuous Laplace noise rounded to the nearest whole number: the papers' noise on counts.
@@ -158,8 +158,8 @@ class RoundedLaplace(NoiseDistribution):
         root = math.sqrt(r) if r else 1.0
         with np.errstate(invalid="ignore", divide="ignore"):
             below = (1 - r) ** 2 - 4 * r * np.sinh(s / 2) ** 2
-            found = np.log(1 - root + (1 - r) / root * (r * np.cosh(s) - r * r) / below)
-        return np.where(np.abs(s) * self.size < 1, found, np.inf)
+            cumulant = np.log(1 - root + (1 - r) / root * (r * np.cosh(s) - r * r) / below)
+        return np.where(np.abs(s) * self.size < 1, cumulant, np.inf)
 
     def _half_width_below(self, confidence: float) -> int:
         return max(0, math.ceil(-math.log1p(-confidence) * self.size - 0.5) - 1)
@@ -204,8 +204,8 @@ class ContinuousLaplace(NoiseDistribution):
 
     def log_moment(self, s: Floats) -> Floats:
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = -np.log1p(-((float(self.scale) * s) ** 2))
-        return np.where(np.abs(s) * float(self.scale) < 1, found, np.inf)
+            cumulant = -np.log1p(-((float(self.scale) * s) ** 2))
+        return np.where(np.abs(s) * float(self.scale) < 1, cumulant, np.inf)
 
     def log_pmf_of_sum(self, many: int, z: Floats) -> Floats:
         """A Bessel function of order n − 1/2.
