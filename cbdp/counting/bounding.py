@@ -66,9 +66,9 @@ def group_columns(bound: ContributionBound) -> str:
     return "person" if bound.within is None else "person, period"
 
 
-def kept_columns(bound: ContributionBound, *, own: bool = False) -> str:
+def kept_columns(bound: ContributionBound, *, with_load: bool = False) -> str:
     """The columns of a kept trip."""
-    return f"{group_columns(bound)}, flat{', own' if own else ''}"
+    return f"{group_columns(bound)}, flat{', own' if with_load else ''}"
 
 
 def input_columns(bound: ContributionBound) -> str:
@@ -77,7 +77,7 @@ def input_columns(bound: ContributionBound) -> str:
 
 
 def bounding_steps(
-    bound: ContributionBound, kind: ColumnKind, say: Dialect, secret: str, *, own: bool
+    bound: ContributionBound, kind: ColumnKind, say: Dialect, secret: str, *, with_load: bool
 ) -> list[Step]:
     """Steps from `input_columns` to `kept`, by way of `ticketed`; `secret` is the table that holds the key.
 
@@ -85,9 +85,9 @@ def bounding_steps(
 
     Proof: docs/proofs/bounding.md.
     """
-    who, columns = group_columns(bound), kept_columns(bound, own=own)
+    who, columns = group_columns(bound), kept_columns(bound, with_load=with_load)
     steps, rows = [], "inside"
-    if own:
+    if with_load:
         steps.append(
             Step(
                 "owned",
@@ -177,8 +177,8 @@ def max_kept_by_person(bound: ContributionBound, kept: str, person: str, *, slot
 def slot_of(plan: CountingPlan, say: Dialect) -> str:
     """The slot of a kept trip, from its `flat` alone: not in the words that chose it."""
     assert plan.bound is not None
-    made = ""
+    slot = ""
     for axis in plan.bound.apart:
         code = f"MOD({say.div('flat', math.prod(plan.shape[axis + 1 :]))}, {plan.shape[axis]})"
-        made = f"({made} * {plan.shape[axis]} + {code})" if made else code
-    return made
+        slot = f"({slot} * {plan.shape[axis]} + {code})" if slot else code
+    return slot

@@ -113,19 +113,19 @@ def written_form(text: str) -> WrittenForm:
             parts += [directive] if directive in _READ_DIRECTIVES else []
         else:
             raise InputError(_form_error(text, f"%{directive} is not known"))
-    made = WrittenForm(f"(?i) *{pattern} *", tuple(parts), full.replace("%-", "%"))
-    _check_form(text, made)
-    return made
+    form = WrittenForm(f"(?i) *{pattern} *", tuple(parts), full.replace("%-", "%"))
+    _check_form(text, form)
+    return form
 
 
-def _check_form(text: str, made: WrittenForm) -> None:
-    named = set(made.parts)
+def _check_form(text: str, form: WrittenForm) -> None:
+    named = set(form.parts)
     whole_day = named & set("Yy") and named & set("mbB") and "d" in named
-    if len(named) < len(made.parts):
+    if len(named) < len(form.parts):
         raise InputError(_form_error(text, "a part stands twice"))
-    if not made.dated and not made.timed:
+    if not form.dated and not form.timed:
         raise InputError(_form_error(text, "neither a date nor a time of day"))
-    if made.dated and not whole_day:
+    if form.dated and not whole_day:
         raise InputError(_form_error(text, "a date needs year, month and day"))
     if (
         ("I" in named) != ("p" in named)
@@ -210,11 +210,11 @@ def fixed_offset(zone: str) -> int | None:
     >>> fixed_offset("-07:00"), fixed_offset("America/Los_Angeles")
     (-25200, None)
     """
-    found = OFFSET_PATTERN.fullmatch(zone)
-    if found is None:
+    match = OFFSET_PATTERN.fullmatch(zone)
+    if match is None:
         return None
-    minutes = int(found[2]) * 60 + int(found[3])
-    return 60 * (-minutes if found[1] == "-" else minutes)
+    minutes = int(match[2]) * 60 + int(match[3])
+    return 60 * (-minutes if match[1] == "-" else minutes)
 
 
 def _check_zone(zone: str) -> None:

@@ -46,8 +46,8 @@ class Schema:
 
     def kind(self, column: str) -> ColumnKind:
         """The kind of a column."""
-        found = kind_of(self.kinds[column])
-        return replace(found, free=True) if found.name == TEXT and not self.typed else found
+        kind = kind_of(self.kinds[column])
+        return replace(kind, free=True) if kind.name == TEXT and not self.typed else kind
 
 
 def kind_of(arrow: Any) -> ColumnKind:
@@ -99,9 +99,9 @@ def check_column(schema: Schema, column: str) -> None:
 
 
 def check_names(
-    names: Sequence[str], wanted: Sequence[str], *, quoted: bool = True, have: str = "the trips have"
+    names: Sequence[str], needed: Sequence[str], *, quoted: bool = True, have: str = "the trips have"
 ) -> None:
-    for name in wanted:
+    for name in needed:
         if names.count(name) > 1:
             raise InputError(f"two columns are called {name!r}: rename one of them")
         if name not in names:  # a CSV without a header has private values in its first line
@@ -127,13 +127,13 @@ def check_person(schema: Schema, column: str) -> None:
 
     check_column(schema, column)
     kind = schema.kinds[column]
-    own = schema.unequal.get(column)
-    if own is None and (kind_of(kind).name != UNREADABLE or is_binary(plain_kind(kind))):
+    engine_type = schema.unequal.get(column)
+    if engine_type is None and (kind_of(kind).name != UNREADABLE or is_binary(plain_kind(kind))):
         return
-    if own is None and pa.types.is_nested(plain_kind(kind)):
+    if engine_type is None and pa.types.is_nested(plain_kind(kind)):
         raise InputError(f"column {column!r} holds {kind} values: a person needs text or a number")
     raise InputError(
-        f"column {column!r} holds {own or kind} values, of which two may be equal and written differently: a person needs text or a "
+        f"column {column!r} holds {engine_type or kind} values, of which two may be equal and written differently: a person needs text or a "
         "number. Make a view or a query that casts the column to text, and count that"
     )
 
@@ -141,13 +141,13 @@ def check_person(schema: Schema, column: str) -> None:
 def is_binary(arrow: Any) -> bool:
     import pyarrow as pa
 
-    found = (
+    kinds = (
         pa.types.is_binary,
         pa.types.is_large_binary,
         pa.types.is_fixed_size_binary,
         pa.types.is_binary_view,
     )
-    return any(is_a(arrow) for is_a in found)
+    return any(is_a(arrow) for is_a in kinds)
 
 
 # Arrow columns as raw ones: text as bytes, times as whole numbers. Nothing is decoded or converted, so nothing can fail on a value.
@@ -197,14 +197,14 @@ def raw_schema(schema: Any, places: Sequence[int]) -> Any:
     return pa.schema([(f"v{i}", raw_type(schema.field(p).type)) for i, p in enumerate(places)])
 
 
-def batch_reader(trips: Any, wanted: Sequence[str] | None) -> Any:
+def batch_reader(trips: Any, needed: Sequence[str] | None) -> Any:
     """A reader of record batches of anything that hands out Arrow; of tables in Python only the wanted columns."""
     import pyarrow as pa
 
     pandas = type(trips).__module__.partition(".")[0] == "pandas"
-    if wanted is not None and (isinstance(trips, Mapping) or pandas):
-        check_names(list(trips.keys()), wanted)  # other columns may hold what no table can
-        trips = {c: trips[c] for c in wanted} if isinstance(trips, Mapping) else trips[list(wanted)]
+    if needed is not None and (isinstance(trips, Mapping) or pandas):
+        check_names(list(trips.keys()), needed)  # other columns may hold what no table can
+        trips = {c: trips[c] for c in needed} if isinstance(trips, Mapping) else trips[list(needed)]
     try:
         if hasattr(trips, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(trips)

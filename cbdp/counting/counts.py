@@ -16,7 +16,7 @@ from cbdp.counting.clock import Clock
 from cbdp.counting.engines import CountFacts, engine_for
 from cbdp.counting.linking import within_periods
 from cbdp.counting.plan import CountingPlan, ServiceDays, StructuralZeros
-from cbdp.counting.planner import make_plan, wanted_columns
+from cbdp.counting.planner import make_plan, needed_columns
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag, Universe
 from cbdp.privacy.entropy import Entropy, SystemEntropy
@@ -218,10 +218,10 @@ def count(
         return _counts_again(trips, universe, unit)
     if isinstance(trips, np.ndarray):
         return _counts_of_array(trips, universe, unit)
-    wanted, drawn = wanted_columns(universe, columns, unit, days), entropy or SystemEntropy()
+    needed, drawn = needed_columns(universe, columns, unit, days), entropy or SystemEntropy()
     bounded = isinstance(unit, Person)
     trips = within_periods(trips, universe, unit, columns, clock or Clock(), days)
-    with engine_for(trips).open(trips, wanted) as source:
+    with engine_for(trips).open(trips, needed) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock(), days)
         key = draw_key(drawn) if bounded else None
         index, value = ranked_counts(source.count(plan, key), universe, plan)

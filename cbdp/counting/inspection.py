@@ -18,7 +18,7 @@ from cbdp.counting.engines import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD, So
 from cbdp.counting.engines.duckdb import readable_errors
 from cbdp.counting.linking import within_periods
 from cbdp.counting.plan import CountingPlan, Field, ServiceDays
-from cbdp.counting.planner import dated_column, day_column, make_plan, person_column, wanted_columns
+from cbdp.counting.planner import dated_column, day_column, make_plan, person_column, needed_columns
 from cbdp.counting.recount import Recount, can_recount, recount
 from cbdp.features import Universe
 from cbdp.privacy.unit import RELEASE, Person, Trip, Unit, unit_of
@@ -127,11 +127,11 @@ def inspect(
     """
     unit = unit_of(unit)
     trips = within_periods(trips, universe, unit, columns, clock or Clock())
-    with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
+    with engine_for(trips).open(trips, needed_columns(universe, columns, unit)) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock())
-        found = source.statuses(plan)
-        good = (found.axes == COUNTED).all(axis=1) & ~(
-            found.zero | found.nobody | found.weightless | found.undated
+        statuses = source.statuses(plan)
+        good = (statuses.axes == COUNTED).all(axis=1) & ~(
+            statuses.zero | statuses.nobody | statuses.weightless | statuses.undated
         )
         read = source.rows()
         days = [EPOCH_DATE + dt.timedelta(days=d) for d in source.by_day(plan)[:, 0].tolist()]
@@ -139,9 +139,9 @@ def inspect(
             source.schema.label,
             source.schema.notes,
             read,
-            int(found.rows[good].sum()),
-            int(found.trips[good].sum()),
-            _dropped_rows(source, plan, found, read, examples),
+            int(statuses.rows[good].sum()),
+            int(statuses.trips[good].sum()),
+            _dropped_rows(source, plan, statuses, read, examples),
             days[0] if days else None,
             days[-1] if days else None,
             _trips_by_value(source, plan, universe),
@@ -238,30 +238,30 @@ def duplicate_rows(trips: Any, rows: int) -> DuplicateRows:
         fields = [Field(name, kind) for name, kind in kinds.items() if kind.name in COMPARABLE_KINDS][
             :MAX_COMPARED_COLUMNS
         ]
-        found = source.copies(fields, digits) if fields else np.empty((0, 2), dtype=np.int64)
-    return DuplicateRows(tuple((int(k), int(n)) for k, n in found), 16**digits)
+        copies = source.copies(fields, digits) if fields else np.empty((0, 2), dtype=np.int64)
+    return DuplicateRows(tuple((int(k), int(n)) for k, n in copies), 16**digits)
 
 
 def _dropped_rows(
-    source: Source, plan: CountingPlan, found: Statuses, read: int, most: int
+    source: Source, plan: CountingPlan, statuses: Statuses, read: int, most: int
 ) -> tuple[DroppedRows, ...]:
     every = []
     for a, axis in enumerate(plan.axes):
         for status, reason in REASONS.items():
-            rows = int(found.rows[found.axes[:, a] == status].sum())
+            rows = int(statuses.rows[statuses.axes[:, a] == status].sum())
             if rows:
                 shown = source.examples(plan, a, status, most) if status != MISSING else []
                 every.append(DroppedRows(reason, plan.fields[axis.field].name, axis.name, rows, tuple(shown)))
     person = None if plan.bound is None else plan.fields[plan.bound.person].name
     weight = None if plan.weight is None else plan.fields[plan.weight].name
     for reason, column, mask in (
-        (STRUCTURAL_ZERO, None, found.zero),
-        (NO_PERSON, person, found.nobody),
-        (NOT_A_COUNT, weight, found.weightless),
-        (NO_DAY, None, found.undated),
+        (STRUCTURAL_ZERO, None, statuses.zero),
+        (NO_PERSON, person, statuses.nobody),
+        (NOT_A_COUNT, weight, statuses.weightless),
+        (NO_DAY, None, statuses.undated),
     ):
-        every.append(DroppedRows(reason, column, None, int(found.rows[mask].sum())))
-    every.append(DroppedRows(MALFORMED, None, None, read - int(found.rows.sum())))
+        every.append(DroppedRows(reason, column, None, int(statuses.rows[mask].sum())))
+    every.append(DroppedRows(MALFORMED, None, None, read - int(statuses.rows.sum())))
     return tuple(sorted((d for d in every if d.rows), key=lambda d: -d.rows))
 
 
@@ -270,40 +270,40 @@ def _trips_by_value(
 ) -> dict[str, tuple[tuple[Any, int], ...]]:
     """Trips by each dimension's values."""
     index, value = ranked_counts(source.unbounded(plan), universe, plan)
-    made = {}
+    trips_by_value = {}
     for (name, dimension), codes in zip(
         universe.dimensions.items(), universe.unrank_codes(index), strict=True
     ):
         totals = np.zeros(len(dimension), dtype=np.int64)
         np.add.at(totals, codes, value)
-        made[name] = tuple(zip(dimension.values, totals.tolist(), strict=True))
-    return made
+        trips_by_value[name] = tuple(zip(dimension.values, totals.tolist(), strict=True))
+    return trips_by_value
 
 
-def _person_loads(unit: Any, trips: Ints, persons: Ints, own: Ints) -> PersonLoads:
+def _person_loads(unit: Any, trips: Ints, persons: Ints, all_trips: Ints) -> PersonLoads:
     everyone, upto = int(persons.sum()), np.cumsum(persons)
     quantiles = {}
     for share in LOAD_QUANTILES if everyone else ():
         place = int(np.searchsorted(upto, share * everyone))
         quantiles[share] = int(trips[min(place, len(trips) - 1)])
-    together = int((own - trips * persons).sum())
+    together = int((all_trips - trips * persons).sum())
     dropped = {
         most: together + int((np.maximum(trips - most, 0) * persons).sum()) for most in MAX_TRIPS_TRIED
     }
     kept = int((np.minimum(trips, unit.max_trips) * persons).sum())
-    return PersonLoads(everyone, int(own.sum()), quantiles, dropped, unit.per, kept, together)
+    return PersonLoads(everyone, int(all_trips.sum()), quantiles, dropped, unit.per, kept, together)
 
 
 # Looking at trips without counting them: their schema, which is public, and the trips again, on another path, which are not.
 
 
-def schema_of(trips: Any, wanted: Sequence[str] | None = None) -> Schema:
+def schema_of(trips: Any, needed: Sequence[str] | None = None) -> Schema:
     """The columns of trips and their types: no row is read. Of several files, the wanted columns must be alike in all.
 
     >>> list(schema_of({"stop": ["A"], "time": ["am"]}).kinds)
     ['stop', 'time']
     """
-    with engine_for(trips).open(trips, wanted) as source:
+    with engine_for(trips).open(trips, needed) as source:
         return source.schema
 
 
@@ -332,8 +332,8 @@ def second_count(
     """
     if can_recount(trips):
         return _second_count(trips, universe, Trip(), columns, clock, days).counts()
-    found = count(trips, universe, columns=columns, clock=clock, days=days)
-    return found.index, found.value
+    counts = count(trips, universe, columns=columns, clock=clock, days=days)
+    return counts.index, counts.value
 
 
 def trips_by_person(
@@ -355,12 +355,12 @@ def trips_by_person(
     (2, 3)
     """
     if can_recount(trips):
-        found = _second_count(trips, universe, unit, columns, clock, days)
-        assert found.person is not None
-        order = np.lexsort((found.types, found.person))
-        return np.diff(found.person[order], prepend=-1) != 0, found.types[order]
+        recounted = _second_count(trips, universe, unit, columns, clock, days)
+        assert recounted.person is not None
+        order = np.lexsort((recounted.types, recounted.person))
+        return np.diff(recounted.person[order], prepend=-1) != 0, recounted.types[order]
     trips = within_periods(trips, universe, unit, columns, clock or Clock(), days)
-    with engine_for(trips).open(trips, wanted_columns(universe, columns, unit, days)) as source:
+    with engine_for(trips).open(trips, needed_columns(universe, columns, unit, days)) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock(), days)
         begins, types = [np.empty(0, dtype=bool)], [np.empty(0, dtype=np.int64)]
         for new, flat in source.by_person(plan):
@@ -386,7 +386,7 @@ def loads_of(
     ([1, 2], [1, 1])
     """
     trips = within_periods(trips, universe, unit, columns, clock or Clock())
-    with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
+    with engine_for(trips).open(trips, needed_columns(universe, columns, unit)) as source:
         many, persons, _ = source.loads(make_plan(source.schema, universe, columns, unit, clock or Clock()))
     return many.tolist(), persons.tolist()
 
@@ -400,7 +400,7 @@ def _second_count(
     days: ServiceDays | None,
 ) -> Recount:
     """The second count, of trips whose schema has been checked; what cannot be read is one error that quotes nothing."""
-    with engine_for(trips).open(trips, wanted_columns(universe, columns, unit, days)) as source:
+    with engine_for(trips).open(trips, needed_columns(universe, columns, unit, days)) as source:
         make_plan(source.schema, universe, columns, unit, clock or Clock(), days)
         label = source.schema.label
     person = day = None

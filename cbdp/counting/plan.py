@@ -34,7 +34,7 @@ from cbdp.errors import InputError
 # Only (flat, n) comes back. docs/explanation/counting.md has the rules in full, and the proof that the bound holds.
 
 
-MAX_TRIPS_PER_PERSON = (
+SATURATED_COUNT = (
     2**40
 )  # counts saturate here: a sum of weights cannot overflow, and one trip still changes it by one at most
 

@@ -242,7 +242,7 @@ def _model_constants() -> dict[str, float]:
         float(model.QUADRATURE_NODES[1] - model.QUADRATURE_NODES[0]),
     )
     return {
-        "first": first, "last": last, "step": step, "spread": model.LOG_DEMAND_VARIANCE, "gathered": model.DEMAND_CONCENTRATION, "certain": model.PUBLIC_PRECISION,
+        "first": first, "last": last, "step": step, "spread": model.LOG_DEMAND_VARIANCE, "gathered": model.EFFECTIVE_TYPES_EXPONENT, "certain": model.PUBLIC_PRECISION,
         "largest": model.MAX_NOISE_RATE, "tiny": UNMEASURED_PRECISION,
     }  # fmt: skip
 

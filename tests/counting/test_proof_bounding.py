@@ -27,7 +27,7 @@ from cbdp.counting.engines import sql
 from cbdp.counting.engines.duckdb import connection
 from cbdp.counting.engines.duckdb_dialect import DuckDialect, StoredField
 from cbdp.counting.linking import LinkedTaps, Prepared
-from cbdp.counting.plan import MAX_TRIPS_PER_PERSON, ContributionBound, CountingPlan
+from cbdp.counting.plan import SATURATED_COUNT, ContributionBound, CountingPlan
 from cbdp.counting.planner import make_plan
 from cbdp.features import Feature, FeatureDag, Universe
 from cbdp.privacy.unit import PERIODS, Person, Sensitivity, Trip, Unit, feature_sensitivity, group_sensitivity
@@ -305,10 +305,10 @@ def test_one_trip_changes_what_is_claimed() -> None:
 
 def test_a_row_more_is_a_trip_more() -> None:
     """Small tables of counts, weights about the point where they saturate: a trip more in any row changes one count by one at most, by the engine."""
-    weights = (0, 1, 5, MAX_TRIPS_PER_PERSON - 1, MAX_TRIPS_PER_PERSON, MAX_TRIPS_PER_PERSON + 7)
+    weights = (0, 1, 5, SATURATED_COUNT - 1, SATURATED_COUNT, SATURATED_COUNT + 7)
     own = list(itertools.combinations_with_replacement(weights, 2))  # the two rows of each stop
     before = counted_weights(own)
-    assert before.max() == MAX_TRIPS_PER_PERSON
+    assert before.max() == SATURATED_COUNT
     assert before[:3].tolist() == [0, 1, 5]
     for more in ((1, 0), (0, 1)):
         change = counted_weights([(one + more[0], other + more[1]) for one, other in own]) - before
@@ -473,7 +473,7 @@ def by_shared_sql(
         steps = [
             *sql.steps_inside(plan, say, "trips", str),
             *bounding.bounding_steps(
-                plan.bound, plan.fields[plan.bound.person].kind, say, sql.SECRET_TABLE, own=False
+                plan.bound, plan.fields[plan.bound.person].kind, say, sql.SECRET_TABLE, with_load=False
             ),
         ]
         rows = engine.sql(sql.query(steps, "SELECT flat, COUNT(*) FROM kept GROUP BY flat")).fetchall()

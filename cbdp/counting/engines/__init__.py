@@ -88,23 +88,23 @@ class Statuses:
     trips: Ints = field(repr=False)  # the sum of weights; the number of rows where there are none
 
 
-def statuses_of(found: Ints, axes: int) -> Statuses:
+def statuses_of(rows: Ints, axes: int) -> Statuses:
     """The rows that `sql_inspect.statuses` asks for."""
-    rest = found[:, axes:]
+    rest = rows[:, axes:]
     zero, nobody, weightless, undated = (rest[:, c].astype(bool) for c in range(4))
-    return Statuses(found[:, :axes], zero, nobody, weightless, undated, rest[:, 4], rest[:, 5])
+    return Statuses(rows[:, :axes], zero, nobody, weightless, undated, rest[:, 4], rest[:, 5])
 
 
 def group_starts(who: Sequence[Any], last: Sequence[Any] | None) -> NDArray[np.bool_]:
     """Where another person's trips begin, or those of another period: `who` are the columns, `last` their values in the row before."""
     import pyarrow.compute as pc
 
-    made = np.zeros(len(who[0]), dtype=bool)
-    made[0] = last is None or not all(c[0].equals(v) for c, v in zip(who, last, strict=True))
+    starts = np.zeros(len(who[0]), dtype=bool)
+    starts[0] = last is None or not all(c[0].equals(v) for c, v in zip(who, last, strict=True))
     for column in who:
         changes = pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
-        made[1:] |= np.asarray(changes, dtype=bool)
-    return made
+        starts[1:] |= np.asarray(changes, dtype=bool)
+    return starts
 
 
 class Source(ABC):
@@ -181,7 +181,7 @@ class Engine(ABC):
         """Whether these trips are this engine's; by their type or their URL's scheme, without touching them."""
 
     @abstractmethod
-    def open(self, trips: Any, wanted: Sequence[str] | None = None) -> AbstractContextManager[Source]:
+    def open(self, trips: Any, needed: Sequence[str] | None = None) -> AbstractContextManager[Source]:
         """Open the trips for reading: the schema only. `wanted` are the columns that will be read; None: not known yet."""
 
 

@@ -38,7 +38,7 @@ from cbdp.errors import InputError
 # ruff: noqa: S608 - the text comes from Ibis, and names are quoted where they enter a query
 
 
-MEMTABLE_NAME = re.compile(
+RESERVED_TABLE_NAMES = re.compile(
     r"\b(kept|made|period_of|rows_inside|secret|spooled|stream|(way|zero|zone)_[0-9_]+)\b", re.IGNORECASE
 )
 
@@ -47,7 +47,7 @@ MEMTABLE_NAME = re.compile(
 def open_duckdb_table(backend: Any, table: Any, schema: Schema) -> Iterator[DuckSource]:
     with readable_errors(schema.label):
         text = backend.compile(table)
-        cursor = None if MEMTABLE_NAME.search(text) else _cursor(backend, text)
+        cursor = None if RESERVED_TABLE_NAMES.search(text) else _cursor(backend, text)
         if cursor is None:
             with connection() as engine:
                 arrow = table.schema().to_pyarrow()
@@ -165,9 +165,9 @@ def _plain_batches(table: Any, columns: Sequence[str]) -> Iterator[Any]:
 
     reader = table.select(*columns).to_pyarrow_batches(chunk_size=FETCHED_ROWS)
     places = [reader.schema.names.index(c) for c in columns]
-    made = arrow.raw_schema(reader.schema, places)
-    yield pa.RecordBatch.from_arrays([pa.array([], f.type) for f in made], schema=made)
-    yield from arrow.raw_batches(iter(reader), places, made)
+    schema = arrow.raw_schema(reader.schema, places)
+    yield pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+    yield from arrow.raw_batches(iter(reader), places, schema)
 
 
 def _sqlite_batches(backend: Any, table: Any, columns: Sequence[str]) -> Iterator[Any]:
@@ -212,7 +212,7 @@ def _fetch_errors(label: str) -> Iterator[None]:
 
 POSTGRES_BATCH_ROWS = 100_000  # of a batch that comes back
 FIRST_USER_TYPE_OID = 16384  # numbers of types from here on are not PostgreSQL's own
-POSTGRES_TYPES = {
+POSTGRES_ARROW_TYPES = {
     "bool": "bool_",
     "bytea": "binary",
     "int2": "int16",
@@ -220,8 +220,8 @@ POSTGRES_TYPES = {
     "int8": "int64",
     "date": "date32",
 }
-POSTGRES_TYPES |= {"float4": "float32", "float8": "float64"}
-POSTGRES_TYPES |= dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid"), "string")
+POSTGRES_ARROW_TYPES |= {"float4": "float32", "float8": "float64"}
+POSTGRES_ARROW_TYPES |= dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid"), "string")
 JSON_TYPE = re.compile(r"^!?json", re.IGNORECASE)
 MIN_SERVER_VERSION = 140000  # EXTRACT gives exact numbers from version 14 on
 COPY_TYPES = {"int64": ("BIGINT", ">i8"), "double": ("DOUBLE PRECISION", ">f8"), "binary": ("BYTEA", "")}
@@ -275,7 +275,7 @@ def _resolved_schema(connection: Any, text: str, schema: Schema) -> Schema:
         raise InputError(
             f"{schema.label} cannot be opened by PostgreSQL ({type(wrong).__name__}): try a query there first"
         ) from None
-    arrow = {name: getattr(pa, kind)() for name, kind in POSTGRES_TYPES.items()}
+    arrow = {name: getattr(pa, kind)() for name, kind in POSTGRES_ARROW_TYPES.items()}
     arrow |= {
         "time": pa.time64("us"),
         "timestamp": pa.timestamp("us"),
@@ -320,23 +320,23 @@ class PostgresSource(SqlSource):
         return self._text, [POSTGRES_TEMPLATES.identifier(f.name) for f in plan.fields]
 
     def _put(self, name: str, table: Any) -> str:
-        made = unique_name(name)
+        unique = unique_name(name)
         columns = ", ".join(f"{f.name} {COPY_TYPES[str(f.type)][0]}" for f in table.schema)
         with self._connection.cursor() as cursor:
-            cursor.execute(f"CREATE TEMP TABLE {made} ({columns}) ON COMMIT DROP")
-            with cursor.copy(f"COPY {made} FROM STDIN (FORMAT BINARY)") as copy:
+            cursor.execute(f"CREATE TEMP TABLE {unique} ({columns}) ON COMMIT DROP")
+            with cursor.copy(f"COPY {unique} FROM STDIN (FORMAT BINARY)") as copy:
                 for block in _copy_bytes(table):
                     copy.write(block)
-            cursor.execute(f"ANALYZE {made}")
-        return made
+            cursor.execute(f"ANALYZE {unique}")
+        return unique
 
     def _drop(self, name: str) -> None:
         self._connection.execute(f"DROP TABLE IF EXISTS {name}")
 
     def _keep(self, query: str) -> str:
-        made = unique_name("kept")
-        self._connection.execute(f"CREATE TEMP TABLE {made} ON COMMIT DROP AS {query}")
-        return made
+        unique = unique_name("kept")
+        self._connection.execute(f"CREATE TEMP TABLE {unique} ON COMMIT DROP AS {query}")
+        return unique
 
     def _batches(self, query: str, most: int | None = None, *, by: str | None = None) -> Iterator[Any]:  # noqa: ARG002
         """By a cursor of the server's, so that only a batch is here at a time."""
@@ -413,8 +413,8 @@ class WarehouseSource(SqlSource):
         return self._text, [self._words.identifier(f.name) for f in plan.fields]
 
     def _put(self, name: str, table: Any) -> str:
-        made = unique_name(name)
-        laid = self._backend.create_table(made, table, **({"temp": True} if self._words.temporary else {}))
+        unique = unique_name(name)
+        laid = self._backend.create_table(unique, table, **({"temp": True} if self._words.temporary else {}))
         node = laid.op()
         places = [node.namespace.catalog, node.namespace.database, node.name]
         full = ".".join(self._words.identifier(place) for place in places if place)
@@ -495,7 +495,7 @@ class Ibis(Engine):
         return hasattr(trips, "to_pyarrow_batches") and hasattr(trips, "get_backend")
 
     @contextmanager
-    def open(self, trips: Any, wanted: Sequence[str] | None = None) -> Iterator[Source]:  # noqa: ARG002 - the schema has all
+    def open(self, trips: Any, needed: Sequence[str] | None = None) -> Iterator[Source]:  # noqa: ARG002 - the schema has all
         with ExitStack() as stack:
             label = "the table"
             if isinstance(trips, str):
@@ -574,7 +574,7 @@ def ibis_schema(table: Any, label: str, *, fetched: bool = False) -> Schema:
 def _has_plain_equality(kind: Any, *, fetched: bool) -> bool:
     if kind.is_binary() or kind.is_time() or (kind.is_timestamp() and kind.timezone is not None):
         return fetched
-    known = (
+    plain_kinds = (
         kind.is_string,
         kind.is_integer,
         kind.is_floating,
@@ -582,7 +582,7 @@ def _has_plain_equality(kind: Any, *, fetched: bool) -> bool:
         kind.is_boolean,
         kind.is_date,
     )
-    return any(is_a() for is_a in (*known, kind.is_timestamp, kind.is_uuid, kind.is_null))
+    return any(is_a() for is_a in (*plain_kinds, kind.is_timestamp, kind.is_uuid, kind.is_null))
 
 
 def _arrow_type(kind: Any) -> Any:

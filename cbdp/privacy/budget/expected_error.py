@@ -161,7 +161,7 @@ def _grouping_size(features: FeatureDag, grouping: Grouping) -> int:
 
 
 LOG_DEMAND_VARIANCE = 2.25  # variance of the logarithm of what trip types hold beyond one trip
-DEMAND_CONCENTRATION = 0.8
+EFFECTIVE_TYPES_EXPONENT = 0.8
 QUADRATURE_NODES = np.arange(
     -8.0, 12.0, 0.25
 )  # standard deviations from the middle; squares weigh the upper tail
@@ -293,7 +293,7 @@ def _count_sizes(features: FeatureDag, facts: DemandFacts) -> Iterator[CountSize
     )
     for name in features.features:
         size = features.size(name)
-        apart = (types / size) ** DEMAND_CONCENTRATION
+        apart = (types / size) ** EFFECTIVE_TYPES_EXPONENT
         any_of = 1.0 if filled >= 1 else -math.expm1(apart * math.log1p(-filled))
         uneven = LOG_DEMAND_VARIANCE * math.log(size) / max(math.log(types), 1.0)
         beyond_one = max(trips / size / any_of - 1.0, 0.0)
