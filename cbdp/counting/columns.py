@@ -9,8 +9,7 @@ from typing import Any
 
 from cbdp.errors import InputError
 
-# What a column holds, in the few words that a counting plan needs. Engines say what their columns are in Arrow's types.
-
+# Kinds of columns. Engines say what their columns are in Arrow's types.
 
 TEXT, WHOLE, REAL, BOOLEAN = "text", "whole numbers", "numbers", "true or false"
 DATE, TIME, STAMP = "dates", "times of day", "time stamps"
@@ -153,7 +152,7 @@ def is_binary(arrow: Any) -> bool:
 # Arrow columns as raw ones: text as bytes, times as whole numbers. Nothing is decoded or converted, so nothing can fail on a value.
 
 
-BATCH_ROWS = 1_000_000  # of a batch
+BATCH_ROWS = 1_000_000  # rows of a batch that is handed on
 
 
 def raw_column(array: Any) -> Any:
@@ -198,7 +197,7 @@ def raw_schema(schema: Any, places: Sequence[int]) -> Any:
 
 
 def batch_reader(trips: Any, needed: Sequence[str] | None) -> Any:
-    """A reader of record batches of anything that hands out Arrow; of tables in Python only the wanted columns."""
+    """A reader of record batches of anything that hands out Arrow; of tables in Python only the `needed` columns."""
     import pyarrow as pa
 
     pandas = type(trips).__module__.partition(".")[0] == "pandas"
@@ -250,7 +249,7 @@ def parquet_batches(paths: Sequence[Path], columns: Sequence[str], schema: Any) 
 
 
 def check_alike(paths: Sequence[Path], columns: Sequence[str]) -> None:
-    """Refuse Parquet files that hold a wanted column in two types, or not at all."""
+    """Refuse Parquet files that hold a needed column in two types, or not at all."""
     first = parquet_types(paths[0])
     for path in paths:
         other = parquet_types(path)

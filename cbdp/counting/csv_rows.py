@@ -5,10 +5,10 @@ quote, and may hold marks and line ends. A line end is LF, or CR LF. What is not
 
     a record with more or fewer fields than the first line        itself
     a quote that is not closed, or not at the end of its field    its line, and no other: reading goes on with the next line
-    a record longer than LIMIT bytes, its line end included       its line, likewise
+    a record longer than MAX_RECORD_BYTES, with its line end       its line, likewise
 
 So an open quote hides its own line. Only two of them can hide more: a field that opens in one line and a stray quote before a mark in
-a later one look like a field with line ends in it, and the lines between are its text, up to LIMIT bytes. A writer that doubles quotes
+a later one look like a field with line ends in it, and the lines between are its text, up to MAX_RECORD_BYTES. A writer that doubles quotes
 never makes such lines. To read every line as a record instead would let one cell with line ends count as many trips.
 
 An empty line is no record. Bytes are not decoded: a field that is no UTF-8 is a value like any other, and equals no label.
@@ -31,8 +31,10 @@ from numpy.typing import NDArray
 from cbdp.arrays import Bytes, Ints
 from cbdp.errors import InputError
 
-CHUNK_BYTES = 2**23
-MAX_RECORD_BYTES = 2**16
+CHUNK_BYTES = 2**23  # bytes of a file that are read at a time
+MAX_RECORD_BYTES = (
+    2**16
+)  # bytes of a record, its line end included: what is longer is dropped, so that an open quote hides no more than this
 QUOTE, LF, CR = 34, 10, 13
 MORE, DROP = -1, -2  # the chunk ends within a record; its quotes are out of place, or it is too long
 
@@ -66,7 +68,12 @@ def csv_header(path: Path) -> tuple[str, tuple[str, ...]]:
 
 
 def csv_batches(
-    path: Path, mark: str, fields: int, places: Sequence[int], tally: ReadTotals, limit: int = MAX_RECORD_BYTES
+    path: Path,
+    mark: str,
+    fields: int,
+    places: Sequence[int],
+    tally: ReadTotals,
+    limit: int = MAX_RECORD_BYTES,
 ) -> Iterator[Any]:
     """The fields at these places of every row, as Arrow batches of bytes named v0, v1, …"""
     output_of = np.full(fields, -1, dtype=np.int64)

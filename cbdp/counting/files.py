@@ -1,4 +1,8 @@
-"""Files of trips, each counted once whatever names lead to it; and the private folder that an engine spills to."""
+"""Files of trips, each counted once whatever names lead to it; and the private folder that an engine spills to.
+
+A file is what the system says it is (device and inode), so that links, hard links, `data/../one.parquet` and patterns that overlap
+are the same file. The files are looked at again when the count is done: what was written meanwhile is refused.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,6 @@ from typing import Any
 from cbdp.errors import InputError
 from cbdp.scratch import locked_folder, owned
 from cbdp.scratch import sweep as sweep_abandoned
-
-# Files of trips: each counted once, whatever names lead to it.
-#
-# A file is what the system says it is (device and inode), so that links, hard links, `data/../one.parquet` and patterns that overlap
-# are the same file. The files are looked at again when the count is done: what was written meanwhile is refused.
-
 
 PARQUET_SUFFIX, TEXT_SUFFIXES = ".parquet", (".csv", ".csv.gz", ".txt")  # .txt as GTFS has it: CSV
 
@@ -39,7 +37,7 @@ class FileIdentity:
 
 @dataclass(frozen=True)
 class Files:
-    """Distinct files in the order they were found, and the names that led to one of them again."""
+    """Distinct files in the order in which names lead to them, and the names that led to one of them again."""
 
     paths: tuple[Path, ...]
     again: tuple[str, ...]
@@ -145,9 +143,7 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-# Where an engine puts what does not fit in memory: a private folder that is removed in any case.
-#
-# It is readable by its owner alone, and removed when the work ends or fails. What a killed process left behind is swept when the next
+# Where an engine puts what does not fit in memory. The folder is readable by its owner alone, and removed when the work ends or fails. What a killed process left behind is swept when the next
 # one starts (`cbdp.scratch`).
 
 

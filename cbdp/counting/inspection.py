@@ -1,4 +1,7 @@
-"""PRIVATE. What the curator should see before a release: what of the trips counts, what does not and why; their schema, and how many trips persons have."""
+"""PRIVATE. What the curator should see before a release: what of the trips counts, what does not and why; their schema, and how many trips persons have.
+
+Nothing here is protected: examples quote cells, and every number is exact. It is for whoever holds the trips, and for nobody else.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +21,13 @@ from cbdp.counting.engines import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD, So
 from cbdp.counting.engines.duckdb import readable_errors
 from cbdp.counting.linking import within_periods
 from cbdp.counting.plan import CountingPlan, Field, ServiceDays
-from cbdp.counting.planner import dated_column, day_column, make_plan, person_column, needed_columns
+from cbdp.counting.planner import dated_column, day_column, make_plan, needed_columns, person_column
 from cbdp.counting.recount import Recount, can_recount, recount
 from cbdp.features import Universe
 from cbdp.privacy.unit import RELEASE, Person, Trip, Unit, unit_of
 from cbdp_features.calendar import WEEKDAYS
 
-# What the curator should see before a release: what of the trips counts, what does not, and why. Private, all of it.
-#
-# Nothing here is protected: examples quote cells, and every number is exact. It is for whoever holds the trips, and for nobody else.
-
-
-MAX_EXAMPLES = 5
+MAX_EXAMPLES = 5  # values that are quoted for each reason
 MAX_TRIPS_TRIED = (1, 2, 3, 4, 5, 8, 10, 20)  # values of max_trips that are tried
 LOAD_QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 
@@ -79,8 +77,8 @@ class Inspection:
     >>> import cbdp
     >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
     >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
-    >>> found = cbdp.counting.inspect(trips, features.universe)
-    >>> found.read, found.counted, found.trips
+    >>> inspection = cbdp.counting.inspect(trips, features.universe)
+    >>> inspection.read, inspection.counted, inspection.trips
     (3, 3, 3)
     """
 
@@ -121,8 +119,8 @@ def inspect(
     >>> import cbdp
     >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
     >>> trips = {"stop": ["A", "X"], "time": ["am", "pm"]}
-    >>> found = cbdp.counting.inspect(trips, features.universe)
-    >>> found.read, found.counted
+    >>> inspection = cbdp.counting.inspect(trips, features.universe)
+    >>> inspection.read, inspection.counted
     (2, 1)
     """
     unit = unit_of(unit)
@@ -201,27 +199,28 @@ class DuplicateRows:
 
         If each thing that a row can say happens at a rate λ of its own, then n_k, the expected number of groups of k rows, is a sum over things of
         e^−λ λᵏ / k!. By the inequality of Cauchy and Schwarz, (k! n_k)² ≤ (k−1)! n_{k−1} · (k+1)! n_{k+1}: where there are many pairs,
-        there are some triples. A file that was appended to itself has pairs and no triples. Room for chance: `SLACK` and `SURE`.
+        there are some triples. A file that was appended to itself has pairs and no triples. Room for chance: `MIN_EXPECTED_GROUPS` and
+        `CHANCE_FACTOR`.
         """
         sizes = dict(self.groups)
         for k in range(2, MAX_GROUP_SIZE):
-            least = k / (k + 1) * sizes.get(k, 0) ** 2 / (sizes.get(k - 1, 0) + SPARE)
-            if least >= SURE and sizes.get(k + 1, 0) < least / SLACK:
+            least = k / (k + 1) * sizes.get(k, 0) ** 2 / (sizes.get(k - 1, 0) + PSEUDO_GROUPS)
+            if least >= MIN_EXPECTED_GROUPS and sizes.get(k + 1, 0) < least / CHANCE_FACTOR:
                 return False
         return True
 
 
 MAX_GROUP_SIZE = 20  # sizes of groups that are compared
-SURE, SLACK, SPARE = (
-    40,
-    4,
-    3,
-)  # groups that must be expected, of which a quarter is there by chance; added to a size's number
+MIN_EXPECTED_GROUPS = 40  # groups that the inequality must ask for, so that their absence is not chance
+CHANCE_FACTOR = 4  # by which there may be fewer groups than the inequality asks for
+PSEUDO_GROUPS = (
+    3  # groups added to the number of a size, so that a small number does not ask for many of the next
+)
 MAX_ROWS_ALL_GROUPS = (
     2_000_000  # rows of which all groups are looked at; of more, a sixteenth or less of the groups
 )
 COMPARABLE_KINDS = (TEXT, WHOLE, REAL, BOOLEAN, DATE, TIME, STAMP)
-MAX_COMPARED_COLUMNS = 200
+MAX_COMPARED_COLUMNS = 200  # columns that are compared; rows that differ in further ones alone count as alike
 
 
 def duplicate_rows(trips: Any, rows: int) -> DuplicateRows:
@@ -294,11 +293,11 @@ def _person_loads(unit: Any, trips: Ints, persons: Ints, all_trips: Ints) -> Per
     return PersonLoads(everyone, int(all_trips.sum()), quantiles, dropped, unit.per, kept, together)
 
 
-# Looking at trips without counting them: their schema, which is public, and the trips again, on another path, which are not.
+# Without counting: the schema of trips, which is public; and the trips counted again on another path, which are not
 
 
 def schema_of(trips: Any, needed: Sequence[str] | None = None) -> Schema:
-    """The columns of trips and their types: no row is read. Of several files, the wanted columns must be alike in all.
+    """The columns of trips and their types: no row is read. Of several files, the `needed` columns must be alike in all.
 
     >>> list(schema_of({"stop": ["A"], "time": ["am"]}).kinds)
     ['stop', 'time']

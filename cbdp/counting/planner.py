@@ -74,7 +74,7 @@ from cbdp_features.calendar import (
     period_of,
 )
 
-# From a column's values to a dimension's codes: by kind of column and of labels, and every key means one label.
+# Lookups: from a column's values to a dimension's codes. Every key means one label.
 
 
 LookupMaker = Callable[[int], list[Lookup]]  # of the place of a moment
@@ -211,7 +211,7 @@ def _period_lookup(name: str, dimension: Dimension) -> LookupMaker:
 
 
 def _day_types(dimension: Dimension, clock: Clock) -> Ints | None:
-    """The code of every day from FIRST to LAST by its name, or as weekday and weekend; a holiday's type goes before."""
+    """The code of every day from FIRST_DATE to LAST_DATE by its name, or as weekday and weekend; a holiday's type goes before."""
     holidays = dict(clock.holidays)
     if not set(dimension.values) <= {*WEEKDAYS, "weekday", "weekend", *holidays.values()}:
         return None
@@ -255,7 +255,7 @@ def column_refusal(column: str, kind: Any, dimension: Dimension) -> InputError:
     return InputError(f"column {column!r} holds {kind} values, the dimension {expected}: convert one of them")
 
 
-# Making the counting plan, and refusing what cannot be counted: by schema, universe and clock alone, before a row is read.
+# The plan, and the refusal of what cannot be counted: by schema, universe and clock alone
 
 
 PERSON_KEY, COUNT_KEY, DAY_KEY = "person", "count", "day"  # what `columns` may name besides the dimensions

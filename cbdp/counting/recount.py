@@ -1,4 +1,9 @@
-"""PRIVATE. Trips counted a second time on another path: plain Python reads each distinct value, by the rules of docs/explanation/counting.md."""
+"""PRIVATE. Trips counted a second time on another path: Arrow hands out values, plain Python reads each distinct one, and no SQL is written.
+
+It shares with `cbdp.count` the public rules of docs/explanation/counting.md (universe, clock, the patterns of written times) and nothing that
+carries them out: no plan, no engine, no table of zones, no key. An audit with trips counts this way, so that a mistake in the count shows. It
+is slower.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +45,7 @@ from cbdp.features import Dimension, Universe
 from cbdp.privacy.unit import RELEASE
 from cbdp_features.calendar import WEEKDAYS, date_or_none, dates_or_none, day_dimension, period_of
 
-# Values read by plain Python, one at a time, for the second count: the rules of docs/explanation/counting.md without an engine.
+# Values, one at a time
 
 
 DayAndSecond = tuple[dt.date | None, int | None]  # the day and the second of the day, as far as they are told
@@ -48,7 +53,9 @@ DayAndSecond = tuple[dt.date | None, int | None]  # the day and the second of th
 MONTH_ABBREVIATIONS = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905
 EPOCH_INSTANT = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 YEARS_READ = range(1850, 2150)
-SATURATED_COUNT = 2**40
+SATURATED_COUNT = (
+    2**40
+)  # trips: weights and sums saturate here, as in the counting plan, whose constant is not used on purpose
 
 
 @dataclass(frozen=True)
@@ -314,13 +321,10 @@ def _day_names(day: dt.date, clock: Clock) -> list[str]:
     return [WEEKDAYS[day.weekday()], "weekday" if day.weekday() < 5 else "weekend"]
 
 
-# Trips counted a second time, on another path: Arrow hands out values, plain Python reads each distinct one, and no SQL is written.
-#
-# It shares with `cbdp.count` the public rules (universe, clock, the patterns of written times) and nothing that carries them out: no
-# plan, no engine, no table of zones, no key. An audit with trips counts this way, so that a mistake in the count shows. It is slower.
+# The count
 
 
-PERIOD_OFFSET = 10**6  # days
+PERIOD_OFFSET = 10**6  # periods: added to their numbers, so that none is negative, which means no period
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,7 +386,10 @@ def recount(
     for batch in _column_batches(
         trips, list(dict.fromkeys([*dimension_columns, *filter(None, (weights, person, day, dated))]))
     ):
-        codes = [_coded_column(batch[c], f, k) for c, f, k in zip(dimension_columns, read, code_caches[:-1], strict=True)]
+        codes = [
+            _coded_column(batch[c], f, k)
+            for c, f, k in zip(dimension_columns, read, code_caches[:-1], strict=True)
+        ]
         rank = universe.rank_codes(codes)
         times = _coded_column(batch[weights], row_weight, code_caches[-1]) if weights else np.ones_like(rank)
         person_codes = np.zeros_like(rank)
@@ -392,7 +399,9 @@ def recount(
         if when is not None and day is not None:
             period = _coded_column(batch[day], when, {})
             both = zip(person_codes.tolist(), period.tolist(), strict=True)
-            person_codes = np.array([-1 if min(p) < 0 else pairs.setdefault(p, len(pairs)) for p in both], np.int64)
+            person_codes = np.array(
+                [-1 if min(p) < 0 else pairs.setdefault(p, len(pairs)) for p in both], np.int64
+            )
         inside = (rank >= 0) & (times >= 0) & (person_codes >= 0)
         if among is not None and dated is not None:
             inside &= _coded_column(batch[dated], among, {}) >= 0
@@ -415,7 +424,7 @@ def _day_coder(days: ServiceDays, clock: Clock, timed: bool) -> Callable[[Any], 
 def _period_coder(
     universe: Universe, names: Mapping[str, str], column: str, per: str, clock: Clock, *, typed: bool
 ) -> Callable[[Any], int | None]:
-    """The number of the period that a value of the day's column tells, counted from long ago so that none is negative."""
+    """The number of the period that a value of the day's column tells, with an offset that leaves none negative."""
     named = day_dimension(universe.dimensions)
     dates = None if named is None else dates_or_none(universe.dimensions[named])
     if named is None or dates is None or names.get(named, named) != column:

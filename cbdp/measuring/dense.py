@@ -160,7 +160,9 @@ def _thresholded_answer(
             truth = np.zeros(features.size(name), dtype=np.int64)
             np.add.at(truth, features.cells.element_of_cell[name], cell_counts)
             answers.append(noisy_counts(name, truth, laws[name], share, source))
-    answers.append(SparseThresholdedAnswer(counts, cell, features, laws[SINGLETON], source, shares[SINGLETON]))
+    answers.append(
+        SparseThresholdedAnswer(counts, cell, features, laws[SINGLETON], source, shares[SINGLETON])
+    )
     return answers
 
 

@@ -1,5 +1,7 @@
 """Dialects of SQL engines made of templates, with times written as text read by whole numbers and regular expressions that all engines share."""
 
+# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
+
 from __future__ import annotations
 
 import re
@@ -14,9 +16,9 @@ from cbdp.counting.engines.sql import EARLIEST_MICROSECOND, LATEST_MICROSECOND, 
 from cbdp.counting.plan import ClockForm, CountingPlan, KeyKind
 from cbdp_features.calendar import SECONDS_PER_DAY
 
-# How SQL engines say what they do not say alike. To know another one is to state these words and to pass the same tests.
+# What SQL engines do not say alike. To support another one is to state these templates and to pass the same tests.
 #
-# The words are templates: {v} a value, {t} a text, {p} a pattern, {g} a group, {b} bytes, {a} and {n} whole numbers. What they say is the
+# The templates are templates: {v} a value, {t} a text, {p} a pattern, {g} a group, {b} bytes, {a} and {n} whole numbers. What they say is the
 # same everywhere, and may not depend on a session's settings: not on its time zone, its collation, or how it takes overflow.
 
 
@@ -212,7 +214,7 @@ DIALECTS = {
 _TOKEN = re.compile(r"\\.|\[[^\]]*\]|\(\?:|.", re.DOTALL)
 _ANY_CASE = "(?i)"
 
-# cbdp.counting.clock.WHOLE_PATTERN and DOTTED with no more digits than 2^63 has, so that a cast of what they find cannot fail
+# cbdp.counting.clock.WHOLE_PATTERN and DOTTED_PATTERN with no more digits than 2^63 has, so that a cast of what they find cannot fail
 SIGNED_PATTERN = "[ \t]*([+-]?)0*([0-9]{1,19})(?:[.]0*)?[ \t]*"
 DOTTED_64_BIT_PATTERN = "(0|-?[1-9][0-9]{0,18})[.]0*"
 
@@ -262,9 +264,7 @@ def _either_case(token: str) -> str:
     return f"[{lower}{upper}]" if spells else token
 
 
-# Times written as text, read by whole numbers: patterns find the parts, arithmetic makes days and seconds of them.
-#
-# No engine's own parser has a part in it, so that every engine reads the same texts, and a text that is no time is NULL and never an error.
+# Times written as text, read by whole numbers: patterns find the parts, arithmetic makes days and seconds of them. No engine's own parser has a part in it, so that every engine reads the same texts, and a text that is no time is NULL and never an error.
 
 
 MONTH_ABBREVIATIONS = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905
@@ -364,13 +364,8 @@ def instant_micros(name: Callable[[str], str], form: WrittenForm, div: FloorDivi
     return f"(({day_number(name, div)}) * {SECONDS_PER_DAY} + {time}{ahead}) * 1000000"
 
 
-# The steps of the counting plan in an engine's `Words`, for engines that have no dialect written by hand.
-#
-# A field i of the plan is the column v{i} of a relation that lies between the trips and the plan's steps (`relation`): text in it has lost its
+# The steps of the counting plan in an engine's `DialectTemplates`, where no dialect is written by hand. A field i of the plan is the column v{i} of a relation that lies between the trips and the plan's steps (`source_relation`): text in it has lost its
 # collation, and of texts that are times it also has the parts, so that each is looked for once.
-
-
-# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
 
 
 @dataclass(frozen=True)
@@ -505,7 +500,7 @@ def template_dialect(words: DialectTemplates, plan: CountingPlan) -> TemplateDia
 
 
 def source_relation(say: TemplateDialect, plan: CountingPlan, source: str, columns: Sequence[str]) -> str:
-    """What stands after FROM for the trips: `source`, where the fields are the `columns` given."""
+    """What stands after FROM for the trips: `source`, where the fields are the `columns`."""
     words = say.words
     expressions = {}
     for i, (field, column) in enumerate(zip(plan.fields, columns, strict=True)):

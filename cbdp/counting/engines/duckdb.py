@@ -1,4 +1,10 @@
-"""DuckDB, embedded: the default engine. Files, DuckDB databases, and tables in memory; nothing leaves this process."""
+"""DuckDB, embedded: the default engine. Files, DuckDB databases, and tables in memory; nothing leaves this process.
+
+Parquet and databases are read by DuckDB itself. Where its reader stops at a value (bytes that are no UTF-8, a stamp out of its
+range), the count begins again with a reader that takes columns as they are, so that no row decides the outcome.
+"""
+
+# ruff: noqa: S608 - names and texts are quoted where they enter a query
 
 from __future__ import annotations
 
@@ -26,11 +32,7 @@ from cbdp.counting.plan import ContributionBound, CountingPlan, Field
 from cbdp.errors import InputError
 from cbdp.machine import SETTING, engine_memory_mb
 
-# Preparations in DuckDB: the raw rows are read once, into a table that is then counted like any other.
-
-
-# ruff: noqa: S608 - names and texts are quoted where they enter a query
-
+# Preparations: the raw rows are read once, into a table that is then counted like any other.
 
 PREPARED_TABLE = "prepared"
 
@@ -92,9 +94,6 @@ class _PreparedTable:
 # What DuckDB opens: files, its own databases, and tables in memory. Opening looks at schemas, headers and footers alone.
 
 
-# ruff: noqa: S608 - names and texts are quoted where they enter a query
-
-
 # types of which two values are equal where they are written alike, and nowhere else; numbers are read by value
 PLAIN_EQUALITY_TYPES = re.compile(
     r"VARCHAR|UUID|JSON|ENUM\(.*\)|BLOB|BOOLEAN|DATE|TIME|TIME_NS|TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?|FLOAT|DOUBLE|DECIMAL\(.*\)"
@@ -152,7 +151,9 @@ def open_stream(engine: Any, schema: Any, reader: Callable[[Sequence[str]], Any]
         batches = reader(columns)
         places = [batches.schema.names.index(c) for c in columns]
         raw_schema = arrow.raw_schema(batches.schema, places)
-        return register_batches(engine, columns, raw_schema, arrow.raw_batches(counted(batches), places, raw_schema))
+        return register_batches(
+            engine, columns, raw_schema, arrow.raw_batches(counted(batches), places, raw_schema)
+        )
 
     return Opened(Schema(label, arrow.arrow_types(schema)), None, raw, lambda: read[0])
 
@@ -187,7 +188,11 @@ def native_relation(
 
 def unequal_columns(engine: Any, text: str) -> dict[str, str]:
     """Columns of types of which it is not known that equal values are written alike: in DuckDB a month is 30 days."""
-    return {c: kept for c, kept in _relation_types(engine, text).items() if not PLAIN_EQUALITY_TYPES.fullmatch(kept)}
+    return {
+        c: kept
+        for c, kept in _relation_types(engine, text).items()
+        if not PLAIN_EQUALITY_TYPES.fullmatch(kept)
+    }
 
 
 # Files
@@ -307,13 +312,7 @@ def readable_errors(label: str, hint: str = "") -> Iterator[None]:
         raise InputError(f"{label} cannot be read{hint or f' ({type(wrong).__name__})'}") from None
 
 
-# DuckDB, embedded: the default engine. Files, DuckDB databases, and tables in memory; nothing leaves this process.
-#
-# Parquet and databases are read by DuckDB itself. Where its reader stops at a value (bytes that are no UTF-8, a stamp out of its
-# range), the count begins again with a reader that takes columns as they are, so that no row decides the outcome.
-
-
-# ruff: noqa: S608 - names and texts are quoted where they enter a query
+# The engine
 
 
 T = TypeVar("T")
@@ -325,10 +324,14 @@ IN_MEMORY_LIBRARIES = (
     "duckdb",
     "_duckdb",
 )  # libraries whose tables are read as Arrow
-RESULT_BATCH_ROWS = 1_000_000  # of a batch that comes out
-BOUNDED_ROWS_PER_MB = 8_000  # of persons' trips that are bounded at once
-MAX_BOUNDING_TURNS = 2**12
-# Queries name the trips first and public tables after them. How many rows a stream has is not known to the optimiser, which would
+RESULT_BATCH_ROWS = 1_000_000  # rows of a batch that comes out
+BOUNDED_ROWS_PER_MB = (
+    8_000  # rows of persons' trips that are bounded at once, for each MB that DuckDB may hold
+)
+MAX_BOUNDING_TURNS = (
+    2**12
+)  # turns in which persons are bounded, each a file: where more are needed, memory is too small
+# DuckDB's rules of optimisation that are off. Queries name the trips first and public tables after them. How many rows a stream has is not known to the optimiser, which would
 # take it for the smaller side and hold all of it in a hash table: joins are made as they are written, and trips stream through.
 DISABLED_OPTIMIZERS = "join_order,build_side_probe_side"
 
@@ -594,9 +597,7 @@ class DuckSource(Source):
 
     def examples(self, plan: CountingPlan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
         def rows(source: Relation) -> list[tuple[str, int]]:
-            query = sql.example_query(
-                plan, self._say(plan, source), source.text, str, axis, status, most
-            )
+            query = sql.example_query(plan, self._say(plan, source), source.text, str, axis, status, most)
             return [(str(value), int(n)) for value, n in self._engine.sql(query).fetchall()]
 
         return self._read(plan, rows, again=True)
@@ -624,7 +625,9 @@ class DuckSource(Source):
                 bounding.load_rows(plan, self._say(plan, source), source.text, str)
             ).fetchall()
 
-        trips, persons, all_trips = np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, 3).T
+        trips, persons, all_trips = (
+            np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, 3).T
+        )
         return trips, persons, all_trips
 
 

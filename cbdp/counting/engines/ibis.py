@@ -1,4 +1,13 @@
-"""Tables of other engines through Ibis, which connects: DuckDB in place, PostgreSQL and warehouses by their own SQL, others fetched in batches."""
+"""Tables of other engines through Ibis, which connects, says what columns there are, and hands back answers.
+
+    postgres, bigquery, snowflake, databricks, trino    counted there, by the plan's SQL in their dialects
+    pyspark, duckdb                                     counted there, as Spark and DuckDB are
+    any other                                           has no dialect here: its rows are fetched in batches, and counted by DuckDB in this process
+
+Whichever it is, keys and persons are compared as bytes, and never by a column's collation.
+"""
+
+# ruff: noqa: S608 - the text comes from Ibis, names and numbers are ours, and names are quoted where they enter a query
 
 from __future__ import annotations
 
@@ -30,14 +39,11 @@ from cbdp.counting.engines.sql_source import SqlSource, ordered_query, record_ba
 from cbdp.counting.plan import CountingPlan
 from cbdp.errors import InputError
 
-# Ibis tables of DuckDB: counted in their database by the DuckDB engine, on a cursor of its own, whose temporary tables nobody else sees.
-#
+# DuckDB: counted in its database by the DuckDB engine, on a cursor of its own, whose temporary tables nobody else sees.
 # Columns may have collations, and so may the database as a whole (`default_collation`, which is not ours to set): persons are bytes here.
 
 
-# ruff: noqa: S608 - the text comes from Ibis, and names are quoted where they enter a query
-
-
+# names of temporary tables that a count makes in the database: a query that has one of them is not read in place, where ours would hide its own
 RESERVED_TABLE_NAMES = re.compile(
     r"\b(kept|made|period_of|rows_inside|secret|spooled|stream|(way|zero|zone)_[0-9_]+)\b", re.IGNORECASE
 )
@@ -111,16 +117,11 @@ def _duckdb_batches(table: Any, columns: Sequence[str]) -> Any:
         return chosen.to_pyarrow().to_reader()
 
 
-# Ibis tables of engines that have no words here: their rows come in batches, and DuckDB counts them in this process.
-#
-# They are fetched as they are and compared by nobody on the way, so that no collation has a say. SQLite's columns hold values of any type, whatever was
+# Engines that have no dialect here: their rows come in batches, and DuckDB counts them in this process. They are fetched as they are and compared by nobody on the way, so that no collation has a say. SQLite's columns hold values of any type, whatever was
 # declared: they are fetched as bytes, and read as CSV is.
 
 
-# ruff: noqa: S608 - the text comes from Ibis, and names are quoted where they enter a query
-
-
-FETCHED_ROWS = 100_000
+FETCHED_ROWS = 100_000  # rows of a batch that is fetched
 
 BatchSource = Callable[[Sequence[str]], Iterator[Any]]
 
@@ -202,17 +203,12 @@ def _fetch_errors(label: str) -> Iterator[None]:
         ) from None
 
 
-# PostgreSQL: trips are counted by the server, in one transaction that sees one state of the data and leaves nothing behind.
-#
-# The key goes in by COPY, whose data the server writes into no log. Tables of ours are temporary, and vanish with the transaction's rollback.
+# PostgreSQL: trips are counted by the server, in one transaction that sees one state of the data and leaves nothing behind. The key goes in by COPY, whose data the server writes into no log. Tables of ours are temporary, and vanish with the transaction's rollback.
 
 
-# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
-
-
-POSTGRES_BATCH_ROWS = 100_000  # of a batch that comes back
+POSTGRES_BATCH_ROWS = 100_000  # rows of a batch that comes back
 FIRST_USER_TYPE_OID = 16384  # numbers of types from here on are not PostgreSQL's own
-POSTGRES_ARROW_TYPES = {
+POSTGRES_ARROW_TYPES = {  # PostgreSQL's name of a type → the function of pyarrow that makes its Arrow type
     "bool": "bool_",
     "bytea": "binary",
     "int2": "int16",
@@ -376,13 +372,10 @@ def _copy_bytes(table: Any) -> Iterator[bytes]:
     yield b"\xff\xff"
 
 
-# Databases that Ibis connects to and that have words of their own (cbdp.counting.engines.dialects), by nothing but Ibis' own interface.
+# Warehouses: databases that have a dialect (cbdp.counting.engines.dialects), by nothing but Ibis' own interface
 
 
-# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
-
-
-WAREHOUSE_BATCH_ROWS = 100_000  # of a batch that comes back
+WAREHOUSE_BATCH_ROWS = 100_000  # rows of a batch that comes back
 
 
 @contextmanager
@@ -465,12 +458,7 @@ class WarehouseSource(SqlSource):
             )
 
 
-# Tables of other engines through Ibis, which connects, says what columns there are, and hands back answers.
-#
-#     postgres, bigquery, snowflake, databricks, trino    counted there, by the plan's SQL in their words
-#     pyspark, duckdb                                     counted there, as Spark and DuckDB are
-#     any other                                           has no words here: its rows are fetched in batches, and counted by DuckDB in this process
-# Whichever it is, keys and persons are compared as bytes, and never by a column's collation.
+# The engine
 
 
 URL_SCHEMES = (

@@ -1,4 +1,9 @@
-"""Apache Spark, classic and Connect: trips are counted on the cluster that holds them. Executors need no Python, and the driver sees no trip."""
+"""Apache Spark, classic and Connect: trips are counted on the cluster that holds them. Executors need no Python, and the driver sees counts alone.
+
+Nothing relies on the session's settings: SQL is written so that it means the same with ANSI mode or without, in any time zone, under any
+collation. Only what makes planning fast is set, and set back (`PLANNING_SETTINGS`). The key goes into the plan as the one row of a local
+relation, which Spark prints in no plan and no event log.
+"""
 
 from __future__ import annotations
 
@@ -168,10 +173,7 @@ def _arrow_type(kind: Any) -> Any:
     return simple.get(name, pa.time64("us") if name.startswith("time(") else pa.list_(pa.null()))
 
 
-# Apache Spark: trips are counted on the cluster that holds them. Executors need no Python, and the driver sees counts alone.
-#
-# Nothing relies on the session's settings: SQL is written so that it means the same with ANSI mode or without, in any time zone, under any
-# collation. Only what makes planning fast is set, and set back (`PLANNING`). The key goes into the plan as the one row of a local relation, which Spark prints in no plan and no event log.
+# The engine
 
 
 SAMPLE_IN_PLAN = re.compile(r"^[\s:+|-]*Sample ", re.MULTILINE)

@@ -1,4 +1,13 @@
-"""The counting plan as SQL, in the words that engines share: joins, whole numbers, SHA-256 and windows; and inspections in the same words."""
+"""The counting plan as SQL, in the words that engines share: joins, whole numbers, SHA-256 and windows; and inspections in the same words.
+
+What they do not share is a `Dialect`. Queries are chains of common table expressions, one for each step of the plan:
+
+    read → [at → day → [zone] → moment]* → coded → inside → (numbered → ticketed → chosen →) grouped
+
+Tables of public keys lie beside the trips (`lookup_tables`), and, with persons, a table `secret` of one row and one column, `word`: the key.
+"""
+
+# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
 
 from __future__ import annotations
 
@@ -12,18 +21,6 @@ from cbdp.counting.columns import TEXT, ColumnKind
 from cbdp.counting.engines import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD
 from cbdp.counting.plan import SATURATED_COUNT, ClockField, ClockForm, CountingPlan, KeyKind, Lookup
 from cbdp_features.calendar import SECONDS_PER_DAY
-
-# The counting plan as SQL: joins, whole numbers, SHA-256 and windows, in the words that SQL engines share.
-#
-# What they do not share is a `Dialect`. Queries are chains of common table expressions, one for each step of the plan:
-#
-#     read → [at → day → [zone] → moment]* → coded → inside → (numbered → ticketed → chosen →) grouped
-#
-# Tables of public keys lie beside the trips (`tables`), and, with persons, a table `secret` of one row and one column, `word`: the key.
-
-
-# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
-
 
 MICROSECONDS_PER_SECOND = 10**6
 EARLIEST_MICROSECOND, LATEST_MICROSECOND = (
@@ -103,7 +100,7 @@ class Dialect(ABC):
         return f"CAST({value} AS DECIMAL(38, 0))"
 
     def total(self, value: str) -> str:
-        """The sum of whole numbers up to MOST_TRIPS, saturated there. Proof: docs/proofs/counting.md."""
+        """The sum of whole numbers up to SATURATED_COUNT, saturated there. Proof: docs/proofs/counting.md."""
         return f"CAST(LEAST(SUM({self.wide(value)}), {SATURATED_COUNT}) AS BIGINT)"
 
 
@@ -225,7 +222,9 @@ def _moment_step(
     if gives & {"time", "hour"}:
         second.append(f"CASE WHEN m{m}_time BETWEEN 0 AND {SECONDS_PER_DAY - 1} THEN m{m}_time END")
     none = "CAST(NULL AS BIGINT)"
-    columns = f"{first_not_null(day or [none])} AS m{m}_day, {first_not_null(second or [none])} AS m{m}_second"
+    columns = (
+        f"{first_not_null(day or [none])} AS m{m}_day, {first_not_null(second or [none])} AS m{m}_second"
+    )
     last = steps[-1].name if steps else before
     return [*steps, Step(f"moment_{m}", f"SELECT *, {columns} FROM {last}")]
 
@@ -277,7 +276,7 @@ def _instant_steps(
 def coded_step(
     plan: CountingPlan, say: Dialect, named: TableSource, before: str, *, every: bool = False
 ) -> Step:
-    """Codes c0, c1, … by the axes' ways; rows without a code drop out unless `every` one is wanted. Proof: docs/proofs/counting.md."""
+    """Codes c0, c1, … by the axes' ways; rows without a code drop out unless `every` one is to stay. Proof: docs/proofs/counting.md."""
     codes, joins, where = [], [], []
     for a, axis in enumerate(plan.axes):
         way_codes = [f"w_{a}_{w}.code" for w in range(len(axis.ways))]
@@ -393,10 +392,7 @@ def weight_query(plan: CountingPlan, say: Dialect, source: str) -> str:
     return f"SELECT SUM({say.wide('w')}) FROM (SELECT {every} AS w FROM {source}) r WHERE w > 0"
 
 
-# Inspections as SQL: why rows are dropped, and examples of them. Private answers, for the curator's eyes.
-
-
-# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
+# Inspections: why rows are dropped, and examples of them. Private answers, for the curator's eyes.
 
 
 def status_query(plan: CountingPlan, say: Dialect, source: str, named: TableSource) -> str:

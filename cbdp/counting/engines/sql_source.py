@@ -118,7 +118,9 @@ class SqlSource(Source):
         steps = sql.steps_inside(plan, say, self._source(plan), self._named)
         kind, secret = plan.fields[plan.bound.person].kind, self._named(sql.SECRET_TABLE)
         kept = bounding.bounding_steps(plan.bound, kind, say, secret, with_load=True)
-        return sql.query([*steps, *kept], f"SELECT {bounding.kept_columns(plan.bound, with_load=True)} FROM kept")
+        return sql.query(
+            [*steps, *kept], f"SELECT {bounding.kept_columns(plan.bound, with_load=True)} FROM kept"
+        )
 
     def unbounded(self, plan: CountingPlan) -> Iterator[tuple[Ints, Ints]]:
         with self._reading():

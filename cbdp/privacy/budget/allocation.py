@@ -264,7 +264,8 @@ def specialist_ratios(
     best = _allocated_parts(judge, least)
     precision = of.precision(np.array([float(share / epsilon) for share in shares.values()]))
     worst, bound = (
-        float(np.exp(judge.of_precision(p).max())) for p in (precision, judge.bought[best, np.arange(len(best))])
+        float(np.exp(judge.of_precision(p).max()))
+        for p in (precision, judge.bought[best, np.arange(len(best))])
     )
     return SpecialistRatios(
         weights, worst, min(worst, bound), leaves, "ρ" if of.law.currency == "rho" else "ε"

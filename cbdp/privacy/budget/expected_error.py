@@ -83,7 +83,9 @@ def _design_strata(features: FeatureDag) -> Strata:
         tuple(determined),
         np.array([float(features.size(name)) for name in determined]),
         np.array([*degrees.values()], dtype=float),
-        np.array([[float(grouping <= attributes) for attributes in determined.values()] for grouping in degrees]),
+        np.array(
+            [[float(grouping <= attributes) for attributes in determined.values()] for grouping in degrees]
+        ),
     )
 
 

@@ -101,7 +101,9 @@ class DiscreteLaplace(NoiseDistribution):
         """Two recursions, from either side."""
         from cbdp.privacy.noise import convolution
 
-        convolved: Floats = convolution.convolved(np.ascontiguousarray(rows), math.exp(-step / float(self.scale)))
+        convolved: Floats = convolution.convolved(
+            np.ascontiguousarray(rows), math.exp(-step / float(self.scale))
+        )
         return convolved
 
 
