@@ -14,7 +14,9 @@ from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 
-EXACT_STANDARD_ERROR = 1e-4  # stands for no variance at all: a hundredth of a trip
+EXACT_VARIANCE = (
+    1e-4  # square trips; stands for no variance at all: a standard error of a hundredth of a trip
+)
 ALL_REVEALED_THRESHOLD = -(2**61)  # the floor of a cell of which every noisy count is revealed
 
 
@@ -30,7 +32,7 @@ class Measurement:
     how much: then `elements` are those, in ascending order.
 
     Counts that are public already are `exact`: they have no noise, and every estimate meets them. Where a variance is needed to weigh
-    them, it is `EXACT_STANDARD_ERROR`.
+    them, it is `EXACT_VARIANCE`.
 
     >>> Measurement("zone", [4, -1, 0], scale=1).variance.round(3).tolist()
     [1.841, 1.841, 1.841]
@@ -76,7 +78,7 @@ class Measurement:
 
     def _variance(self, size: int) -> Floats | None:
         if self.exact:
-            return np.broadcast_to(EXACT_STANDARD_ERROR, (size,))
+            return np.broadcast_to(EXACT_VARIANCE, (size,))
         if self.variance is None and self.scale is None:
             return None
         stated = self.scale if self.variance is None else self.variance

@@ -1,4 +1,4 @@
-"""What is protected, and how much one unit of it changes the counts: units of privacy, the private quantile that may bound them, and sensitivity."""
+"""What is protected, and how much one unit of it changes the counts: units of privacy, sensitivity, and the private quantile that may choose the bound."""
 
 from __future__ import annotations
 
@@ -13,69 +13,11 @@ from cbdp.features import FeatureDag
 from cbdp.privacy.numbers import Number, positive, probability
 from cbdp_features.contribution import contribution_structure
 
-# A public choice of `max_trips` that is paid for: a quantile of how many trips persons have, by the exponential mechanism.
-
-
-MAX_TRIPS_CANDIDATES = tuple(range(1, 101))
-
-
-@dataclass(frozen=True, init=False)
-class PrivateQuantile:
-    """Which share of persons shall lose no trip, and the ε that is paid to find the `max_trips` that does it.
-
-    Let n persons have x trips each, and q be the quantile. A candidate k is off by the persons that would have to change sides for
-    it to be a quantile: max(0, #{x < k} − q·n, q·n − #{x ≤ k}). One person more or less changes that by at most max(q, 1 − q) for every k, so a
-    k that is drawn with probability proportional to exp(−ε · off / (2 · max(q, 1 − q))) is ε-differentially private. The candidates, 1 to 100, are public.
-
-    Proof: docs/proofs/quantile.md.
-
-    >>> PrivateQuantile("0.95", "1/20")
-    PrivateQuantile(quantile=Fraction(19, 20), epsilon=Fraction(1, 20))
-    """
-
-    quantile: Fraction
-    epsilon: Fraction
-
-    def __init__(self, quantile: Number, epsilon: Number) -> None:
-        share = probability(quantile, "the quantile")
-        if not 0 < share < 1:
-            raise InputError(f"the quantile {quantile!r} must lie strictly between 0 and 1")
-        object.__setattr__(self, "quantile", share)
-        object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
-
-    @property
-    def sensitivity(self) -> Fraction:
-        """The most by which one person can change how far off a candidate is."""
-        return max(self.quantile, 1 - self.quantile)
-
-
-def rank_errors(bought: PrivateQuantile, trips: Sequence[int], persons: Sequence[int]) -> list[Fraction]:
-    """How far off each candidate is, where so many persons have so many trips."""
-    target = bought.quantile * sum(persons)
-    exactly = dict(zip(trips, persons, strict=True))
-    errors, fewer = [], 0
-    for most in MAX_TRIPS_CANDIDATES:
-        upto = fewer + exactly.get(most, 0)
-        errors.append(max(Fraction(0), fewer - target, target - upto))
-        fewer = upto
-    return errors
-
-
-def selection_exponents(
-    bought: PrivateQuantile, trips: Sequence[int], persons: Sequence[int]
-) -> list[Fraction]:
-    """For each candidate the x such that it is drawn with probability proportional to exp(−x); the least is 0. Proof: docs/proofs/quantile.md."""
-    each, rate = rank_errors(bought, trips, persons), bought.epsilon / (2 * bought.sensitivity)
-    least = min(each)
-    return [rate * (o - least) for o in each]
-
-
-# What is protected: one trip, or what one person does in a period, with at most so many trips of it counted.
-
-
 NEIGHBOURING_RELATIONS = ("add-remove", "replace")
 RELEASE = "release"
 PERIODS = ("day", "week", "month", RELEASE)
+PERSON_KEYS = {"person", "max_trips", "per", "apart"}  # of a person in a configuration
+MAX_TRIPS_CANDIDATES = tuple(range(1, 101))  # public candidates for `max_trips`
 
 
 @dataclass(frozen=True)
@@ -179,8 +121,6 @@ class Person:
 
 Unit = Trip | Person
 
-PERSON_KEYS = {"person", "max_trips", "per", "apart"}
-
 
 def unit_of(stated: Any) -> Unit:
     """A unit from "trip", {"person": column, "max_trips": m}, perhaps with "per" and "apart", or itself.
@@ -199,12 +139,12 @@ def unit_of(stated: Any) -> Unit:
     )
 
 
-# How much one unit of privacy can change one feature's counts: it follows from the unit and from what the feature tells apart.
+# Sensitivity
 #
 # A person's counted trips of one period add a vector x of whole numbers to a feature's counts. All of x adds up to at most k = `max_trips`, so the counts
-# change by k in all, and where nothing else is known, one count may change by k: x·x ≤ k². With `apart` a person has at most one trip in each slot, so
+# change by k in all, and where nothing else can be said, one count may change by k: x·x ≤ k². With `apart` a person has at most one trip in each slot, so
 # that a count which holds g slots changes by at most g. Fill the counts that hold the most slots first, up to k trips: every x that is
-# possible is majorised by that vector, and x·x, which is convex, is greatest there.
+# possible is majorised by that vector, and x·x, which is Schur-convex, is greatest there (Marshall, Olkin and Arnold 2011, 3.C.1).
 
 
 @dataclass(frozen=True)
@@ -239,7 +179,6 @@ def sensitivity(unit: Unit, tells: ContributionFacts | None = None) -> Sensitivi
 
     Proof: docs/proofs/counting.md and docs/proofs/sensitivity.md.
 
-    >>> from cbdp.privacy.unit import Person
     >>> sensitivity(Trip()), sensitivity(Trip("replace"))
     (Sensitivity(l1=1, l2_squared=1, touched=1, pile=1), Sensitivity(l1=2, l2_squared=2, touched=2, pile=1))
     >>> sensitivity(Person("card", 4))
@@ -267,7 +206,6 @@ def group_sensitivity(unit: Unit, tells: ContributionFacts | None = None, *, per
 
     Proof: docs/proofs/sensitivity.md.
 
-    >>> from cbdp.privacy.unit import Person
     >>> group_sensitivity(Person("card", 4, per="day"), periods=7)
     Sensitivity(l1=28, l2_squared=784, touched=28, pile=28)
     """
@@ -292,10 +230,9 @@ def _majorant(most: int, in_one: Sequence[int]) -> list[int]:
     return piles
 
 
-# How much one unit changes the counts of each feature of a DAG; worked out once.
-
-
-_SENSITIVITIES: WeakKeyDictionary[FeatureDag, dict[tuple[str, Unit], Sensitivity]] = WeakKeyDictionary()
+_SENSITIVITIES: WeakKeyDictionary[FeatureDag, dict[tuple[str, Unit], Sensitivity]] = (
+    WeakKeyDictionary()
+)  # worked out once
 
 
 def feature_sensitivity(features: FeatureDag, name: str, unit: Unit) -> Sensitivity:
@@ -304,7 +241,6 @@ def feature_sensitivity(features: FeatureDag, name: str, unit: Unit) -> Sensitiv
     Proof: docs/proofs/sensitivity.md.
 
     >>> from cbdp.features import Universe
-    >>> from cbdp.privacy.unit import Person
     >>> dag = FeatureDag(Universe(stop=["A", "B"], time=["am", "pm"]), [])
     >>> [feature_sensitivity(dag, name, Person("card", 2, apart="time")).l2_squared for name in ("total", "singleton")]
     [4, 2]
@@ -313,3 +249,58 @@ def feature_sensitivity(features: FeatureDag, name: str, unit: Unit) -> Sensitiv
     if (name, unit) not in kept:
         kept[name, unit] = sensitivity(unit, contribution_structure(features, name, unit.per, unit.apart))
     return kept[name, unit]
+
+
+# A choice of `max_trips` that is paid for: a quantile of how many trips persons have
+
+
+@dataclass(frozen=True, init=False)
+class PrivateQuantile:
+    """Which share of persons shall lose no trip, and the ε that is paid to find the `max_trips` that does it.
+
+    Let n persons have x trips each, and q be the quantile. A candidate k is off by the persons that would have to change sides for
+    it to be a quantile: max(0, #{x < k} − q·n, q·n − #{x ≤ k}). One person more or less changes that by at most max(q, 1 − q) for every k, so a
+    k that is drawn with probability proportional to exp(−ε · off / (2 · max(q, 1 − q))) is ε-differentially private: the exponential mechanism
+    (McSherry and Talwar 2007). The candidates, 1 to 100, are public.
+
+    Proof: docs/proofs/quantile.md.
+
+    >>> PrivateQuantile("0.95", "1/20")
+    PrivateQuantile(quantile=Fraction(19, 20), epsilon=Fraction(1, 20))
+    """
+
+    quantile: Fraction
+    epsilon: Fraction
+
+    def __init__(self, quantile: Number, epsilon: Number) -> None:
+        share = probability(quantile, "the quantile")
+        if not 0 < share < 1:
+            raise InputError(f"the quantile {quantile!r} must lie strictly between 0 and 1")
+        object.__setattr__(self, "quantile", share)
+        object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """The most by which one person can change how far off a candidate is."""
+        return max(self.quantile, 1 - self.quantile)
+
+
+def rank_errors(bought: PrivateQuantile, trips: Sequence[int], persons: Sequence[int]) -> list[Fraction]:
+    """How far off each candidate is, where so many persons have so many trips."""
+    target = bought.quantile * sum(persons)
+    exactly = dict(zip(trips, persons, strict=True))
+    errors, fewer = [], 0
+    for most in MAX_TRIPS_CANDIDATES:
+        upto = fewer + exactly.get(most, 0)
+        errors.append(max(Fraction(0), fewer - target, target - upto))
+        fewer = upto
+    return errors
+
+
+def selection_exponents(
+    bought: PrivateQuantile, trips: Sequence[int], persons: Sequence[int]
+) -> list[Fraction]:
+    """For each candidate the x such that it is drawn with probability proportional to exp(−x); the least is 0. Proof: docs/proofs/quantile.md."""
+    each, rate = rank_errors(bought, trips, persons), bought.epsilon / (2 * bought.sensitivity)
+    least = min(each)
+    return [rate * (o - least) for o in each]

@@ -1,4 +1,4 @@
-"""How ε is shared among the measured features: what an allocation is, and all of them by name or as a mapping that sums to ε."""
+"""How ε is shared among the measured features before any data is seen: what an allocation is, and all of them by name or as a mapping that sums to ε."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from cbdp.features import FeatureDag
 from cbdp.parts import Parts, instance_of
 from cbdp.privacy.numbers import Number, positive
 from cbdp.privacy.unit import Sensitivity
-
-# What a budget is: a way to share ε among the measured features, decided before any data is seen.
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,7 @@ class Budget(ABC):
         return None
 
 
-# How ε is shared among the measured features: all ways to split it, by name or as a mapping that sums to ε.
+# The table
 
 
 BUDGETS: Parts[Budget] = Parts(

@@ -1,4 +1,10 @@
-"""Allocations of a budget: by position, for trip types, for tables or both, and the one that is best for a stated target (lexicographic minimax)."""
+"""Allocations of a budget: by position, for trip types, for tables or both, and the one that is best for a stated target (lexicographic minimax).
+
+A *specialist* for a feature spends all of ε on it. The errors that a split leaves are so many times the specialists', and what is minimised is the
+worst of weight × ratio over the features of the target (then the second worst, and so on: lexicographic minimax, Ogryczak 1997). Twice the
+weight asks for half the ratio. Ratios are free of scale: no feature counts for more because its counts are larger. Errors are those of
+`cbdp.privacy.budget.expected_error`.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +27,10 @@ from cbdp.privacy.numbers import positive
 from cbdp.privacy.unit import Sensitivity
 from cbdp_features.presets import EXTRA_FEATURES
 
-# Budgets by position alone: the same for every feature, or growing from level to level.
+# By position alone
 
 
-LEVEL_RATIO = Fraction(1259921, 1000000)  # 2^(1/3) per level, after Cormode and others
+LEVEL_RATIO = Fraction(1259921, 1000000)  # 2^(1/3) per level (Cormode and others 2012)
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class UniformBudget(Budget):
 
 @dataclass(frozen=True)
 class GeometricBudget(Budget):
-    """More for finer levels, by a constant ratio."""
+    """More for finer levels, by a constant ratio (the geometric budget of Cormode and others 2012)."""
 
     name: ClassVar[str] = "geometric"
     about: ClassVar[str] = "a constant ratio more from each level to the next finer one"
@@ -52,9 +58,7 @@ class GeometricBudget(Budget):
         }
 
 
-# Whole parts of ε, dealt out so that the worst of some ratios is least, then the second worst, and so on.
-#
-# A part is moved from one feature to another as long as that helps, first in large steps and in the end one by one. There are several valleys
+# Lexicographic minimax: whole parts of ε, dealt out so that the worst of some ratios is least, then the second worst, and so on. A part is moved from one feature to another as long as that helps, first in large steps and in the end one by one. There are several valleys
 # (a table may be bought by itself, or with the finer ones that add up to it), so the search begins in each. It is all whole numbers and
 # comparisons to nine digits: the same facts give the same parts on every machine.
 
@@ -64,7 +68,7 @@ Objective = Callable[
 ]  # splits (rows of whole parts) → the logarithms of what is to be small, one column each
 
 MAX_FEATURES_ALL_SUBSETS = 5  # features of which every selection is tried
-LOG_RATIO_DIGITS = 9  # of a logarithm: less is no difference
+LOG_RATIO_DIGITS = 9  # digits of a logarithm after the point: less is no difference
 
 
 def lexicographic_minimax(judged: Objective, units: int, least: Ints) -> Ints:
@@ -139,25 +143,16 @@ def _lexicographically_least(judged: Objective, splits: Ints) -> int:
     return int(np.lexsort(values.T[::-1])[0])
 
 
-# The split of ε that serves a target best: how much the error of each feature matters.
-#
-# A *specialist* for a feature spends all of ε on it. The errors that a split leaves are so many times the specialists', and what is
-# minimised is the worst of weight × ratio over the features of the target (then the second worst, and so on). Twice the weight asks for half
-# the ratio. Ratios are free of scale: no feature counts for more because its counts are larger. Errors are those of
-# `cbdp.privacy.budget.expected_error`.
-#
-# The split is in thousandths of ε. Every measured feature gets at least a hundredth, or less so that those outside the target cost at most
-# 4 % together: they are published all the same, and help to tell what to expect of each trip type.
+# The split of ε that serves a target best, in thousandths. Every measured feature gets at least a hundredth, or less so that those outside
+# the target cost at most 4 % together: they are published all the same, and help to tell what to expect of each trip type.
 
 
 Target = Mapping[str, Any]
 
 BUDGET_PARTS = 1000  # parts that ε is dealt out in
-MIN_PARTS_PER_FEATURE, MAX_RESERVED_PARTS = (
-    10,
-    40,
-)  # parts that every measured feature gets, but no more than so many in all
-COMPARISON_PARTS = 10 * BUDGET_PARTS  # parts for what is compared with and not spent
+MIN_PARTS_PER_FEATURE = 10  # parts that every measured feature gets, as far as the next limit allows
+MAX_RESERVED_PARTS = 40  # parts that features get only because they are measured, all together
+COMPARISON_PARTS = 10 * BUDGET_PARTS  # parts of the best split, which is compared with and not spent
 MAX_CACHED_SPLITS = 1000  # splits that are remembered
 
 
@@ -236,7 +231,7 @@ def _optimal_split(of: ErrorModel, target: Mapping[str, Fraction], leaves: Fract
 
 
 def _allocated_parts(judge: _SpecialistRatioObjective, least: Ints) -> Ints:
-    """The split that the judge likes best; the same features are asked about again and again, also when they are made anew."""
+    """The split that is best by the objective; the same features are asked about again and again, also as new objects."""
     key = (judge.content, least.tobytes())
     split = _SPLITS.get(key)
     if split is None:
@@ -296,7 +291,7 @@ class _SpecialistRatioObjective:
         return log_ratios
 
 
-# Budgets named after what they serve: single trip types (leaves), tables, or both. Each is a target of one optimiser.
+# Named after what they serve: single trip types (leaves), tables, or both. Each is a target of one optimiser.
 #
 # They take nothing for granted about the trips: their parts follow from the features and the law of the noise, and are the same for every ε.
 

@@ -1,4 +1,7 @@
-"""The error to expect of every feature, from public facts alone: least squares on the strata of a balanced design, in closed form, with shrinkage."""
+"""The error to expect of every feature, from public facts alone: least squares on the strata of a balanced design, in closed form, with shrinkage.
+
+First how measurements add to one another (`Strata`: an orthogonal block structure, Nelder 1965), then the error that is left after shrinkage (`ErrorModel`).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from cbdp.privacy.budget import DemandFacts
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
 from cbdp.privacy.unit import Sensitivity
 
-# How the measurements of features add to one another: least squares on a balanced design, in closed form.
+# Strata
 #
 # A design is balanced when every element of a feature holds as many trip types as any other, and features cross evenly: of the trip
 # types of a zone pair, the same part goes by each mode as everywhere. Averages over the elements of two features then commute, and
@@ -32,7 +35,7 @@ from cbdp.privacy.unit import Sensitivity
 
 Grouping = frozenset[str]  # all attributes that its elements tell
 
-UNMEASURED_PRECISION = 1e-100  # precision of what nothing measured tells
+UNMEASURED_PRECISION = 1e-100  # of what no measurement tells: it can be divided by
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +53,7 @@ class Strata:
         return (self.names, self.sizes.tobytes(), self.degrees.tobytes(), self.refines.tobytes())
 
     def variance(self, precision: Floats) -> Floats:
-        """Of a count of each feature (last axis), if each feature was measured with these precisions; 0: not measured."""
+        """Of a count of each feature (last axis), if each feature was measured with these precisions; 0: not measured. The GLS variance, stratum by stratum."""
         information = np.maximum((precision / self.sizes) @ self.refines.T, UNMEASURED_PRECISION)
         variance: Floats = (self.degrees / information) @ self.refines / self.sizes**2
         return variance
@@ -142,33 +145,31 @@ def _grouping_size(features: FeatureDag, grouping: Grouping) -> int:
     return features.universe.partition(needed).size
 
 
-# The error that is to be expected of every feature, from public facts alone.
-#
-# What is worked out rests on sizes, noise laws, the unit's sensitivity, an order of magnitude of trips, and this model.
+# The model of errors, which rests on sizes, noise laws, the unit's sensitivity, an order of magnitude of trips, and this:
 #
 # 1. *Noise.* All measurements are reconciled by least squares, weighed by inverse variance, on a balanced design
-#    (`cbdp.privacy.budget.expected_error`): finer features add up to coarser ones, coarser ones correct finer ones, and features that cross help one
+#    (the strata above): finer features add up to coarser ones, coarser ones correct finer ones, and features that cross help one
 #    another through what they have in common. The noise of each measurement has the exact variance that its part of ε buys.
 # 2. *Signal.* What is known to be small cannot be far off, and most counts are small. Of T trips an element holds μ = T/n_i on
 #    average. A share φ of the elements holds any trips, m = μ/φ each on average: one, and a log-normal number more. The logarithm of these has variance
-#    σ² = `SPREAD` for single trip types, and less for coarser features, in proportion to ln n_i: every doubling of the elements adds as much
+#    σ² = `LOG_DEMAND_VARIANCE` for single trip types, and less for coarser features, in proportion to ln n_i: every doubling of the elements adds as much
 #    unevenness, and the total has none. An element that holds x is off by x²·V/(x² + V): the risk of an estimate that shrinks each
 #    count as is best for its size. Where few elements are filled, a count drowns among the noise of empty ones, and is off by all of x²,
 #    unless it exceeds b·ln(1/φ): the tail of noise of scale b = √(V/2) is exp(−x/b). The step is rounded off. The share of trip
 #    types that are filled is stated, or what Poisson counts have whose means are twice as uneven as that; an element of k types is filled when one
-#    of them is, and as types in use are neighbours, k^0.8 of them have a say. With unknown T nothing is shrunk.
+#    of them is, and as types in use are neighbours, k^`EFFECTIVE_TYPES_EXPONENT` of them have a say. With unknown T nothing is shrunk.
 # 3. *Sums of shrunk trip types.* Tables are told by trip types that were shrunk already: less noise is added up than was measured, but errors that
 #    shrinking makes are shared. In sums a trip type counts with the geometric mean of the two variances. That is no theorem: it lies halfway, and
 #    fits simulated releases (docs/explanation/accuracy.md).
 
 
-LOG_DEMAND_VARIANCE = 2.25  # variance of the logarithm of what trip types hold beyond one trip
-EFFECTIVE_TYPES_EXPONENT = 0.8
+LOG_DEMAND_VARIANCE = 2.25  # of the logarithm of what filled trip types hold beyond one trip
+EFFECTIVE_TYPES_EXPONENT = 0.8  # of k neighbouring types k to this power are filled or empty independently
 QUADRATURE_NODES = np.arange(
     -8.0, 12.0, 0.25
 )  # standard deviations from the middle; squares weigh the upper tail
 QUADRATURE_WEIGHTS = np.exp(-0.5 * QUADRATURE_NODES**2) / np.exp(-0.5 * QUADRATURE_NODES**2).sum()
-PUBLIC_PRECISION = 1e30  # precision of what is public
+PUBLIC_PRECISION = 1e30  # of counts that are public: as good as exact
 MAX_NOISE_RATE = 500.0  # one over the scale of one answer, from which there is no noise to speak of
 
 
@@ -185,7 +186,7 @@ class CountSizes:
         return expected
 
     def risk(self, square: Floats, noise: Floats) -> Floats:
-        """The error variance of elements that hold counts of these squares, where noise has this variance."""
+        """The error variance of elements that hold counts of these squares, where noise has this variance: x²V/(x² + V) of ideal shrinkage, or all of x²."""
         drowned = noise / 2.0 * math.log(self.filled) ** 2  # the square of what stands out
         lost = drowned**2 / (drowned**2 + square**2)
         expected: Floats = square * (lost + (1.0 - lost) * noise / (square + noise))

@@ -1,4 +1,7 @@
-"""Noise distributions as public mathematics: mass, tails, variance, quantiles, cost. One file for each family; samplers are in measuring/."""
+"""Noise distributions as public mathematics: mass, tails, variance, quantiles, cost. One file for each family; samplers are in measuring/.
+
+Whoever needs to know about noise asks its distribution, and assumes none.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,14 @@ from cbdp.errors import InputError
 from cbdp.parts import Parts, subclass_of
 from cbdp.privacy.unit import Sensitivity
 
-# What every law of noise can say about itself. Whoever needs to know about noise asks the law, and assumes none.
-
-
 PrivacyMeasure = Literal["epsilon", "rho"]
-MIN_SCALE = 1e-300
-CONVOLVED_COLUMNS = 512  # columns of a lattice that are blurred at a time
-MIN_VARIANCE = 1e-100  # what is given to noise too small to speak of: it can be computed with
+MIN_SCALE = 1e-300  # stands for a scale of 0, so that it can be divided by
+CONVOLVED_COLUMNS = (
+    512  # columns of a lattice that are blurred at a time: the matrix of shifted masses stays small
+)
+MIN_VARIANCE = (
+    1e-100  # square trips; the variance of noise too small to speak of, so that it can be divided by
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class NoiseDistribution(ABC):
     name: ClassVar[str]
     about: ClassVar[str] = ""
     words: ClassVar[str] = ""  # how manifests state it
-    whole: ClassVar[bool] = True  # is Z a whole number
+    whole: ClassVar[bool] = True  # whether Z is a whole number
     excess_kurtosis: ClassVar[float] = 3.0  # beyond the normal law's
     currency: ClassVar[PrivacyMeasure] = (
         "epsilon"  # what such noise is paid with: ε, or the ρ of zero-concentrated privacy
@@ -52,14 +56,14 @@ class NoiseDistribution(ABC):
 
     @classmethod
     def costing(cls, amount: Fraction, change: Sensitivity) -> Self:
-        """The law whose noise costs this much (of its currency) on counts that one unit changes so; never more, if hardly less.
+        """Noise whose privacy cost at this sensitivity is at most `amount`: scale l1/ε (Dwork and others 2006, Proposition 1, on whole numbers).
 
         Proof: docs/proofs/geometric.md.
         """
         return cls(Fraction(change.l1) / amount)
 
     def cost(self, change: Sensitivity) -> Fraction:
-        """What such noise costs on counts that one unit changes so."""
+        """The privacy cost of such noise at this sensitivity."""
         return Fraction(change.l1) / Fraction(self.scale)
 
     @classmethod
@@ -211,7 +215,7 @@ class NoiseDistribution(ABC):
         return np.asarray((one + other) / 2)
 
 
-# The laws of noise as public mathematics: mass, tails, variance, quantiles. One file each; samplers are in measuring/.
+# The table
 
 
 NOISE_DISTRIBUTIONS: Parts[type[NoiseDistribution]] = Parts(

@@ -1,6 +1,6 @@
-"""What two-sided geometric noise makes of a row of numbers: two recursions, from either side.
+"""The convolution of a row of numbers with two-sided geometric noise: two recursions, from either side.
 
-Compiled here, because the filter of scipy.signal takes most of a second to import, in every process that estimates.
+Equals `scipy.signal.lfilter([1], [1, −decay], …)` forwards plus backwards, less the number itself. Compiled here, because the filter of scipy.signal takes most of a second to import, in every process that estimates.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def convolved(rows, decay):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Each number of a row spread over its neighbours, by a factor less for every step.
+    """Each number of a row spread over its neighbours, by a factor `decay` less for every step.
 
-    Rows take turns by four, since a number waits for the one before it; where fewer are left, the last is made again.
+    Rows take turns by four, since a number waits for the one before it; where fewer are left, the last is computed again.
     """
     many, wide = rows.shape
     out = np.empty((many, wide))

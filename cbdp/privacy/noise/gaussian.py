@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise: P(z) ∝ exp(−z²/2σ²) on the whole numbers, with σ the scale.
+"""Discrete Gaussian noise (Canonne, Kamath and Steinke 2020, Definition 1): P(z) ∝ exp(−z²/2σ²) on the whole numbers, with σ the scale.
 
 Sums over all z are theta functions. Where σ is small few terms matter; where it is large Poisson's summation formula turns them into
 Gaussian integrals with corrections of the order exp(−2π²σ²), so that every figure is right to the last digits at any scale.
@@ -21,10 +21,10 @@ from cbdp.privacy.unit import Sensitivity
 MAX_SCALE_BY_TERMS = 1.0  # scales up to which sums are added up term by term, beyond by Poisson's formula
 MIN_SCALE_PLAIN_VARIANCE = 3.0  # scales from which the variance is scale² to the last digit
 MAX_TABULATED_SCALE = 4096.0  # scales up to which tails are kept in a table
-TAIL_SCALES = 38.0  # in scales: beyond it P(z) is hardly above the least float
+TAIL_SCALES = 38.0  # scales from the middle, beyond which P(z) is hardly above the least float
 DIRECT_TERMS = np.arange(-40, 41)  # more than matter where σ ≤ 1
 POISSON_TERMS = np.arange(-3, 4)  # more than matter where σ ≥ 1
-MIN_SIZE = 1e-150  # its square can still be divided by
+MIN_SIZE = 1e-150  # stands for a scale of 0: its square can still be divided by
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class DiscreteGaussian(NoiseDistribution):
 
     @classmethod
     def costing(cls, amount: Fraction, change: Sensitivity) -> Self:
-        """ρ = l2²/2σ² (Canonne, Kamath and Steinke 2020), with σ rounded up to twelve digits: what files hold to the last one.
+        """ρ = l2²/2σ² (Canonne, Kamath and Steinke 2020, Proposition 5), with σ rounded up to twelve digits: what files hold to the last one.
 
         >>> from cbdp.privacy.unit import sensitivity
         >>> from cbdp.privacy.unit import Trip
@@ -222,7 +222,7 @@ def _log_tail(size: float, n: Floats) -> Floats:
 
 @lru_cache(maxsize=16)
 def _tail_table(size: float) -> Floats:
-    """The logarithm of P(Z ≥ n) for n = 0, 1, … to where it is told otherwise.
+    """The logarithm of P(Z ≥ n) for n = 0, 1, … to where the asymptotic series takes over.
 
     P(Z ≥ n) = P(Z = n) · S_n with S_n = 1 + exp(−(2n + 1)/2σ²) · S_(n+1): all terms are positive, so that no digit is lost.
     """

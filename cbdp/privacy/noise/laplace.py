@@ -11,12 +11,12 @@ import numpy as np
 from cbdp.arrays import Floats
 from cbdp.privacy.noise import MIN_VARIANCE, NoiseDistribution
 
-# Two-sided geometric noise (discrete Laplace): P(z) = (1 − r)/(1 + r) · r^|z| with r = exp(−1/scale).
-
 
 @dataclass(frozen=True)
 class DiscreteLaplace(NoiseDistribution):
-    """The default: pure ε-differential privacy for whole counts.
+    """Two-sided geometric noise, the default: P(z) = (1 − r)/(1 + r) · r^|z| with r = exp(−1/scale). Pure ε-differential privacy for whole counts.
+
+    As `scipy.stats.dlaplace(1/scale)`; the geometric mechanism of Ghosh, Roughgarden and Sundararajan (2012).
 
     Proof: docs/proofs/geometric.md.
 
@@ -107,12 +107,12 @@ class DiscreteLaplace(NoiseDistribution):
         return convolved
 
 
-# Continuous Laplace noise rounded to the nearest whole number: the papers' noise on counts.
-
-
 @dataclass(frozen=True)
 class RoundedLaplace(NoiseDistribution):
-    """P(0) = 1 − exp(−1/2b) and P(±k) = ½ exp(−(k − ½)/b) (1 − exp(−1/b)). Proof: docs/proofs/rounded.md."""
+    """Laplace noise rounded to the nearest whole number, the papers' on counts: P(0) = 1 − exp(−1/2b), P(±k) = ½ exp(−(k − ½)/b) (1 − exp(−1/b)).
+
+    Proof: docs/proofs/rounded.md.
+    """
 
     name: ClassVar[str] = "rounded"
     about: ClassVar[str] = "Laplace noise rounded to whole numbers, as in the CBDP paper: pure ε"
@@ -170,12 +170,12 @@ class RoundedLaplace(NoiseDistribution):
         return float(self.scale) * (np.log(many) + spare)
 
 
-# Continuous Laplace noise: never drawn here (its last bits reveal the count), but met in tables of others.
-
-
 @dataclass(frozen=True)
 class ContinuousLaplace(NoiseDistribution):
-    """Density exp(−|z|/b) / 2b."""
+    """Density exp(−|z|/b) / 2b, as `scipy.stats.laplace(scale=b)`.
+
+    Never drawn here, since its last bits reveal the count (Mironov 2012), but met in tables of others.
+    """
 
     name: ClassVar[str] = "laplace"
     about: ClassVar[str] = "continuous Laplace noise, in tables that others have published"
@@ -210,7 +210,7 @@ class ContinuousLaplace(NoiseDistribution):
         return np.where(np.abs(s) * float(self.scale) < 1, cumulant, np.inf)
 
     def log_pmf_of_sum(self, many: int, z: Floats) -> Floats:
-        """A Bessel function of order n − 1/2.
+        """The sum of n is symmetric variance-gamma: a Bessel function of order n − 1/2.
 
         >>> law, z = ContinuousLaplace(1.4), np.array([2.8])
         >>> bool(np.allclose(law.log_pmf_of_sum(3, z), np.log(13 * np.exp(-2) / 16 / 1.4)))  # (u² + 3u + 3) exp(−u)/16
