@@ -130,7 +130,7 @@ class LedgerState:
         return self.cap - self.spent
 
     def refuse(self, charge: Charge) -> None:
-        """Whether a charge may be made: `BudgetError` if it exceeds a cap."""
+        """Whether a charge may be made: `BudgetError` if it exceeds a cap. A privacy filter (Rogers, Roth, Ullman and Vadhan 2016)."""
         if not charge.amount.within(self.left):
             raise BudgetError(
                 f"a charge of {charge.amount} does not fit: {self.left} of the cap {self.cap} is left for {self.owner}; "

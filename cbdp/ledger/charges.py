@@ -14,14 +14,13 @@ from cbdp.privacy.continual import MAX_PERIODS, STRATEGIES
 from cbdp.privacy.numbers import Number, positive, probability
 from cbdp.privacy.unit import Person, Unit
 
-# What a charge is for: the service days of its rows, the unit that its promise protects, the part of a series that it pays.
+# Scope: the service days of a charge's rows, the unit that its promise protects, the part of a series that it pays
 
 
 UNIT_PERIODS = ("release", "day", "week", "month")
 UNIT_TRIP, UNIT_REPLACED_TRIP, UNIT_PERSON = "trip", "trip replaced", "person"
-CALENDARS_WITHIN: Mapping[
-    str, tuple[str, ...]
-] = {  # calendar → periods of a unit that lie within one release; where these are days, each is a day
+# calendar → periods of a unit that lie within one release; where releases are of days, each is a day
+CALENDARS_WITHIN: Mapping[str, tuple[str, ...]] = {
     "": ("day",),
     "weekly": ("release", "day", "week"),
     "monthly": ("release", "day", "month"),
@@ -45,7 +44,7 @@ class ChargeScope:
     31
     """
 
-    unit: str  # TRIP, REPLACED or PERSON
+    unit: str  # UNIT_TRIP, UNIT_REPLACED_TRIP or UNIT_PERSON
     per: str = "release"
     max_trips: int = 0  # of a person; 0 for a trip
     first: dt.date | None = None  # None: any day
@@ -183,12 +182,12 @@ SCOPE_FIELDS: Mapping[str, type] = {
 PART_FIELDS: Mapping[str, type] = {"series": str, "version": int, "period": str, "stage": str, "shape": str}
 
 
-# What is charged: ε or ρ in whole units of 10⁻⁹ and δ in units of 10⁻¹⁸, so that sums are exact.
+# Amounts: ε or ρ in whole units of 10⁻⁹ and δ in units of 10⁻¹⁸, so that sums are exact
 
 
 PrivacyMeasure = Literal["epsilon", "rho"]
 SYMBOLS: dict[PrivacyMeasure, str] = {"epsilon": "ε", "rho": "ρ"}
-NANO_UNITS, ATTO_UNITS = 10**9, 10**18
+NANO_UNITS, ATTO_UNITS = 10**9, 10**18  # units in 1 of ε or ρ, and in 1 of δ
 UNLIMITED_UNITS = 10**30  # a total that no sum of charges comes near
 
 
@@ -343,8 +342,8 @@ class FinishedCharge:
 class TotalSpent:
     """What charges add up to, and how much of it went to runs that were never published.
 
-    >>> made = TotalSpent(spent=Amount(nano=2 * 10**9), unpublished=Amount(nano=5 * 10**8), releases=3)
-    >>> str(made.spent), str(made.unpublished)
+    >>> total = TotalSpent(spent=Amount(nano=2 * 10**9), unpublished=Amount(nano=5 * 10**8), releases=3)
+    >>> str(total.spent), str(total.unpublished)
     ('2', '0.5')
     """
 
@@ -366,7 +365,7 @@ def decimal_text(units: int, digits: int) -> str:
     return f"{sign}{whole[:-digits]}.{whole[-digits:]}".rstrip("0").rstrip(".")
 
 
-# Whose privacy a ledger accounts for.
+# The owner: whose privacy a ledger accounts for
 
 
 @dataclass(frozen=True)
@@ -406,7 +405,7 @@ class AccountOwner:
         return f"belongs to {self}, not to {asked}: {cure}"
 
 
-# What a release costs in the currency of a ledger.
+# The price of a cost in the currency of a ledger
 
 
 def measure_of(cost: Cost) -> PrivacyMeasure:
@@ -414,7 +413,7 @@ def measure_of(cost: Cost) -> PrivacyMeasure:
 
 
 def reserve_arguments(cost: Cost) -> dict[str, Any]:
-    """What `Ledger.reserve` is told."""
+    """The arguments by which `Ledger.reserve` charges a cost."""
     return {"rho": cost.rho} if cost.currency == "rho" else {"epsilon": cost.epsilon, "delta": cost.delta}
 
 

@@ -22,9 +22,6 @@ from pathlib import Path
 from cbdp.errors import InputError
 from cbdp.ledger.chain import RESTORE_ADVICE, LedgerError, Row
 
-# The SQLite file that holds a ledger: created whole, append-only by trigger, written durably. Proof: docs/proofs/ledger.md.
-
-
 # INSERT OR REPLACE fires no delete trigger, so the insert trigger itself refuses a number that is taken. For the same
 # reason no other column is UNIQUE: a conflict there would replace an older row silently.
 LEDGER_SCHEMA = {
@@ -338,7 +335,7 @@ def _use_wal(connection: sqlite3.Connection, path: Path, timeout: float) -> None
         return
 
 
-# A lock between processes that the system drops when its holder ends, however it ends.
+# Locks between processes, which the system drops when their holder ends, however it ends
 
 
 def exclusive_lock(file: Path, mode: int = OWNER_ONLY_MODE) -> AbstractContextManager[None]:
@@ -407,10 +404,10 @@ def _lock_error(file: Path, why: object) -> InputError:
     return InputError(f"cannot use the lock file {file}: {why}; check the permissions of its folder")
 
 
-# Reading a ledger without a trace: a copy in memory, made so that no file appears beside the original.
+# Reading without a trace: a copy in memory, made so that no file appears beside the original
 
 
-_MAX_TRIES = 50
+_MAX_TRIES = 50  # times that a file is read which others write meanwhile
 
 
 def snapshot_in_memory(file: Path) -> Store:

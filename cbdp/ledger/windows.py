@@ -1,4 +1,18 @@
-"""What charges cost one person in windows of service days: group privacy, running totals, caps, and statements of the worst case."""
+"""What charges cost one person in windows of consecutive service days: group privacy, running totals, caps, and statements of the worst case.
+
+The rule, proven in docs/explanation/series.md. Let a person's trips in a window be removed. A charge whose days do not touch the window costs nothing.
+One that does costs as many times its amount as periods of its unit (day, week, month, release) touch the window, by group
+privacy (Dwork and Roth 2014, Theorem 2.2; in ρ Bun and Steinke 2016, Proposition 1.9): m periods cost m·ε, and m²·ρ where ρ is counted, or m·ρ if
+the charge states that every table tells the periods apart. Charges add up. A period that the window cuts counts once for a person who has no other
+trips in it. For one who has, it counts twice: their trips in it are not removed but changed. That is the `strict` sum.
+
+A charge for running totals pays sums over many releases, measured one after the other. What a person does in some of them changes all sums together by no
+more than neighbouring columns of the strategy added up, which is less than m² times ρ: `ChargeScope.strategy` names the strategy, and
+`relative_cost_of_steps` works it out exactly.
+
+Where the unit is a trip, the person is one with one trip on every day. A charge that does not state its days may be about any
+of them; one that does not state its unit counts as one unit.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +42,7 @@ from cbdp.privacy.accounting import epsilon_of
 from cbdp.privacy.continual import STRATEGIES, Strategy
 from cbdp.privacy.numbers import Number, probability
 
-# What sums over the releases of a span cost a person: exactly, from the strategy and from how many periods of the unit lie in each release.
+# Running totals: exactly, from the strategy and from how many periods of the unit lie in each release
 #
 # A person with m_t periods of the unit in release t changes that release's table by a length of m_t · l2 at most, and sum i by Σ_t C_it m_t l2. So
 # all sums together cost at most `amount` · Σ_i (Σ_t C_it m_t)² / max_t Σ_i C_it² in ρ, and the same without squares in ε: `amount` is the case of one
@@ -155,22 +169,10 @@ def _window_costs(strategy: str, periods: int, currency: PrivacyMeasure) -> tupl
     return tuple(costs)
 
 
-# What charges cost one person in windows of consecutive service days.
-#
-# The rule, proven in docs/explanation/series.md. Let a person's trips in a window be removed. A charge whose days do not touch the window costs nothing.
-# One that does costs as many times its amount as periods of its unit (day, week, month, release) touch the window, by group
-# privacy: m periods cost m·ε, and m²·ρ where ρ is counted, or m·ρ if the charge states that every table tells the periods apart.
-# Charges add up. A period that the window cuts counts once for a person who has no other trips in it. For one who has, it counts twice:
-# their trips in it are not removed but changed. That is the `strict` sum.
-#
-# A charge for running totals pays sums over many releases, measured one after the other. What a person does in some of them changes all sums together by no
-# more than neighbouring columns of the strategy added up, which is less than m² times ρ: `Covers.strategy` says so, and `sums` works it out exactly.
-#
-# Where the unit is a trip, the person is one with one trip on every day. A charge that does not state its days may be about any
-# of them; one that does not state its unit counts as one unit.
+# Windows of days
 
 
-WINDOW_DAYS = (1, 7, 30, 365)  # days
+WINDOW_DAYS = (1, 7, 30, 365)  # days of the windows that statements are about
 MIN_DAYS_PER_PERIOD = {"day": 1, "week": 7, "month": 28}  # days of the shortest period
 
 
@@ -364,7 +366,7 @@ def _days_spanned(charge: Charge) -> tuple[int, int]:
     return charge.covers.first.toordinal(), charge.covers.last.toordinal()
 
 
-# How much may be spent: in all, and for one person in any window of so many days.
+# Caps: how much may be spent, in all and for one person in any window of so many days
 
 
 TOTAL_CAP = "total"
@@ -501,14 +503,14 @@ def _next_day_allowed(caps: Caps, sums: Mapping[int, WindowSums], charge: Charge
     return "it fits on no other day: ask for less"
 
 
-# What all releases together cost one person: statements that follow from the charges of a ledger alone.
+# Statements of what all releases together cost one person, from the charges of a ledger alone.
 #
 # For every window of 1, 7, 30 and 365 consecutive service days, and for all days together, the worst case over all windows and all
-# persons: pure ε (the sum), and (ε, δ) by zero-concentrated accounting. `cbdp.ledger.windows` has the rule, docs/explanation/series.md the
-# proof. The statement is about adding or removing what a person did. Telling two ways of travelling apart is two such steps.
+# persons: pure ε (the sum), and (ε, δ) by zero-concentrated accounting. The statement is about adding or removing what a person did.
+# Telling two ways of travelling apart is two such steps.
 
 
-STATEMENT_DELTA = Fraction(1, 10**6)
+STATEMENT_DELTA = Fraction(1, 10**6)  # δ at which a statement is made, unless another is chosen
 
 
 @dataclass(frozen=True)

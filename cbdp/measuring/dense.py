@@ -26,9 +26,6 @@ from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
 from cbdp.privacy.numbers import Number
 from cbdp.privacy.unit import feature_sensitivity
 
-# Where ε is spent: exact counts in, noisy answers out. The last step left of the wall.
-
-
 Backend = Literal["cbdp", "opendp"]
 
 MAX_DENSE_TRIP_TYPES = (
@@ -166,7 +163,7 @@ def _thresholded_answer(
     return answers
 
 
-# OpenDP's samplers as an independent source of the same noise.
+# OpenDP's samplers, as an independent source of the same noise
 
 
 def sample_opendp(law: NoiseDistribution, n: int) -> Ints:
@@ -199,16 +196,16 @@ def _import_opendp() -> Any:
     return dp
 
 
-# Sums over the periods of a series with noise, each measured when its last period is over. Here privacy is spent.
+# Sums over the periods of a series, each measured when its last period is over
 
 
-MAX_ABSOLUTE_SUM = 2**62  # sums stay far from the ends of 64 bits
+MAX_ABSOLUTE_SUM = 2**62  # trips: sums stay far from the ends of 64 bits
 
 
 def measure_sums(
     strategy: Strategy, tables: Sequence[Ints], law: NoiseDistribution, entropy: Entropy
 ) -> Ints:
-    """The noisy sums that end in the last of these periods: a row for each, a column for each count of the table.
+    """The noisy sums that end in the last of these periods (the matrix mechanism, Li and others 2010): a row for each, a column for each count of the table.
 
     `tables` are the true counts of every period so far, the oldest first. Sums and noise are whole numbers, so nothing is rounded.
 
