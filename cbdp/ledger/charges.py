@@ -394,15 +394,15 @@ class AccountOwner:
     def __str__(self) -> str:
         return f"{'the riders' if self.riders else 'data set'} {self.name!r}"
 
-    def refusal_of(self, asked: AccountOwner) -> str:
+    def refusal_of(self, requested: AccountOwner) -> str:
         """Why a ledger of this owner cannot be charged for another, and what to do."""
         if self.riders:
             cure = f'if these trips are theirs, write riders = "{self.name}"; if not, name another ledger'
-        elif asked.riders:
+        elif requested.riders:
             cure = "name another ledger: one for riders holds all their data sets from its first charge on"
         else:
             cure = "name another ledger, or, where the same people ride in both, create one for their riders"
-        return f"belongs to {self}, not to {asked}: {cure}"
+        return f"belongs to {self}, not to {requested}: {cure}"
 
 
 # The price of a cost in the currency of a ledger

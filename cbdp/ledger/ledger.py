@@ -305,10 +305,10 @@ class Ledger:
         with exclusive_lock(self.path.with_name(f"{self.path.name}-lock-{digest[:16]}"), mode):
             yield
 
-    def _must_be_of(self, asked: AccountOwner) -> None:
+    def _must_be_of(self, requested: AccountOwner) -> None:
         owner = self._current().owner
-        if owner != asked:
-            raise InputError(f"the ledger {self.path} {owner.refusal_of(asked)}")
+        if owner != requested:
+            raise InputError(f"the ledger {self.path} {owner.refusal_of(requested)}")
 
     def _must_count(self, currency: PrivacyMeasure | None) -> None:
         fixed = self.currency
@@ -318,15 +318,15 @@ class Ledger:
                 f'write currency = "{fixed}", or name another ledger'
             )
 
-    def _must_have(self, asked: Caps, *, compare_delta: bool) -> None:
+    def _must_have(self, requested: Caps, *, compare_delta: bool) -> None:
         caps = self._current().caps
-        total = asked.total
+        total = requested.total
         if not compare_delta or total.currency != caps.total.currency:
             atto = total.atto if compare_delta else caps.total.atto
-            asked = Caps(Amount(total.nano, atto, caps.total.currency), asked.windows)
-        if asked != caps:
+            requested = Caps(Amount(total.nano, atto, caps.total.currency), requested.windows)
+        if requested != caps:
             raise InputError(
-                f"the cap of the ledger {self.path} is {caps}, not {asked}: it was fixed when the ledger was created; "
+                f"the cap of the ledger {self.path} is {caps}, not {requested}: it was fixed when the ledger was created; "
                 "leave the cap out, or give that one"
             )
 

@@ -52,7 +52,7 @@ class _PreparedTable:
     engine: Any
     raw: Opened
     by: Preparation
-    made: bool = field(default=False)
+    filled: bool = field(default=False)
 
     def relation(self, columns: Sequence[str]) -> Relation:
 
@@ -69,7 +69,7 @@ class _PreparedTable:
         """By DuckDB's own reader, and where that stops at a value, by the reader that takes columns as they are."""
         import duckdb
 
-        if self.made:
+        if self.filled:
             return
         if self.raw.native is not None:
             try:
@@ -77,7 +77,7 @@ class _PreparedTable:
             except (duckdb.InvalidInputException, duckdb.ConversionException):
                 if self.raw.raw is None:
                     raise
-        if not self.made:
+        if not self.filled:
             assert self.raw.raw is not None
             self._fill(self.raw.raw(self.by.needs))
 
@@ -88,7 +88,7 @@ class _PreparedTable:
             self.engine.register(name, table)
         query = self.by.query(say, kinds, source.text)
         self.engine.execute(f"CREATE OR REPLACE TEMP TABLE {PREPARED_TABLE} AS {query}")
-        self.made = True
+        self.filled = True
 
 
 # What DuckDB opens: files, its own databases, and tables in memory. Opening looks at schemas, headers and footers alone.

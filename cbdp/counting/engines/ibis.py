@@ -396,7 +396,7 @@ class WarehouseSource(SqlSource):
     def __init__(self, backend: Any, text: str, schema: Schema, words: DialectTemplates) -> None:
         super().__init__(schema, words)
         self._backend, self._text = backend, f"({text}) s"
-        self._made: dict[str, str] = {}  # what stands after FROM → a table's name
+        self._table_names: dict[str, str] = {}  # what stands after FROM → a table's name
 
     def rows(self) -> int:
         with self._reading():
@@ -413,14 +413,14 @@ class WarehouseSource(SqlSource):
         full = ".".join(self._words.identifier(place) for place in places if place)
         columns = ", ".join(f"{self._words.columns.format(c=c)} AS {c}" for c in table.column_names)
         text = f"(SELECT {columns} FROM {full} l)"
-        self._made[text] = full
+        self._table_names[text] = full
         return text
 
     def _drop(self, name: str) -> None:
-        if name in self._made:
-            answer = self._backend.raw_sql(f"DROP TABLE {self._made[name]}")
+        if name in self._table_names:
+            answer = self._backend.raw_sql(f"DROP TABLE {self._table_names[name]}")
             getattr(answer, "close", lambda: None)()  # BigQuery's has none
-            del self._made[name]
+            del self._table_names[name]
 
     def _keep(self, query: str) -> str:
         return f"({query}) k"
@@ -448,12 +448,12 @@ class WarehouseSource(SqlSource):
             ) from None
 
     def close(self) -> None:
-        for text in [*self._made]:
+        for text in [*self._table_names]:
             with suppress(Exception):  # the others are to go, too
                 self._drop(text)
-        if self._made:
+        if self._table_names:
             raise InputError(
-                f"{next(iter(self._made.values()))} could not be dropped by {self._words.name}: nothing was counted. "
+                f"{next(iter(self._table_names.values()))} could not be dropped by {self._words.name}: nothing was counted. "
                 "It may hold the key: drop it there, and all others whose name begins with 'cbdp_'"
             )
 

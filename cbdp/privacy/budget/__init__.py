@@ -109,10 +109,10 @@ class Budget(ABC):
     proportional: ClassVar[bool] = True  # shares grow in proportion to ε
 
     @abstractmethod
-    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
+    def split(self, problem: AllocationProblem) -> dict[str, Fraction]:
         """Shares for the levels, in their order; they add up to ε exactly."""
 
-    def standing(self, asked: AllocationProblem) -> SpecialistRatios | None:  # noqa: ARG002
+    def standing(self, problem: AllocationProblem) -> SpecialistRatios | None:  # noqa: ARG002
         """How well its shares serve what they are for; None for a budget that goes by position alone."""
         return None
 

@@ -40,8 +40,8 @@ class UniformBudget(Budget):
     name: ClassVar[str] = "uniform"
     about: ClassVar[str] = "the same for every feature, as in the CBDP paper"
 
-    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
-        return dict.fromkeys(asked.levels, asked.epsilon / len(asked.levels))
+    def split(self, problem: AllocationProblem) -> dict[str, Fraction]:
+        return dict.fromkeys(problem.levels, problem.epsilon / len(problem.levels))
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,11 @@ class GeometricBudget(Budget):
     name: ClassVar[str] = "geometric"
     about: ClassVar[str] = "a constant ratio more from each level to the next finer one"
 
-    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
-        parts = [LEVEL_RATIO**depth for depth in range(len(asked.levels))]
+    def split(self, problem: AllocationProblem) -> dict[str, Fraction]:
+        parts = [LEVEL_RATIO**depth for depth in range(len(problem.levels))]
         return {
-            name: asked.epsilon * part / sum(parts) for name, part in zip(asked.levels, parts, strict=True)
+            name: problem.epsilon * part / sum(parts)
+            for name, part in zip(problem.levels, parts, strict=True)
         }
 
 
@@ -71,13 +72,13 @@ MAX_FEATURES_ALL_SUBSETS = 5  # features of which every selection is tried
 LOG_RATIO_DIGITS = 9  # digits of a logarithm after the point: less is no difference
 
 
-def lexicographic_minimax(judged: Objective, units: int, least: Ints) -> Ints:
+def lexicographic_minimax(objective: Objective, units: int, least: Ints) -> Ints:
     """The split of so many parts, none below its least, whose worst value is smallest."""
-    minima = [_local_search(judged, start, least) for start in _starting_splits(units, least)]
-    best = minima[_lexicographically_least(judged, np.array(minima))]
+    minima = [_local_search(objective, start, least) for start in _starting_splits(units, least)]
+    best = minima[_lexicographically_least(objective, np.array(minima))]
     while True:
-        further = [_local_search(judged, start, least) for start in _one_at_minimum(best, least)]
-        place = _lexicographically_least(judged, np.array([best, *further]))
+        further = [_local_search(objective, start, least) for start in _one_at_minimum(best, least)]
+        place = _lexicographically_least(objective, np.array([best, *further]))
         if not place:
             return best
         best = further[place - 1]
@@ -108,11 +109,11 @@ def _even_split(parts: int, many: int) -> Ints:
     return split
 
 
-def _local_search(judged: Objective, start: Ints, least: Ints) -> Ints:
+def _local_search(objective: Objective, start: Ints, least: Ints) -> Ints:
     at, step = start, 1 << max(0, int(start.sum()) // 4).bit_length()
     while step:
         tried = np.vstack([at, _transfers(at, step, least)])
-        best = _lexicographically_least(judged, tried)
+        best = _lexicographically_least(objective, tried)
         at, step = tried[best], step if best else step // 2
     return at
 
@@ -137,9 +138,9 @@ def _transfer_directions(many: int) -> Ints:
     return np.array([*simple, *double, *(-d for d in double)], dtype=np.int64).reshape(-1, many)
 
 
-def _lexicographically_least(judged: Objective, splits: Ints) -> int:
+def _lexicographically_least(objective: Objective, splits: Ints) -> int:
     """The row whose values, largest first, come first in order; of equals the first row."""
-    values = -np.sort(-np.round(judged(splits), LOG_RATIO_DIGITS), axis=1)
+    values = -np.sort(-np.round(objective(splits), LOG_RATIO_DIGITS), axis=1)
     return int(np.lexsort(values.T[::-1])[0])
 
 
@@ -164,17 +165,19 @@ class OptimalBudget(Budget):
     about: ClassVar[str] = "for a target: how much the error of each table matters"
     needs_target: ClassVar[bool] = True
 
-    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
-        return optimal_shares(asked.features, asked.levels, asked.epsilon, self.target(asked), asked.facts)
+    def split(self, problem: AllocationProblem) -> dict[str, Fraction]:
+        return optimal_shares(
+            problem.features, problem.levels, problem.epsilon, self.target(problem), problem.facts
+        )
 
-    def standing(self, asked: AllocationProblem) -> SpecialistRatios:
-        return specialist_ratios(asked.features, self.split(asked), self.target(asked), asked.facts)
+    def standing(self, problem: AllocationProblem) -> SpecialistRatios:
+        return specialist_ratios(problem.features, self.split(problem), self.target(problem), problem.facts)
 
-    def target(self, asked: AllocationProblem) -> dict[str, Fraction]:
+    def target(self, problem: AllocationProblem) -> dict[str, Fraction]:
         """What is asked for, checked."""
-        if asked.target is None:
+        if problem.target is None:
             raise InputError("budget 'optimal' without a target: say what matters, like {'singleton': 1}")
-        return check_target(asked.target, asked.features)
+        return check_target(problem.target, problem.features)
 
 
 def check_target(target: Any, features: FeatureDag) -> dict[str, Fraction]:
@@ -230,14 +233,14 @@ def _optimal_split(of: ErrorModel, target: Mapping[str, Fraction], leaves: Fract
     ]
 
 
-def _allocated_parts(judge: _SpecialistRatioObjective, least: Ints) -> Ints:
+def _allocated_parts(objective: _SpecialistRatioObjective, least: Ints) -> Ints:
     """The split that is best by the objective; the same features are asked about again and again, also as new objects."""
-    key = (judge.content, least.tobytes())
+    key = (objective.content, least.tobytes())
     split = _SPLITS.get(key)
     if split is None:
         if len(_SPLITS) >= MAX_CACHED_SPLITS:
             _SPLITS.clear()
-        split = _SPLITS[key] = lexicographic_minimax(judge, judge.units, least)
+        split = _SPLITS[key] = lexicographic_minimax(objective, objective.units, least)
     return split
 
 
@@ -254,13 +257,13 @@ def specialist_ratios(
     """How shares serve a target, by the model of errors, beside any that give single trip types such a part of ε."""
     epsilon, weights = sum(shares.values(), Fraction(0)), check_target(target, features)
     of = error_model(features, list(shares), epsilon, facts or DemandFacts())
-    judge = _SpecialistRatioObjective(of, weights, COMPARISON_PARTS)
+    objective = _SpecialistRatioObjective(of, weights, COMPARISON_PARTS)
     least = np.array([int(leaves * COMPARISON_PARTS) if name == SINGLETON else 0 for name in shares])
-    best = _allocated_parts(judge, least)
+    best = _allocated_parts(objective, least)
     precision = of.precision(np.array([float(share / epsilon) for share in shares.values()]))
     worst, bound = (
-        float(np.exp(judge.of_precision(p).max()))
-        for p in (precision, judge.bought[best, np.arange(len(best))])
+        float(np.exp(objective.of_precision(p).max()))
+        for p in (precision, objective.bought[best, np.arange(len(best))])
     )
     return SpecialistRatios(
         weights, worst, min(worst, bound), leaves, "ρ" if of.law.currency == "rho" else "ε"
@@ -309,13 +312,15 @@ class TableBudget(Budget):
 
     leaves: ClassVar[Fraction]
 
-    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
-        target, facts = dict.fromkeys(measured_tables(asked), 1), _without_demand(asked.facts)
-        shares = optimal_shares(asked.features, asked.levels, WIDE_NOISE_EPSILON, target, facts, self.leaves)
-        return {name: share / WIDE_NOISE_EPSILON * asked.epsilon for name, share in shares.items()}
+    def split(self, problem: AllocationProblem) -> dict[str, Fraction]:
+        target, facts = dict.fromkeys(measured_tables(problem), 1), _without_demand(problem.facts)
+        shares = optimal_shares(
+            problem.features, problem.levels, WIDE_NOISE_EPSILON, target, facts, self.leaves
+        )
+        return {name: share / WIDE_NOISE_EPSILON * problem.epsilon for name, share in shares.items()}
 
-    def standing(self, asked: AllocationProblem) -> SpecialistRatios:
-        return _wide_noise_ratios(asked, self.split(asked), measured_tables(asked), self.compared)
+    def standing(self, problem: AllocationProblem) -> SpecialistRatios:
+        return _wide_noise_ratios(problem, self.split(problem), measured_tables(problem), self.compared)
 
     @property
     def compared(self) -> Fraction:
@@ -357,34 +362,36 @@ class LeavesBudget(Budget):
     proportional: ClassVar[bool] = False
     spared: ClassVar[Fraction] = Fraction(1, 10)
 
-    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
-        tables = [name for name in asked.levels if name != SINGLETON]
-        if not tables or SINGLETON not in asked.levels:
-            return dict.fromkeys(asked.levels, asked.epsilon / len(asked.levels))
-        spared = asked.epsilon * self.spared
-        spared = spared if asked.enough is None else min(spared, asked.enough)
-        return {n: asked.epsilon - spared if n == SINGLETON else spared / len(tables) for n in asked.levels}
+    def split(self, problem: AllocationProblem) -> dict[str, Fraction]:
+        tables = [name for name in problem.levels if name != SINGLETON]
+        if not tables or SINGLETON not in problem.levels:
+            return dict.fromkeys(problem.levels, problem.epsilon / len(problem.levels))
+        spared = problem.epsilon * self.spared
+        spared = spared if problem.enough is None else min(spared, problem.enough)
+        return {
+            n: problem.epsilon - spared if n == SINGLETON else spared / len(tables) for n in problem.levels
+        }
 
-    def standing(self, asked: AllocationProblem) -> SpecialistRatios:
-        served = [name for name in asked.levels if name == SINGLETON] or list(asked.levels)
-        return _wide_noise_ratios(asked, self.split(asked), served)
+    def standing(self, problem: AllocationProblem) -> SpecialistRatios:
+        served = [name for name in problem.levels if name == SINGLETON] or list(problem.levels)
+        return _wide_noise_ratios(problem, self.split(problem), served)
 
 
-def measured_tables(asked: AllocationProblem) -> list[str]:
+def measured_tables(problem: AllocationProblem) -> list[str]:
     """The measured features that are tables; where there is none, the trip types."""
-    return [name for name in asked.levels if name != SINGLETON] or list(asked.levels)
+    return [name for name in problem.levels if name != SINGLETON] or list(problem.levels)
 
 
 def _wide_noise_ratios(
-    asked: AllocationProblem,
+    problem: AllocationProblem,
     shares: Mapping[str, Fraction],
     served: Sequence[str],
     leaves: Fraction = Fraction(0),
 ) -> SpecialistRatios:
     """As the shares were worked out: where noise is wide, and nothing is known about the trips."""
-    part = {name: share / asked.epsilon * WIDE_NOISE_EPSILON for name, share in shares.items()}
+    part = {name: share / problem.epsilon * WIDE_NOISE_EPSILON for name, share in shares.items()}
     return specialist_ratios(
-        asked.features, part, dict.fromkeys(served, 1), _without_demand(asked.facts), leaves
+        problem.features, part, dict.fromkeys(served, 1), _without_demand(problem.facts), leaves
     )
 
 
