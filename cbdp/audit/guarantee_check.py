@@ -380,14 +380,14 @@ def _spent(tree: Mapping[str, Any], rates: Mapping[str, Fraction]) -> Fraction:
 
 
 def _thresholds(manifest: Mapping[str, Any], claim: PrivacyGuarantee) -> Iterator[Finding]:
-    """A table that skips zeros and shows only what reaches a threshold needs δ ≥ touched · exp(−(threshold − pile)/b)."""
+    """A table that skips zeros and shows only what reaches a threshold needs δ ≥ l0 · exp(−(threshold − linf)/b)."""
     unit = claim.unit
     for f in _skipping(manifest) if claim.holds else ():
         noise = f["noise"]
         if noise["threshold"] is None or f["delta"] is None:
             continue
         scale, delta = float(exact_from(noise["scale"])), float(exact_from(f["delta"]))
-        needed = unit.touched * math.exp(-(noise["threshold"] - unit.pile) / scale)
+        needed = unit.l0 * math.exp(-(noise["threshold"] - unit.linf) / scale)
         if needed > delta * (1 + THRESHOLD_SLACK):
             yield _wrong(
                 f"{MANIFEST}: the threshold of features/{f['name']} is too low for its δ",

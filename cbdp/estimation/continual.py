@@ -32,7 +32,7 @@ def least_squares_weights(strategy: Strategy, periods: int) -> Floats:
     """How the answers so far are weighed for the total of the first so many periods: least squares, as all have equal noise."""
     if not 1 <= periods <= strategy.periods:
         raise InputError(f"the total of {periods} periods of {strategy.periods}: give a number among these")
-    rows = strategy.rows[: strategy.many(periods), :periods].astype(float)
+    rows = strategy.rows[: strategy.row_count(periods), :periods].astype(float)
     # the least vector w with rowsᵀ w = 1: every period counts once, and noise as little as possible
     if rows.shape[0] == periods and not np.triu(rows, 1).any():
         return np.asarray(solve_triangular(rows, np.ones(periods), trans="T", lower=True))
@@ -109,7 +109,7 @@ def gls_total(strategy: Strategy, row_variance: float, own_variance: Sequence[fl
     periods = len(own_variance)
     if not 1 <= periods <= strategy.periods:
         raise InputError(f"the total of {periods} periods of {strategy.periods}: give a number among these")
-    rows = strategy.rows[: strategy.many(periods), :periods].astype(float)
+    rows = strategy.rows[: strategy.row_count(periods), :periods].astype(float)
     own = np.asarray(own_variance, dtype=float)
     told = rows.T @ rows / row_variance + np.diag(1 / own)
     each = np.linalg.solve(told, np.ones(periods))

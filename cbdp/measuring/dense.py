@@ -214,7 +214,7 @@ def measure_sums(
     if not 0 < len(tables) <= strategy.periods:
         raise InputError(f"{len(tables)} periods of a strategy for {strategy.periods}: start a new one")
     counts = np.array([np.asarray(t, dtype=np.int64) for t in tables])
-    coefficients = strategy.asked(len(tables) - 1)[:, : len(tables)]
+    coefficients = strategy.rows_ending_in(len(tables) - 1)[:, : len(tables)]
     largest = int(coefficients.sum(axis=1).max(initial=0)) * int(np.abs(counts).max(initial=0))
     if largest > MAX_ABSOLUTE_SUM:
         raise InputError(f"sums of up to {largest:,} do not fit in 64 bits: count shorter periods")

@@ -62,11 +62,11 @@ class Strategy:
         last: Ints = self.periods - 1 - np.argmax(self.rows[:, ::-1] > 0, axis=1)
         return last
 
-    def asked(self, period: int) -> Ints:
+    def rows_ending_in(self, period: int) -> Ints:
         """The rows that end in a period."""
         return np.asarray(self.rows[self.ends == period])
 
-    def many(self, periods: int) -> int:
+    def row_count(self, periods: int) -> int:
         """How many rows end within the first so many periods."""
         return int((self.ends < periods).sum())
 
@@ -76,8 +76,8 @@ class Strategy:
         return Sensitivity(
             one.l1 * int(sums.sum(axis=0).max()),
             one.l2_squared * int((sums**2).sum(axis=0).max()),
-            one.touched * int((sums > 0).sum(axis=0).max()) * window,
-            one.pile * int(sums.max()),
+            one.l0 * int((sums > 0).sum(axis=0).max()) * window,
+            one.linf * int(sums.max()),
         )
 
     def _window_sums(self, window: int) -> Ints:
@@ -197,5 +197,5 @@ def cost_of_redraw(span: Span, number: int) -> Fraction:
     """
     power = 2 if span.currency == "rho" else 1
     whole = int((span.sums.rows**power).sum(axis=0).max())  # what `amount` pays: the dearest column
-    most = sum(int(row.max()) ** power for row in span.sums.asked(number - 1))
+    most = sum(int(row.max()) ** power for row in span.sums.rows_ending_in(number - 1))
     return sum((paid.amount for paid in span.tables.values()), Fraction(0)) * Fraction(most, whole)

@@ -45,12 +45,12 @@ class Trip:
         return 1 if self.neighbours == "add-remove" else 2
 
     @property
-    def touched(self) -> int:
+    def l0(self) -> int:
         """How many of a partition's counts one unit can change."""
         return self.sensitivity
 
     @property
-    def pile(self) -> int:
+    def linf(self) -> int:
         """How much one unit can add to a single count."""
         return 1
 
@@ -94,12 +94,12 @@ class Person:
         return self.max_trips
 
     @property
-    def touched(self) -> int:
+    def l0(self) -> int:
         """How many of a partition's counts one unit can change."""
         return self.max_trips
 
     @property
-    def pile(self) -> int:
+    def linf(self) -> int:
         """How much one unit can add to a single count."""
         return self.max_trips
 
@@ -153,11 +153,11 @@ class Sensitivity:
 
     l1: int  # all counts together
     l2_squared: int  # their squares together: the Euclidean length, squared
-    touched: int  # how many counts
-    pile: int  # a single count
+    l0: int  # how many counts
+    linf: int  # a single count
 
     def __post_init__(self) -> None:
-        if min(self.l1, self.l2_squared, self.touched, self.pile) < 1:
+        if min(self.l1, self.l2_squared, self.l0, self.linf) < 1:
             raise InputError(f"{self}: each of the numbers must be at least 1")
 
 
@@ -180,9 +180,9 @@ def sensitivity(unit: Unit, tells: ContributionFacts | None = None) -> Sensitivi
     Proof: docs/proofs/counting.md and docs/proofs/sensitivity.md.
 
     >>> sensitivity(Trip()), sensitivity(Trip("replace"))
-    (Sensitivity(l1=1, l2_squared=1, touched=1, pile=1), Sensitivity(l1=2, l2_squared=2, touched=2, pile=1))
+    (Sensitivity(l1=1, l2_squared=1, l0=1, linf=1), Sensitivity(l1=2, l2_squared=2, l0=2, linf=1))
     >>> sensitivity(Person("card", 4))
-    Sensitivity(l1=4, l2_squared=16, touched=4, pile=4)
+    Sensitivity(l1=4, l2_squared=16, l0=4, linf=4)
     """
     if isinstance(unit, Trip):
         both = 1 if unit.neighbours == "add-remove" else 2
@@ -207,7 +207,7 @@ def group_sensitivity(unit: Unit, tells: ContributionFacts | None = None, *, per
     Proof: docs/proofs/sensitivity.md.
 
     >>> group_sensitivity(Person("card", 4, per="day"), periods=7)
-    Sensitivity(l1=28, l2_squared=784, touched=28, pile=28)
+    Sensitivity(l1=28, l2_squared=784, l0=28, linf=28)
     """
     if periods < 1:
         raise InputError(f"{periods!r} periods: give a whole number of at least 1")
@@ -215,9 +215,9 @@ def group_sensitivity(unit: Unit, tells: ContributionFacts | None = None, *, per
         raise InputError(f"{unit} has one period, the release: ask for 1, not {periods}")
     one = sensitivity(unit, tells)
     if tells is not None and tells.periods:
-        return Sensitivity(periods * one.l1, periods * one.l2_squared, periods * one.touched, one.pile)
-    touched = periods * one.touched if tells is None else min(periods * one.touched, tells.elements)
-    return Sensitivity(periods * one.l1, periods**2 * one.l2_squared, touched, periods * one.pile)
+        return Sensitivity(periods * one.l1, periods * one.l2_squared, periods * one.l0, one.linf)
+    l0 = periods * one.l0 if tells is None else min(periods * one.l0, tells.elements)
+    return Sensitivity(periods * one.l1, periods**2 * one.l2_squared, l0, periods * one.linf)
 
 
 def _majorant(most: int, in_one: Sequence[int]) -> list[int]:

@@ -257,7 +257,7 @@ def test_no_trips_of_one_unit_exceed_a_claim() -> None:
         result = solver(*rules)
         for name, change in case.changes().items():
             for norm, claim in zip(
-                norms(case, name, kept), (change.l1, change.l2_squared, change.pile), strict=True
+                norms(case, name, kept), (change.l1, change.l2_squared, change.linf), strict=True
             ):
                 result.push()
                 result.add(norm > claim)
@@ -297,7 +297,7 @@ def test_one_trip_changes_what_is_claimed() -> None:
             *rules,
             *more,
             z3.Or(
-                *(z3.Or(a - b > claim.pile, b - a > claim.pile) for a, b in zip(before, after, strict=True))
+                *(z3.Or(a - b > claim.linf, b - a > claim.linf) for a, b in zip(before, after, strict=True))
             ),
         )
         assert possible(*rules, *more, length(before, after) > claim.l1 - 1)
@@ -498,7 +498,7 @@ def engine_agrees(generic: bool) -> None:
             sums = np.stack([np.bincount(case.element(name), weights=v) for v in result[single]])
             assert sums.sum(axis=1).max() <= change.l1
             assert (sums**2).sum(axis=1).max() <= change.l2_squared
-            assert sums.max() <= change.pile
+            assert sums.max() <= change.linf
 
 
 def test_the_model_is_what_duckdb_counts() -> None:
@@ -585,6 +585,6 @@ def test_several_periods_change_what_is_claimed() -> None:
                     sums = np.bincount(element[[*own[0], *own[1]]])
                     assert sums.sum() <= stated.l1
                     assert (sums**2).sum() <= stated.l2_squared, (case.unit, name)
-                    assert sums.max() <= stated.pile
+                    assert sums.max() <= stated.linf
                     reached = max(reached, Fraction(int((sums**2).sum()), stated.l2_squared))
             assert reached > Fraction(1, 8)

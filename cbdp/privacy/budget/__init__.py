@@ -112,7 +112,7 @@ class Budget(ABC):
     def split(self, problem: AllocationProblem) -> dict[str, Fraction]:
         """Shares for the levels, in their order; they add up to ε exactly."""
 
-    def standing(self, problem: AllocationProblem) -> SpecialistRatios | None:  # noqa: ARG002
+    def specialist_ratios(self, problem: AllocationProblem) -> SpecialistRatios | None:  # noqa: ARG002
         """How well its shares serve what they are for; None for a budget that goes by position alone."""
         return None
 

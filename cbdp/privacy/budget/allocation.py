@@ -170,7 +170,7 @@ class OptimalBudget(Budget):
             problem.features, problem.levels, problem.epsilon, self.target(problem), problem.facts
         )
 
-    def standing(self, problem: AllocationProblem) -> SpecialistRatios:
+    def specialist_ratios(self, problem: AllocationProblem) -> SpecialistRatios:
         return specialist_ratios(problem.features, self.split(problem), self.target(problem), problem.facts)
 
     def target(self, problem: AllocationProblem) -> dict[str, Fraction]:
@@ -319,7 +319,7 @@ class TableBudget(Budget):
         )
         return {name: share / WIDE_NOISE_EPSILON * problem.epsilon for name, share in shares.items()}
 
-    def standing(self, problem: AllocationProblem) -> SpecialistRatios:
+    def specialist_ratios(self, problem: AllocationProblem) -> SpecialistRatios:
         return _wide_noise_ratios(problem, self.split(problem), measured_tables(problem), self.compared)
 
     @property
@@ -372,7 +372,7 @@ class LeavesBudget(Budget):
             n: problem.epsilon - spared if n == SINGLETON else spared / len(tables) for n in problem.levels
         }
 
-    def standing(self, problem: AllocationProblem) -> SpecialistRatios:
+    def specialist_ratios(self, problem: AllocationProblem) -> SpecialistRatios:
         served = [name for name in problem.levels if name == SINGLETON] or list(problem.levels)
         return _wide_noise_ratios(problem, self.split(problem), served)
 
