@@ -14,8 +14,8 @@ from cbdp.privacy.numbers import Number, positive, probability
 from cbdp_features.contribution import contribution_structure
 
 NEIGHBOURING_RELATIONS = ("add-remove", "replace")
-RELEASE = "release"
-PERIODS = ("day", "week", "month", RELEASE)
+RELEASE = "release"  # the period of a person who is protected in all of a release at once
+PERIODS = ("day", "week", "month", RELEASE)  # of a person
 PERSON_KEYS = {"person", "max_trips", "per", "apart"}  # of a person in a configuration
 MAX_TRIPS_CANDIDATES = tuple(range(1, 101))  # public candidates for `max_trips`
 

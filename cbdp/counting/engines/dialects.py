@@ -18,7 +18,7 @@ from cbdp_features.calendar import SECONDS_PER_DAY
 
 # What SQL engines do not say alike. To support another one is to state these templates and to pass the same tests.
 #
-# The templates are templates: {v} a value, {t} a text, {p} a pattern, {g} a group, {b} bytes, {a} and {n} whole numbers. What they say is the
+# Placeholders: {v} a value, {t} a text, {p} a pattern, {g} a group, {b} bytes, {a} and {n} whole numbers. What they say is the
 # same everywhere, and may not depend on a session's settings: not on its time zone, its collation, or how it takes overflow.
 
 
