@@ -70,7 +70,8 @@ def measure(
     shares = allocate(features, _amount_spent(kind, epsilon, rho), budget, only)
     large = features.universe.size > MAX_DENSE_TRIP_TYPES if sparse is None else sparse
     laws = {
-        name: kind.costing(e, feature_sensitivity(features, name, counts.unit)) for name, e in shares.items()
+        name: kind.calibrate(e, feature_sensitivity(features, name, counts.unit))
+        for name, e in shares.items()
     }
     if backend != "cbdp":
         _check_backend(backend, law, entropy, large and SINGLETON in shares)

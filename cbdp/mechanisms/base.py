@@ -392,4 +392,4 @@ class AdditiveNoiseMechanism(Mechanism):
 
     def noise_for(self, feature: str, share: Fraction) -> NoiseDistribution:
         """The noise that a share buys for a measured feature."""
-        return self.law_kind.costing(share, self.change(feature))
+        return self.law_kind.calibrate(share, self.change(feature))

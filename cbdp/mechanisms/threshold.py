@@ -55,7 +55,7 @@ class ThresholdedTables(Mechanism):
         return allocate(self.features, self.epsilon, self.budget, self.published_tables)
 
     def noise_of(self, table: str) -> DiscreteLaplace:
-        return DiscreteLaplace.costing(self.shares()[table], self.change(table))
+        return DiscreteLaplace.calibrate(self.shares()[table], self.change(table))
 
     def scale(self, table: str) -> Fraction:
         """The scale of a table's noise."""

@@ -185,7 +185,7 @@ def table_noise_costs(
     """The noise that each amount buys, for what one unit does in one period."""
     costs = {}
     for name, amount in names.items():
-        law = mechanism.law_kind.costing(amount, sums.change(mechanism.change(name)))
+        law = mechanism.law_kind.calibrate(amount, sums.change(mechanism.change(name)))
         costs[name] = TableNoiseCost(law, amount)
     return costs
 

@@ -162,7 +162,7 @@ MECHANISM = Added(MECHANISMS, "even", """
             return Claim(self.unit, Spend(self.table, self.epsilon))
 
         def answers(self):
-            law = Geometric.costing(self.epsilon, self.change("singleton"))
+            law = Geometric.calibrate(self.epsilon, self.change("singleton"))
             return (PlannedAnswer(self.table, self.epsilon, law),)
 
         def measure(self, counts, entropy):

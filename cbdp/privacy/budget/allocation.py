@@ -401,8 +401,8 @@ def _without_demand(facts: DemandFacts) -> DemandFacts:
     return DemandFacts(law=facts.law, public=facts.public, changes=() if alike else facts.changes)
 
 
-def max_table_share(law: type[NoiseDistribution], change: Sensitivity) -> Fraction:
+def max_table_share(law: type[NoiseDistribution], sensitivity: Sensitivity) -> Fraction:
     """`MAX_TABLE_EPSILON` for a unit that changes counts so; where noise is paid for in ρ, what makes it as wide: 2(Δ/ε)² = l2²/2ρ."""
     if law.currency == "epsilon":
-        return MAX_TABLE_EPSILON * change.l1
-    return MAX_TABLE_EPSILON**2 / 4 * change.l2_squared
+        return MAX_TABLE_EPSILON * sensitivity.l1
+    return MAX_TABLE_EPSILON**2 / 4 * sensitivity.l2_squared

@@ -55,21 +55,21 @@ class NoiseDistribution(ABC):
             raise InputError(f"the noise scale is {self.scale!r}: give a finite number of at least 0")
 
     @classmethod
-    def costing(cls, amount: Fraction, change: Sensitivity) -> Self:
+    def calibrate(cls, amount: Fraction, sensitivity: Sensitivity) -> Self:
         """Noise whose privacy cost at this sensitivity is at most `amount`: scale l1/ε (Dwork and others 2006, Proposition 1, on whole numbers).
 
         Proof: docs/proofs/geometric.md.
         """
-        return cls(Fraction(change.l1) / amount)
+        return cls(Fraction(sensitivity.l1) / amount)
 
-    def cost(self, change: Sensitivity) -> Fraction:
+    def cost(self, sensitivity: Sensitivity) -> Fraction:
         """The privacy cost of such noise at this sensitivity."""
-        return Fraction(change.l1) / Fraction(self.scale)
+        return Fraction(sensitivity.l1) / Fraction(self.scale)
 
     @classmethod
-    def rate(cls, amount: Floats, change: Sensitivity) -> Floats:
+    def rate(cls, amount: Floats, sensitivity: Sensitivity) -> Floats:
         """One over the scale that these amounts buy; not exact."""
-        return np.asarray(amount / change.l1)
+        return np.asarray(amount / sensitivity.l1)
 
     def times(self, factor: float) -> Self:
         """The same law with noise so many times as large."""

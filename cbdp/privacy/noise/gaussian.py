@@ -44,22 +44,22 @@ class DiscreteGaussian(NoiseDistribution):
     currency: ClassVar[PrivacyMeasure] = "rho"
 
     @classmethod
-    def costing(cls, amount: Fraction, change: Sensitivity) -> Self:
+    def calibrate(cls, amount: Fraction, sensitivity: Sensitivity) -> Self:
         """ρ = l2²/2σ² (Canonne, Kamath and Steinke 2020, Proposition 5), with σ rounded up to twelve digits: what files hold to the last one.
 
         >>> from cbdp.privacy.unit import sensitivity
         >>> from cbdp.privacy.unit import Trip
-        >>> DiscreteGaussian.costing(Fraction(1, 8), sensitivity(Trip()))
+        >>> DiscreteGaussian.calibrate(Fraction(1, 8), sensitivity(Trip()))
         DiscreteGaussian(scale=Fraction(2, 1))
         """
-        return cls(scale_rounded_up(Fraction(change.l2_squared) / (2 * amount)))
+        return cls(scale_rounded_up(Fraction(sensitivity.l2_squared) / (2 * amount)))
 
-    def cost(self, change: Sensitivity) -> Fraction:
-        return Fraction(change.l2_squared) / (2 * Fraction(self.scale) ** 2)
+    def cost(self, sensitivity: Sensitivity) -> Fraction:
+        return Fraction(sensitivity.l2_squared) / (2 * Fraction(self.scale) ** 2)
 
     @classmethod
-    def rate(cls, amount: Floats, change: Sensitivity) -> Floats:
-        return np.asarray(np.sqrt(2 * amount / change.l2_squared))
+    def rate(cls, amount: Floats, sensitivity: Sensitivity) -> Floats:
+        return np.asarray(np.sqrt(2 * amount / sensitivity.l2_squared))
 
     @classmethod
     def precision(cls, rate: Floats) -> tuple[Floats, Floats]:
