@@ -146,9 +146,8 @@ MECHANISM = Added(MECHANISMS, "even", """
     from cbdp.measuring import measure
     from cbdp.mechanisms import Mechanism
     from cbdp.parts import setting
-    from cbdp.privacy.accounting import PrivacyGuarantee
-    from cbdp.privacy.accounting import DPCost
-    from cbdp.privacy.noise.laplace import Geometric
+    from cbdp.privacy.accounting import DPCost, PrivacyGuarantee
+    from cbdp.privacy.noise.laplace import DiscreteLaplace
     from cbdp.privacy.measurement import PlannedAnswer
     from cbdp.rounding import ROUNDINGS
 
@@ -162,7 +161,7 @@ MECHANISM = Added(MECHANISMS, "even", """
             return PrivacyGuarantee(self.unit, DPCost(self.table, self.epsilon))
 
         def answers(self):
-            law = Geometric.calibrate(self.epsilon, self.change("singleton"))
+            law = DiscreteLaplace.calibrate(self.epsilon, self.change("singleton"))
             return (PlannedAnswer(self.table, self.epsilon, law),)
 
         def measure(self, counts, entropy):
