@@ -386,14 +386,14 @@ def _cost_of_tree(tree: Mapping[str, Any], rates: Mapping[str, Fraction]) -> Fra
 
 
 def _check_thresholds(manifest: Mapping[str, Any], claim: PrivacyGuarantee) -> Iterator[Finding]:
-    """A table that skips zeros and shows only what reaches a threshold needs δ ≥ touched · exp(−(threshold − pile)/b) (Korolova et al., 2009)."""
+    """A table that skips zeros and shows only what reaches a threshold needs δ ≥ l0 · exp(−(threshold − linf)/b) (Korolova et al., 2009)."""
     unit = claim.unit
     for f in _features_skipping_zeros(manifest) if claim.holds else ():
         noise = f["noise"]
         if noise["threshold"] is None or f["delta"] is None:
             continue
         scale, delta = float(exact_from(noise["scale"])), float(exact_from(f["delta"]))
-        needed = unit.touched * math.exp(-(noise["threshold"] - unit.pile) / scale)
+        needed = unit.l0 * math.exp(-(noise["threshold"] - unit.linf) / scale)
         if needed > delta * (1 + THRESHOLD_SLACK):
             yield _contradiction(
                 f"{MANIFEST}: the threshold of features/{f['name']} is too low for its δ",

@@ -36,7 +36,7 @@ def least_squares_weights(strategy: Strategy, periods: int) -> Floats:
     """
     if not 1 <= periods <= strategy.periods:
         raise InputError(f"the total of {periods} periods of {strategy.periods}: give a number among these")
-    rows = strategy.rows[: strategy.many(periods), :periods].astype(float)
+    rows = strategy.rows[: strategy.row_count(periods), :periods].astype(float)
     # the least vector w with rowsᵀ w = 1: every period counts once, and noise as little as possible
     if rows.shape[0] == periods and not np.triu(rows, 1).any():
         return np.asarray(solve_triangular(rows, np.ones(periods), trans="T", lower=True))
@@ -113,7 +113,7 @@ def gls_total(strategy: Strategy, row_variance: float, own_variance: Sequence[fl
     periods = len(own_variance)
     if not 1 <= periods <= strategy.periods:
         raise InputError(f"the total of {periods} periods of {strategy.periods}: give a number among these")
-    rows = strategy.rows[: strategy.many(periods), :periods].astype(float)
+    rows = strategy.rows[: strategy.row_count(periods), :periods].astype(float)
     variance = np.asarray(own_variance, dtype=float)
     information = rows.T @ rows / row_variance + np.diag(1 / variance)
     each = np.linalg.solve(information, np.ones(periods))

@@ -246,9 +246,7 @@ def sensitivity_table(plan: PlannedRelease, unit: Person) -> list[str]:
             tells = contribution_structure(measured, answer.feature, unit.per, unit.apart)
             lengths.append(group_sensitivity(unit, tells, periods=many).l2_squared)
         length, *over = (f"{math.sqrt(squared):,.3g}" for squared in lengths)
-        rows.append(
-            [answer.feature, f"{change.l1:,}", length, f"{change.touched:,}", f"{change.pile:,}", *over]
-        )
+        rows.append([answer.feature, f"{change.l1:,}", length, f"{change.l0:,}", f"{change.linf:,}", *over])
     return aligned(rows, right=range(1, len(rows[0])))
 
 

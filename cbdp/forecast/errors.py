@@ -112,7 +112,7 @@ def epsilon_for(
     sure = plan.confidence if confidence is None else confidence
 
     def enough(epsilon: Fraction) -> bool:
-        return bool(law.costing(share(epsilon), plan.mechanism.change(feature)).half_width(sure) <= allowed)
+        return bool(law.calibrate(share(epsilon), plan.mechanism.change(feature)).half_width(sure) <= allowed)
 
     high = Fraction(1)
     while not enough(high):

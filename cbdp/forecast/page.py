@@ -152,7 +152,7 @@ def _variant_facts(choice: Variant | None) -> dict[str, Any] | None:
         "names": list(strata.names),
         "sizes": strata.sizes.tolist(),
         "degrees": strata.degrees.tolist(),
-        "told": strata.told.astype(int).tolist(),
+        "told": strata.refines.astype(int).tolist(),
         "leaf": strata.names.index(SINGLETON),
         "measured": list(answers),
         "own": [float(p) for p in answers.values()],
@@ -188,7 +188,7 @@ def _model_constants() -> dict[str, float]:
         float(model.QUADRATURE_NODES[1] - model.QUADRATURE_NODES[0]),
     )
     return {
-        "first": first, "last": last, "step": step, "spread": model.LOG_DEMAND_VARIANCE, "gathered": model.DEMAND_CONCENTRATION, "certain": model.PUBLIC_PRECISION,
+        "first": first, "last": last, "step": step, "spread": model.LOG_DEMAND_VARIANCE, "gathered": model.EFFECTIVE_TYPES_EXPONENT, "certain": model.PUBLIC_PRECISION,
         "largest": model.MAX_NOISE_RATE, "tiny": UNMEASURED_PRECISION,
     }  # fmt: skip
 

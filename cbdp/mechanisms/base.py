@@ -354,7 +354,7 @@ class AdditiveNoiseMechanism(Mechanism):
 
     def noise_for(self, feature: str, share: Fraction) -> NoiseDistribution:
         """The noise that a share buys for a measured feature."""
-        return self.law_kind.costing(share, self.change(feature))
+        return self.law_kind.calibrate(share, self.change(feature))
 
 
 # Replicates: the mechanism run again on trips that are drawn from the posterior (parametric bootstrap; Efron and Tibshirani 1993)

@@ -276,7 +276,7 @@ class ConstraintBased(AdditiveNoiseMechanism):
                 f"The estimator is {self._estimator.name}, which shrinks less: single trip types come out worse where trips are few."
             )
         if not isinstance(self.budget, Mapping):
-            serves = self._budget.standing(self._to_share(self.amount))
+            serves = self._budget.specialist_ratios(self._to_share(self.amount))
             lines += [] if serves is None else [str(serves)]
         if self.target is None:
             lines.append(

@@ -170,7 +170,7 @@ class RunningTotals:
     @cached_property
     def noise(self) -> NoiseDistribution:
         """The noise of every answer."""
-        return self._kind.costing(self.amount, self.sums.change(self._change))
+        return self._kind.calibrate(self.amount, self.sums.change(self._change))
 
     @property
     def _change(self) -> Any:

@@ -55,7 +55,7 @@ class ThresholdedTables(Mechanism):
         return allocate(self.features, self.epsilon, self.budget, self.published_tables)
 
     def noise_of(self, table: str) -> DiscreteLaplace:
-        return DiscreteLaplace.costing(self.shares()[table], self.change(table))
+        return DiscreteLaplace.calibrate(self.shares()[table], self.change(table))
 
     def scale(self, table: str) -> Fraction:
         """The scale of a table's noise."""
@@ -147,11 +147,11 @@ class StabilityHistogram(ThresholdedTables):
     def threshold_of(self, table: str) -> float:
         """The least noisy count that is published.
 
-        A unit that is alone in the counts it touches piles at most `pile` on one of them; each then shows with
-        probability at most exp(−(threshold − pile)/scale), and there are at most `touched`.
+        A unit that is alone in the counts it touches adds at most `linf` to one of them; each then shows with
+        probability at most exp(−(threshold − linf)/scale), and there are at most `l0`.
         """
-        pile: int = self.unit.pile
-        return pile + float(self.scale(table)) * math.log(self.unit.touched / self.delta_of(table))
+        linf: int = self.unit.linf
+        return linf + float(self.scale(table)) * math.log(self.unit.l0 / self.delta_of(table))
 
     def claim(self) -> PrivacyGuarantee:
         spends = (DPCost(name, share, self.delta_of(name)) for name, share in self.shares().items())

@@ -19,7 +19,7 @@ from cbdp.arrays import Floats
 from cbdp.estimation import ESTIMATORS
 from cbdp.estimation.invariants import exact_answers
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.privacy.measurement import EXACT_STANDARD_ERROR, Measurement
+from cbdp.privacy.measurement import EXACT_VARIANCE, Measurement
 from cbdp.release.release import Release
 from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun, enumerated
 from cbdp.release.summary import number_text
@@ -271,7 +271,7 @@ def supporting_measurements(published: Published, by: Sequence[str]) -> Iterator
         Measurement(
             name,
             counts,
-            variance=np.where(counts > 0, release.recipe.tables[name].law.variance(), EXACT_STANDARD_ERROR),
+            variance=np.where(counts > 0, release.recipe.tables[name].law.variance(), EXACT_VARIANCE),
         )
         for name, counts in release.tables.items()
         if name in release.recipe.tables
