@@ -63,12 +63,15 @@ def test_likelihoods_of_leaves_are_added_by_element(leaves: int, size: int) -> N
         np.testing.assert_allclose(less[0], less[1][low:high], rtol=1e-4, atol=1e-2 if size == 2 else 1e-3)
 
 
-def plain_fit(sums: np.ndarray, told: np.ndarray, grid: rate_model.FactorGrid) -> np.ndarray:
+def plain_fit(sums: np.ndarray, evidence: np.ndarray, grid: rate_model.FactorGrid) -> np.ndarray:
     """Elements × factors: their likelihood, largest 1."""
     fit = np.maximum(sums - sums.max(axis=1, keepdims=True), -TUNING.depth) @ grid.spline.astype(float)
-    known, precision, power, width, held, squares, _ = told[:, :, None]
-    variance = 1 / precision + grid.factor * held + grid.factor**2 * squares
-    against = (np.abs(known - grid.factor * held) / (width * np.sqrt(variance))) ** power + np.log(
+    measured, precision, power, width, rate, overdispersion = (
+        evidence[name][:, None]
+        for name in ("measured", "precision", "power", "width", "rate", "overdispersion")
+    )
+    variance = 1 / precision + grid.factor * rate + grid.factor**2 * overdispersion
+    against = (np.abs(measured - grid.factor * rate) / (width * np.sqrt(variance))) ** power + np.log(
         variance
     ) / 2
     fit = np.where(precision > 0, fit - against, fit)
@@ -83,16 +86,17 @@ def test_gains_and_factors(grid: rate_model.FactorGrid) -> None:
     peak = RNG.normal(0, 0.7, (many, 1))
     sums[:, :KNOTS] = -RNG.lognormal(2, 1, (many, 1)) * (rate_model.KNOTS - peak) ** 2
     held = RNG.lognormal(3, 1, many)
-    told = np.stack([
-        held * np.exp(RNG.normal(0, 0.5, many)), RNG.lognormal(-3, 1, many), RNG.uniform(1, 2, many), np.ones(many), held,
-        0.3 * held, np.zeros(many),
-    ])  # fmt: skip
-    told[1, ::5] = 1e-9  # next to nothing is known
-    fit = plain_fit(sums[:, :KNOTS], told, grid)
+    evidence = np.zeros(many, dtype=kernels.MARGIN_EVIDENCE)
+    evidence["measured"] = held * np.exp(RNG.normal(0, 0.5, many))
+    evidence["precision"] = RNG.lognormal(-3, 1, many)
+    evidence["power"], evidence["width"] = RNG.uniform(1, 2, many), 1.0
+    evidence["rate"], evidence["overdispersion"] = held, 0.3 * held
+    evidence["precision"][::5] = 1e-9  # next to nothing is known
+    fit = plain_fit(sums[:, :KNOTS], evidence, grid)
     wanted = np.log(fit @ grid.priors.T) - np.log(fit[:, grid.one, None])
     given = grid.spline, grid.factor
     gains = [
-        kernels.spread_gains(sums, every, begin, *given, grid.one, grid.law, told, TUNING.depth)
+        kernels.spread_gains(sums, every, begin, *given, grid.one, grid.priors_single, evidence, TUNING.depth)
         for every, begin in ((1, 0), (4, 3))
     ]
     clear = fit[:, grid.one] > 1e-20
@@ -100,7 +104,7 @@ def test_gains_and_factors(grid: rate_model.FactorGrid) -> None:
     for every, begin in ((1, 0), (4, 3)):
         one_by_one = [
             kernels.spread_gains(
-                sums[j : j + 1], 1, 0, *given, grid.one, grid.law, told[:, j : j + 1], TUNING.depth
+                sums[j : j + 1], 1, 0, *given, grid.one, grid.priors_single, evidence[j : j + 1], TUNING.depth
             )
             for j in range(begin, many, every)
         ]
@@ -113,7 +117,7 @@ def test_gains_and_factors(grid: rate_model.FactorGrid) -> None:
         )
     prior = grid.priors.mean(axis=0)
     np.testing.assert_allclose(
-        kernels.posterior_mean_factors(sums, *given, prior, told, TUNING.depth, 1e-3),
+        kernels.posterior_mean_factors(sums, *given, prior, evidence, TUNING.depth, 1e-3),
         np.maximum(fit @ (prior * grid.factor) / (fit @ prior), 1e-3),
         rtol=1e-4,
     )

@@ -47,8 +47,8 @@ def expected_leaves(
     >>> made.feature, bool((made.values >= 0).all())
     ('singleton', True)
     """
-    _, told = _posterior_leaves(features, measurements, prior)
-    return Measurement(SINGLETON, told.mean, variance=told.variance)
+    _, posterior = _posterior_leaves(features, measurements, prior)
+    return Measurement(SINGLETON, posterior.mean, variance=posterior.variance)
 
 
 def sampled_leaves(
@@ -62,11 +62,11 @@ def sampled_leaves(
 
     Expected counts are smoother than true ones. These are about as rough, so that the same mechanism, run on them, errs about as much.
     """
-    (drawn, mean), told = _posterior_leaves(features, measurements, prior, rng)
-    moved = drawn * (told.mean / np.maximum(mean, TUNING.certain))
-    whole = np.floor(moved)
-    made: Ints = (whole + (rng.random(len(moved)) < moved - whole)).astype(np.int64)
-    return made
+    (drawn, mean), posterior = _posterior_leaves(features, measurements, prior, rng)
+    scaled = drawn * (posterior.mean / np.maximum(mean, TUNING.certain))
+    whole = np.floor(scaled)
+    counts: Ints = (whole + (rng.random(len(scaled)) < scaled - whole)).astype(np.int64)
+    return counts
 
 
 def _posterior_leaves(
@@ -87,7 +87,7 @@ def _posterior_leaves(
     table = count_likelihood(noisy, leaves.noise)
     lattice_margins = margins(features, measurements, probe_moves(sums))
     unmeasured = [m for m in lattice_margins if not m.asked]
-    found = fit_rates(
+    fitted = fit_rates(
         noisy,
         fold_of_types(features.universe),
         rate_model_margins(lattice_margins),
@@ -97,34 +97,36 @@ def _posterior_leaves(
         lambda done: tell("expected counts", done),
         rng,
     )
-    law = leaf_prior(noisy, found.rate, table)
-    first = law.expected(noisy)
-    means_of_law = first.mean
-    drawn = first.mean if rng is None else law.drawn(noisy, rng)
-    first = told = benchmarked(unmeasured, noisy, table.variance, first)
+    prior_of_counts = leaf_prior(noisy, fitted.rate, table)
+    independent = prior_of_counts.expected(noisy)
+    means_of_law = independent.mean
+    drawn = independent.mean if rng is None else prior_of_counts.drawn(noisy, rng)
+    independent = posterior = benchmarked(unmeasured, noisy, table.variance, independent)
     if sums:
         cells = features.cell_of_leaf, features.cells.size
-        told = subtract_shared_errors(sums, *cells, first, first.lever * found.follows, again=True)
-    return (drawn, means_of_law), told
+        posterior = subtract_shared_errors(
+            sums, *cells, independent, independent.lever * fitted.follows, again=True
+        )
+    return (drawn, means_of_law), posterior
 
 
 def _noisy_leaves(features: FeatureDag, measurements: Sequence[Measurement]) -> Measurement:
-    found = [m for m in measurements if m.feature == SINGLETON]
-    if len(found) != 1:
+    answers = [m for m in measurements if m.feature == SINGLETON]
+    if len(answers) != 1:
         raise InputError(
-            f"'singleton' is measured {len(found)} times: estimator 'posterior' needs one noisy count of every trip type"
+            f"'singleton' is measured {len(answers)} times: estimator 'posterior' needs one noisy count of every trip type"
         )
-    if found[0].scale is None:
+    if answers[0].scale is None:
         raise InputError(
             "the noise of 'singleton' has no scale: estimator 'posterior' needs it; give one, or use 'projection'"
         )
-    whole = merge_measurements(features, found)[SINGLETON]
+    whole = merge_measurements(features, answers)[SINGLETON]
     if whole.elements is not None:
         raise InputError(
             f"'singleton' is measured in {len(whole.values):,} of {features.universe.size:,} trip types: "
             "estimator 'posterior' needs a noisy count of each"
         )
-    return replace(whole, scale=found[0].scale, law=found[0].law)
+    return replace(whole, scale=answers[0].scale, law=answers[0].law)
 
 
 # Leaves as they are to be expected given every noisy answer, reconciled with the tables by the same program.
@@ -166,11 +168,11 @@ class Posterior(Estimator):
         self, features: FeatureDag, tables: Sequence[Measurement], leaves: ThresholdedAnswer, program: Program
     ) -> Estimate:
         leaves.lower(posterior_thresholds(features, tables, leaves, self.revealed))
-        told = leaves.measurement()
-        if told.floor is None:  # every type is revealed
-            return self.estimate(features, [*tables, told], program)
+        revealed = leaves.measurement()
+        if revealed.floor is None:  # every type is revealed
+            return self.estimate(features, [*tables, revealed], program)
         tell("solving")
-        return reconcile_sparse(features, tables, told, program)
+        return reconcile_sparse(features, tables, revealed, program)
 
     def drawn(
         self, features: FeatureDag, measurements: Sequence[Measurement], prior: Floats | None, seed: int

@@ -109,10 +109,10 @@ class Benchmarks:
         """The margin's element that holds each of a feature's; None if they do not lie inside them."""
         if feature == SINGLETON:
             return np.asarray(element_of_cell[self.features.cell_of_leaf])
-        own = self.features.cells.element_of_cell[feature]
+        element = self.features.cells.element_of_cell[feature]
         inside = np.full(self.features.size(feature), -1, dtype=np.int64)
-        inside[own] = element_of_cell
-        return inside if (inside[own] == element_of_cell).all() else None
+        inside[element] = element_of_cell
+        return inside if (inside[element] == element_of_cell).all() else None
 
 
 # Benchmarking: sums of posterior means over margins that no table has, held to what was measured of them.
@@ -174,7 +174,7 @@ def _benchmarked_by(
     # The best unbiased estimate: noisy leaves and finer tables, each added up, combined by inverse variance.
     leaf_precision = 1.0 / (size * noise_variance)
     precision = leaf_precision + margin.precision
-    direct = (noisy_sum * leaf_precision + margin.known * margin.precision) / precision
+    direct = (noisy_sum * leaf_precision + margin.measured * margin.precision) / precision
     residual_variance = np.maximum(1.0 / precision - variance, MIN_RESIDUAL_SHARE / precision)
     missed = direct - mean
     explained = _effect_variances(missed, residual_variance, lever) * lever**2

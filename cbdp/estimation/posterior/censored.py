@@ -47,11 +47,11 @@ class TypeGroups:
 
     def weight(self, index: Ints) -> Floats:
         """How busy the values of these types are, all together: types of one group differ a little."""
-        universe, made = self.partition.universe, np.ones(len(index))
+        universe, weight = self.partition.universe, np.ones(len(index))
         codes = dict(zip(universe.dimensions, universe.unrank_codes(index), strict=True)) if self.busy else {}
         for names, factor in self.busy.items():
-            made *= factor[tuple(codes[name] for name in names)]
-        return made
+            weight *= factor[tuple(codes[name] for name in names)]
+        return weight
 
 
 def cell_groups(features: FeatureDag) -> TypeGroups:
@@ -92,21 +92,23 @@ class CensoredCounts:
     first: Floats  # means × floors: the count's mean over the noisy counts that are not above
     second: Floats  # and that of its square
 
-    def told(self, held: Floats, more: Floats | None = None) -> StratifiedGroups:
+    def stratified(self, expected: Floats, more: Floats | None = None) -> StratifiedGroups:
         """What shapes the noisy counts speak for, if these are the expected counts of the groups.
 
         With `more`, types above floors have so much more than others of their group (as a logarithm).
         """
-        log = np.log(held / self.sizes)
+        log = np.log(expected / self.sizes)
         width = max(TUNING.stratum, float(np.ptp(log)) / TUNING.most_strata)
         levels, stratum = np.unique(np.rint((log - log.min()) / width), return_inverse=True)
         size = len(levels)
-        rate = bincount(stratum, held, size) / bincount(stratum, self.sizes.astype(float), size)
-        own: Ints = stratum[self.group]
+        rate = bincount(stratum, expected, size) / bincount(stratum, self.sizes.astype(float), size)
+        type_stratum: Ints = stratum[self.group]
         if more is not None and more.any():
             between = (levels[1:] + levels[:-1]) / 2
-            own = np.searchsorted(between, (log[self.group] + more - log.min()) / width)
-        return StratifiedGroups(self, held, stratum, own, rate, self.table.mixtures(rate, CENSORED_SHAPES))
+            type_stratum = np.searchsorted(between, (log[self.group] + more - log.min()) / width)
+        return StratifiedGroups(
+            self, expected, stratum, type_stratum, rate, self.table.mixtures(rate, CENSORED_SHAPES)
+        )
 
 
 def censored_counts(features: FeatureDag, leaves: Measurement, groups: TypeGroups) -> CensoredCounts:
@@ -151,23 +153,27 @@ def _group_and_rest(groups: TypeGroups, index: Ints) -> tuple[Ints, Floats]:
 class StratifiedGroups:
     """Groups in strata of their types' expected count, and the mixtures that each shape makes of it."""
 
-    known: CensoredCounts
-    held: Floats
+    counts: CensoredCounts
+    expected: Floats  # count of each group
     stratum: Ints  # of each group
-    own: Ints  # and of each type above its floor
+    type_stratum: Ints  # and of each type above its floor
     rate: Floats  # by stratum: the expected count of a type
     mixed: Floats  # strata × shapes × means
 
     def _seen(self) -> list[tuple[Ints, Ints]]:
         """By stratum, the columns of noisy counts above floors that occur, and how often."""
-        k, none = self.known, np.empty(0, dtype=np.int64)
-        found = observed_columns(k.table.column, self.own, k.table.counts.shape[1]) if len(k.noisy) else []
-        return found + [(none, none)] * (len(self.rate) - len(found))
+        k, none = self.counts, np.empty(0, dtype=np.int64)
+        observed = (
+            observed_columns(k.table.column, self.type_stratum, k.table.counts.shape[1])
+            if len(k.noisy)
+            else []
+        )
+        return observed + [(none, none)] * (len(self.rate) - len(observed))
 
     @cached_property
     def evidence(self) -> Floats:
         """Strata × shapes: the log-likelihood, of noisy counts above the floor and of there being no others."""
-        k = self.known
+        k = self.counts
         fit = np.empty(self.mixed.shape[:2])
         for s, (place, often) in enumerate(self._seen()):
             mixed, here = self.mixed[s], np.flatnonzero(self.stratum == s)
@@ -188,9 +194,9 @@ class StratifiedGroups:
 
     def posterior(self) -> GroupPosterior:
         """Means and variances under a prior of the shape that a stratum, and less the others, speak for."""
-        k, fit = self.known, self.evidence
+        k, fit = self.counts, self.evidence
         strata, weight = np.arange(len(self.rate)), shape_posterior(fit, CENSORED_SHAPES)
-        of_leaf = self.own
+        of_leaf = self.type_stratum
         members = np.split(
             np.argsort(of_leaf, kind="stable"), np.cumsum(np.bincount(of_leaf, minlength=len(strata)))[:-1]
         )
@@ -210,7 +216,7 @@ class StratifiedGroups:
             height = k.height[here]
             below = np.maximum(prior @ k.below, MIN_PROBABILITY)
             c1, c2 = (prior @ k.first / below)[height], (prior @ k.second / below)[height]
-            relative = k.left[here] * (self.held[here] / k.sizes[here] / self.rate[s])
+            relative = k.left[here] * (self.expected[here] / k.sizes[here] / self.rate[s])
             rest[here], doubt[here] = relative * c1, relative * np.maximum(c2 - c1**2, 0.0)
         np.copyto(mean, k.noisy, where=k.noisy > k.reach)
         np.copyto(variance, k.table.variance, where=k.noisy > k.reach)

@@ -32,35 +32,38 @@ class PairEffects:
 
 
 def pair_effects(
-    features: FeatureDag, known: CensoredCounts, log: Mapping[str, Floats], base: Floats, likely: Floats
+    features: FeatureDag, counts: CensoredCounts, log: Mapping[str, Floats], base: Floats, likely: Floats
 ) -> PairEffects | None:
     """The factors of pairs, if they vary; None where they cannot be listed. `log` are those of the values of two dimensions.
 
     `base` is by cell the logarithm of a type's expected count before these factors; `likely` is that of `apart.likelihoods`.
     """
-    found = _pair_data(features, known, log, base, likely)
-    if found is None:
+    data = _pair_data(features, counts, log, base, likely)
+    if data is None:
         return None
-    gains = sum(_spread_gains(sums) for _, sums in _sums_by_block(found))
+    gains = sum(_spread_gains(sums) for _, sums in _sums_by_block(data))
     belief = rate_model.accepted_spreads(np.asarray(gains), asked=False)
     if belief is None:
         return None
     grid = rate_model.ROUGH_GRID
     prior = belief[1:] @ grid.priors
     prior[grid.one] += belief[0]
-    made, without = np.empty(len(found.log)), np.zeros(len(found.element))
-    for here, sums in _sums_by_block(found):
-        made[here] = np.log(_pair_factors(sums, prior))
-        own = found.own(here)
-        for at in (own[i : i + TUNING.at_once] for i in range(0, len(own), TUNING.at_once)):
-            alone = found.added(np.arange(len(at)), len(at), at)
-            element = found.element[at]
-            without[at] = np.log(_pair_factors(sums[element - here.start] - alone, prior)) - made[element]
+    log_factor, without = np.empty(len(data.log)), np.zeros(len(data.element))
+    for here, sums in _sums_by_block(data):
+        log_factor[here] = np.log(_posterior_mean_factors(sums, prior))
+        types = data.types_of(here)
+        for at in (types[i : i + TUNING.at_once] for i in range(0, len(types), TUNING.at_once)):
+            alone = data.log_likelihoods(np.arange(len(at)), len(at), at)
+            element = data.element[at]
+            without[at] = (
+                np.log(_posterior_mean_factors(sums[element - here.start] - alone, prior))
+                - log_factor[element]
+            )
     table = np.add.outer(*log.values())
-    table[found.codes] = found.log + made
+    table[data.codes] = data.log + log_factor
     first, second = log
     back = np.empty(len(without))
-    back[found.order] = without
+    back[data.order] = without
     return PairEffects((first, second), table, back)
 
 
@@ -78,74 +81,78 @@ class _PairData:
     hidden: Ints  # and that of a noisy count not above its floor
     likely: Floats
 
-    def own(self, here: slice) -> Ints:
+    def types_of(self, here: slice) -> Ints:
         first, last = np.searchsorted(self.element, [here.start, here.stop])
         return np.arange(first, last)
 
-    def added(self, element: Ints, size: int, types: Ints) -> Floats:
+    def log_likelihoods(self, element: Ints, size: int, types: Ints) -> Floats:
         """What these types' noisy counts say about their elements' factors."""
-        return self._added(element, size, self.at[types], np.ones(len(types)), self.shown[types])
+        return self._weighted_log_likelihoods(
+            element, size, self.at[types], np.ones(len(types)), self.shown[types]
+        )
 
-    def _added(self, element: Ints, size: int, log: Floats, weight: Floats, column: Ints) -> Floats:
+    def _weighted_log_likelihoods(
+        self, element: Ints, size: int, log: Floats, weight: Floats, column: Ints
+    ) -> Floats:
         last = TUNING.columns - 2 - rate_model.CELLS_PER_KNOT * (len(rate_model.KNOTS) - 1)
         knots = TUNING.first_log, TUNING.cell, rate_model.CELLS_BELOW_ONE, last
-        made: Floats = kernels.weighted_log_likelihoods(
+        sums: Floats = kernels.weighted_log_likelihoods(
             element, log, weight, column, self.likely.reshape(-1), self.likely.shape[2], size, *knots
         )
-        return made
+        return sums
 
     def sums(self, here: slice) -> Floats:
         """Pairs × knots: of types above floors one by one, and of all others that they are not."""
-        own, size = self.own(here), here.stop - here.start
-        inside, every = self.element[own] - here.start, np.arange(size)
-        one = np.ones(len(own))
-        return self._added(
+        types, size = self.types_of(here), here.stop - here.start
+        inside, every = self.element[types] - here.start, np.arange(size)
+        one = np.ones(len(types))
+        return self._weighted_log_likelihoods(
             np.concatenate([inside, inside, every]),
             size,
-            np.concatenate([self.at[own], self.at[own], self.log[here]]),
+            np.concatenate([self.at[types], self.at[types], self.log[here]]),
             np.concatenate([one, -one, np.ones(size)]),
-            np.concatenate([self.shown[own], self.hidden[own], self.column[here]]),
+            np.concatenate([self.shown[types], self.hidden[types], self.column[here]]),
         )
 
 
-def _sums_by_block(found: _PairData) -> Iterator[tuple[slice, Floats]]:
-    for start in range(0, len(found.log), TUNING.pairs_at_once):
-        here = slice(start, min(start + TUNING.pairs_at_once, len(found.log)))
-        yield here, found.sums(here)
+def _sums_by_block(data: _PairData) -> Iterator[tuple[slice, Floats]]:
+    for start in range(0, len(data.log), TUNING.pairs_at_once):
+        here = slice(start, min(start + TUNING.pairs_at_once, len(data.log)))
+        yield here, data.sums(here)
 
 
 def _spread_gains(sums: Floats) -> Floats:
     grid = rate_model.ROUGH_GRID
-    made: Floats = kernels.spread_gains(
+    gains: Floats = kernels.spread_gains(
         sums,
         1,
         0,
         grid.spline,
         grid.factor,
         grid.one,
-        grid.law,
-        _no_measured_sums(len(sums)),
+        grid.priors_single,
+        kernels.margin_evidence(len(sums)),  # no table tells anything about pairs
         TUNING.depth,
     )
-    return made
+    return gains
 
 
-def _pair_factors(sums: Floats, prior: Floats) -> Floats:
+def _posterior_mean_factors(sums: Floats, prior: Floats) -> Floats:
     grid = rate_model.ROUGH_GRID
-    given = grid.spline, grid.factor, prior, _no_measured_sums(len(sums)), TUNING.depth, TUNING.least_factor
-    made: Floats = kernels.posterior_mean_factors(sums, *given)
-    return made
-
-
-def _no_measured_sums(size: int) -> Floats:
-    """No table tells anything about pairs."""
-    told = np.zeros((7, size))
-    told[2:6] = 1.0
-    return told
+    factors: Floats = kernels.posterior_mean_factors(
+        sums,
+        grid.spline,
+        grid.factor,
+        prior,
+        kernels.margin_evidence(len(sums)),
+        TUNING.depth,
+        TUNING.least_factor,
+    )
+    return factors
 
 
 def _pair_data(
-    features: FeatureDag, known: CensoredCounts, log: Mapping[str, Floats], base: Floats, likely: Floats
+    features: FeatureDag, counts: CensoredCounts, log: Mapping[str, Floats], base: Floats, likely: Floats
 ) -> _PairData | None:
     universe, cells = features.universe, features.cells.partition
     try:
@@ -160,17 +167,17 @@ def _pair_data(
     places = [list(universe.dimensions).index(name) for name in log]
     codes = pairs.representatives()
     of_pair, of_cell = inside.element_of(codes), inside.element_of(cells.representatives())
-    own = tuple(codes[p] for p in places)
-    by_value = sum((one[c] for one, c in zip(log.values(), own, strict=True)), np.zeros(pairs.size))
-    columns = known.table.counts.shape[1]
-    each = known.sizes / np.bincount(of_pair, minlength=inside.size)[of_cell]
-    hidden = _censored_pair_likelihoods(base, each, columns + known.height, of_cell, inside.size, likely)
-    element = pairs.element_of(universe.unrank_codes(known.index))
+    values = tuple(codes[p] for p in places)
+    by_value = sum((one[c] for one, c in zip(log.values(), values, strict=True)), np.zeros(pairs.size))
+    columns = counts.table.counts.shape[1]
+    each = counts.sizes / np.bincount(of_pair, minlength=inside.size)[of_cell]
+    hidden = _censored_pair_likelihoods(base, each, columns + counts.height, of_cell, inside.size, likely)
+    element = pairs.element_of(universe.unrank_codes(counts.index))
     order = np.argsort(element, kind="stable")
-    element, group = element[order], known.group[order]
+    element, group = element[order], counts.group[order]
     return _PairData(
-        (own[0], own[1]), by_value, len(likely) + of_pair, order, element, base[group] + by_value[element],
-        known.table.column[order].astype(np.int64), columns + known.height[group], np.concatenate([likely, hidden]),
+        (values[0], values[1]), by_value, len(likely) + of_pair, order, element, base[group] + by_value[element],
+        counts.table.column[order].astype(np.int64), columns + counts.height[group], np.concatenate([likely, hidden]),
     )  # fmt: skip
 
 
@@ -183,15 +190,15 @@ def _censored_pair_likelihoods(
         .transpose(0, 2, 1)
         .reshape(len(likely), -1)
     )
-    made = np.empty((classes, TUNING.columns))
+    log_likelihood = np.empty((classes, TUNING.columns))
     place = base / TUNING.cell
     for j in range(TUNING.columns):
         at = np.clip(place + j, 0.0, TUNING.columns - 1.001)
         low = at.astype(np.int64)
         part = at - low
         value = plain[column, low] * (1 - part) + plain[column, low + 1] * part
-        made[:, j] = bincount(of_cell, each * value, classes)
-    return rate_model.interleave_knots(made)
+        log_likelihood[:, j] = bincount(of_cell, each * value, classes)
+    return rate_model.interleave_knots(log_likelihood)
 
 
 # Stops (and other values) that no table tells apart, told apart by the noisy counts above floors and those that are not.
@@ -203,31 +210,33 @@ def _censored_pair_likelihoods(
 
 
 def split_by_effects(
-    features: FeatureDag, known: CensoredCounts, held: Floats, shape: tuple[float, float]
+    features: FeatureDag, counts: CensoredCounts, expected: Floats, shape: tuple[float, float]
 ) -> tuple[TypeGroups, Floats]:
     """The cells, in groups of types whose stops are about equally busy; `held` is what is expected of each cell.
 
     And for each type above its floor, the logarithm by which more is expected of it if its own noisy count says nothing about its stops.
     """
     values = [
-        v for name in features.universe.dimensions if (v := _stop_effects(features, known, name)) is not None
+        v for name in features.universe.dimensions if (v := _stop_effects(features, counts, name)) is not None
     ]
-    groups, without, cell_log = known.groups, np.zeros(len(known.index)), np.log(held / known.sizes)
+    groups, without, cell_log = counts.groups, np.zeros(len(counts.index)), np.log(expected / counts.sizes)
     for _ in range(TUNING.apart_turns):
-        likely = _censored_log_likelihoods(known, shape)
+        likely = _censored_log_likelihoods(counts, shape)
         for v in values:
-            log = cell_log[known.group] + sum((o.relative()[o.own] for o in values), without)
-            v.judge(known, cell_log, log, likely)
+            log = cell_log[counts.group] + sum((o.relative()[o.combination] for o in values), without)
+            v.judge(counts, cell_log, log, likely)
         busy: dict[tuple[str, ...], Floats] = {(v.name,): v.log for v in values if np.ptp(v.log) > 0}
         if busy:
-            groups = _groups_by_effect(features.universe, known.groups, busy)
-            shape = regroup(known, groups).told(held[groups.cell] * groups.part).best()
+            groups = _groups_by_effect(features.universe, counts.groups, busy)
+            shape = regroup(counts, groups).stratified(expected[groups.cell] * groups.part).best()
     if len(values) == 2:
         base = cell_log - sum(v.means() for v in values)
         log_of = {v.name: v.log for v in values}
-        pairs = pair_effects(features, known, log_of, base, _censored_log_likelihoods(known, shape))
+        pairs = pair_effects(features, counts, log_of, base, _censored_log_likelihoods(counts, shape))
         if pairs is not None:
-            return _groups_by_effect(features.universe, known.groups, {pairs.names: pairs.log}), pairs.without
+            return _groups_by_effect(
+                features.universe, counts.groups, {pairs.names: pairs.log}
+            ), pairs.without
     return groups, without
 
 
@@ -240,7 +249,7 @@ class _StopEffects:
     value: Ints
     size: Floats  # how many types it has
     left: Floats  # and how many of them are not above their floor
-    own: Ints  # the combination of each type above its floor
+    combination: Ints  # the one of each type above its floor
     log: Floats  # by value
 
     def relative(self) -> Floats:
@@ -253,39 +262,32 @@ class _StopEffects:
         sums = bincount(self.pairs, self.size * np.exp(self.log)[self.value], cells)
         return np.log(sums / np.maximum(bincount(self.pairs, self.size, cells), 1.0))
 
-    def judge(self, known: CensoredCounts, cell_log: Floats, log: Floats, likely: Floats) -> None:
+    def judge(self, counts: CensoredCounts, cell_log: Floats, log: Floats, likely: Floats) -> None:
         """Multiply the factors by what the noisy counts speak for, if they vary. The logarithms are of expected counts."""
         grid, size = rate_model.ROUGH_GRID, len(self.log)
         rest = cell_log[self.pairs] + self.relative()
-        columns = known.table.counts.shape[1]
+        columns = counts.table.counts.shape[1]
         last = TUNING.columns - 2 - rate_model.CELLS_PER_KNOT * (len(rate_model.KNOTS) - 1)
         sums = kernels.weighted_log_likelihoods(
-            np.concatenate([self.value[self.own], self.value]),
+            np.concatenate([self.value[self.combination], self.value]),
             np.concatenate([log, rest]),
             np.concatenate([np.ones(len(log)), self.left]),
-            np.concatenate([known.table.column, columns + known.height[self.pairs]]),
+            np.concatenate([counts.table.column, columns + counts.height[self.pairs]]),
             likely.reshape(-1),
             likely.shape[2],
             size,
             *(TUNING.first_log, TUNING.cell, rate_model.CELLS_BELOW_ONE, last),
         )
-        held = bincount(self.value, self.size * np.exp(rest), size)
-        told = np.stack(
-            [np.zeros(size), np.zeros(size), np.ones(size), np.ones(size), held, held, np.zeros(size)]
-        )
-        given = grid.spline, grid.factor
-        gains = kernels.spread_gains(sums, 1, 0, *given, grid.one, grid.law, told, TUNING.depth)
+        gains = _spread_gains(sums)
         belief = rate_model.accepted_spreads(gains, asked=False)
         if belief is None:
             return
         prior = belief[1:] @ grid.priors
         prior[grid.one] += belief[0]
-        self.log = self.log + np.log(
-            kernels.posterior_mean_factors(sums, *given, prior, told, TUNING.depth, TUNING.least_factor)
-        )
+        self.log = self.log + np.log(_posterior_mean_factors(sums, prior))
 
 
-def _stop_effects(features: FeatureDag, known: CensoredCounts, name: str) -> _StopEffects | None:
+def _stop_effects(features: FeatureDag, counts: CensoredCounts, name: str) -> _StopEffects | None:
     """The values of this dimension, if cells have several of them and the combinations can be listed."""
     universe, cells = features.universe, features.cells.partition
     if any(a.name == name for a in cells.attributes):
@@ -298,19 +300,19 @@ def _stop_effects(features: FeatureDag, known: CensoredCounts, name: str) -> _St
         return None
     codes = both.representatives()
     place = list(universe.dimensions).index(name)
-    own = both.element_of(universe.unrank_codes(known.index))
+    combination = both.element_of(universe.unrank_codes(counts.index))
     size = both.sizes.astype(float)
-    left = np.maximum(size - np.bincount(own, minlength=len(size)), 0.0)
+    left = np.maximum(size - np.bincount(combination, minlength=len(size)), 0.0)
     log = np.zeros(len(universe.dimensions[name]))
-    return _StopEffects(name, cells.element_of(codes), codes[place], size, left, own, log)
+    return _StopEffects(name, cells.element_of(codes), codes[place], size, left, combination, log)
 
 
-def _censored_log_likelihoods(known: CensoredCounts, shape: tuple[float, float]) -> Floats:
+def _censored_log_likelihoods(counts: CensoredCounts, shape: tuple[float, float]) -> Floats:
     """Noisy counts, and then floors, × logarithms of the expected count: of such a count, and of one not above the floor."""
     expected = np.exp(TUNING.first_log + TUNING.cell * np.arange(TUNING.columns))
-    mixed = known.table.mixtures(expected, np.array([shape]))[:, 0]
-    above = np.log(np.maximum(mixed @ known.table.likelihood, MIN_PROBABILITY))
-    below = np.log1p(-np.minimum(mixed @ known.above, 1 - 1e-15))
+    mixed = counts.table.mixtures(expected, np.array([shape]))[:, 0]
+    above = np.log(np.maximum(mixed @ counts.table.likelihood, MIN_PROBABILITY))
+    below = np.log1p(-np.minimum(mixed @ counts.above, 1 - 1e-15))
     return rate_model.interleave_knots(np.hstack([above, below]).T)
 
 
@@ -336,8 +338,10 @@ def _groups_by_effect(
         flat = attribute.codes.reshape(-1)
         of_class = np.bincount(flat, factor[names].reshape(-1)) / np.bincount(flat)
         mean *= of_class[attribute.codes[tuple(codes[name] for name in names)]]
-    held = partition.sizes * mean
-    return TypeGroups(partition, cell, held / bincount(cell, held, len(cells.cell))[cell], mean, factor)
+    expected = partition.sizes * mean
+    return TypeGroups(
+        partition, cell, expected / bincount(cell, expected, len(cells.cell))[cell], mean, factor
+    )
 
 
 def _class_labels(classes: Floats) -> tuple[tuple[int, ...], Ints]:

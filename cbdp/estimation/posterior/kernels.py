@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numba import njit
 from numpy.polynomial import Chebyshev, Polynomial
+from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Singles
 
@@ -24,6 +25,33 @@ KNOT_LANES = (
 MIN_RELATIVE_LIKELIHOOD = 1e-30  # of a likelihood whose largest is 1
 _F = np.float32
 LOG2 = 0.6931471805599453
+
+# One record for each element of a margin: what is known of its sum beside the likelihood of its leaves.
+MARGIN_EVIDENCE = np.dtype(
+    [
+        ("measured", np.float64),  # the sum by the measured features
+        ("precision", np.float64),  # of it; 0 where nothing was measured
+        ("power", np.float64),  # of the noise's generalised normal law
+        ("width", np.float64),  # of that law where its variance is 1
+        ("rate", np.float64),  # the sum of the leaves' rates
+        ("overdispersion", np.float64),  # by how much the variance of the sum exceeds a Poisson count's
+        ("shift", np.float64),  # steps of the grid by which the likelihood of the leaves is moved
+    ],
+    align=True,
+)
+# One record for each element of a margin: sums over its leaves in one fold, of rates m, noisy counts y and w = m/(variance + φm).
+FOLD_SUMS = np.dtype(
+    [(name, np.float64) for name in ("rate", "noisy", "leaves", "wy", "wm", "wy_wy", "wy_wm", "wm_wm")],
+    align=True,
+)
+
+
+def margin_evidence(size: int) -> NDArray[np.void]:
+    """The records of elements of which nothing was measured."""
+    evidence = np.zeros(size, dtype=MARGIN_EVIDENCE)
+    for name in ("power", "width", "rate", "overdispersion"):
+        evidence[name] = 1.0
+    return evidence
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -58,13 +86,13 @@ def _cell_of_log(log, first, cell, under, last):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def spread_gains(sums, every, begin, spline, factor, one, priors, told, depth):
+def spread_gains(sums, every, begin, spline, factor, one, priors, evidence, depth):
     """By spread of the factors, how many nats they gain on having none; of every so-many-th element from the first given."""
     spreads, wide = len(priors), spline.shape[1]
     fit, bits = np.empty(wide, dtype=np.float32), np.empty(wide, dtype=np.int32)
     gained = np.zeros(spreads)
     for j in range(begin, len(sums), every):
-        _factor_likelihood(fit, bits, sums[j], spline, factor, told[:, j], depth)
+        _factor_likelihood(fit, bits, sums[j], spline, factor, evidence[j], depth)
         without = math.log(fit[one] + MIN_RELATIVE_LIKELIHOOD)
         for s in range(spreads):
             total = _F(0.0)
@@ -75,30 +103,30 @@ def spread_gains(sums, every, begin, spline, factor, one, priors, told, depth):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def posterior_mean_factors(sums, spline, factor, prior, told, depth, least):
+def posterior_mean_factors(sums, spline, factor, prior, evidence, depth, least):
     """The expected factor of each element."""
     wide = spline.shape[1]
     fit, bits = np.empty(wide, dtype=np.float32), np.empty(wide, dtype=np.int32)
     mean = prior * factor
-    found = np.empty(len(sums))
+    estimate = np.empty(len(sums))
     for j in range(len(sums)):
-        _factor_likelihood(fit, bits, sums[j], spline, factor, told[:, j], depth)
+        _factor_likelihood(fit, bits, sums[j], spline, factor, evidence[j], depth)
         total, times = MIN_RELATIVE_LIKELIHOOD, 0.0
         for f in range(wide):
             total += fit[f] * prior[f]
             times += fit[f] * mean[f]
-        found[j] = max(times / total, least)
-    return found
+        estimate[j] = max(times / total, least)
+    return estimate
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def sampled_factors(sums, spline, factor, prior, told, depth, least, chance):
+def sampled_factors(sums, spline, factor, prior, evidence, depth, least, chance):
     """A factor of each element as it may be: the one that lies at this chance (from 0 to 1) of its law."""
     wide = spline.shape[1]
     fit, bits = np.empty(wide, dtype=np.float32), np.empty(wide, dtype=np.int32)
-    found = np.empty(len(sums))
+    draw = np.empty(len(sums))
     for j in range(len(sums)):
-        _factor_likelihood(fit, bits, sums[j], spline, factor, told[:, j], depth)
+        _factor_likelihood(fit, bits, sums[j], spline, factor, evidence[j], depth)
         total = MIN_RELATIVE_LIKELIHOOD
         for f in range(wide):
             total += fit[f] * prior[f]
@@ -106,12 +134,12 @@ def sampled_factors(sums, spline, factor, prior, told, depth, least, chance):
         while place < wide - 1 and left > fit[place] * prior[place]:
             left -= fit[place] * prior[place]
             place += 1
-        found[j] = max(factor[place], least)
-    return found
+        draw[j] = max(factor[place], least)
+    return draw
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _factor_likelihood(fit, bits, sums, spline, factor, told, depth):
+def _factor_likelihood(fit, bits, sums, spline, factor, evidence, depth):
     """The likelihood of one element's factors, largest 1: of its leaves, and of what measured features say of its sum.
 
     A measured sum has its noise, and counts vary about their rate. The law's tails matter: under a normal one, large Laplace
@@ -125,10 +153,10 @@ def _factor_likelihood(fit, bits, sums, spline, factor, told, depth):
         far = _F(max(sums[k] - best, -depth))
         for f in range(len(fit)):
             fit[f] += far * spline[k, f]
-    if told[6] != 0:
-        _shift_grid(fit, told[6])
-    if told[1] > 0:
-        _subtract_measured(fit, bits, factor, told)
+    if evidence.shift != 0:
+        _shift_grid(fit, evidence.shift)
+    if evidence.precision > 0:
+        _subtract_measured(fit, bits, factor, evidence)
     most = fit[0]
     for f in range(1, len(fit)):
         most = max(most, fit[f])
@@ -148,17 +176,17 @@ def _shift_grid(fit, steps):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _subtract_measured(fit, bits, factor, told):
-    """Take off what a measured sum has against each factor: (|known − factor·held| / width·deviation)^power + log deviation."""
-    known, precision, power, width, sums, squares, _ = told
+def _subtract_measured(fit, bits, factor, evidence):
+    """Take off what a measured sum has against each factor: (|measured − factor·rate| / width·deviation)^power + log deviation."""
+    measured, precision, width, rate = evidence.measured, evidence.precision, evidence.width, evidence.rate
     off, variance = np.empty(len(fit), dtype=np.float32), np.empty(len(fit), dtype=np.float32)
     for f in range(len(fit)):  # in units of the noise, so that variances are at least 1
-        variance[f] = 1.0 + precision * (factor[f] * sums + factor[f] * factor[f] * squares)
-        away = (known - factor[f] * sums) / width
+        variance[f] = 1.0 + precision * (factor[f] * rate + factor[f] * factor[f] * evidence.overdispersion)
+        away = (measured - factor[f] * rate) / width
         off[f] = precision * away * away + MIN_RELATIVE_LIKELIHOOD
     log_in_place(off)
     log_in_place(variance)
-    half, power = _F(0.5), _F(power)
+    half, power = _F(0.5), _F(evidence.power)
     for f in range(len(fit)):
         fit[f] -= half * variance[f]
         off[f] = half * power * (off[f] - variance[f])
@@ -213,7 +241,6 @@ MIN_RATE = np.float32(1e-30)  # the least rate: single precision ends not far be
 LEAVES_PER_BLOCK = 1024  # leaves whose logarithms are made at a time
 SINGLE_PRECISION_TERMS = 64  # likelihoods that are added in single precision
 FLOATS_PER_CACHE_LINE = 16  # numbers in a line of the cache
-FOLD_SUM_COLUMNS = 8  # numbers of `fold_sums`
 _L0, _L1, _L2, _L3, _L4, _L5, _L6 = (  # of the logarithm between 1 and 2
     Chebyshev.interpolate(np.log, 6, domain=[1.0, 2.0]).convert(kind=Polynomial).coef.astype(np.float32)
 )
@@ -380,10 +407,10 @@ def add_by_element(element, plus, off):
 @njit(cache=True, nogil=True)
 def cross_fitted_rates(rate, fold):
     """Of each leaf, what the model says that has not seen it."""
-    own = np.empty(len(fold), dtype=np.float32)
+    predicted = np.empty(len(fold), dtype=np.float32)
     for u in range(len(fold)):
-        own[u] = rate[fold[u], u]
-    return own
+        predicted[u] = rate[fold[u], u]
+    return predicted
 
 
 @njit(cache=True, nogil=True)
@@ -398,53 +425,53 @@ def residual_sums(noisy, rate):
 
 
 @njit(cache=True, nogil=True)
-def fold_sums(low, high, element, rate, fold, own, noisy, variance, bunched):
+def fold_sums(low, high, element, rate, fold, left_out, noisy, variance, bunched):
     """By element of a range, the sum of rates outside of the fold `own`; and of its leaves what tells how well rates predict them.
 
     For a rate m, a noisy count y and w = m/(variance + bunched·m) these are the sums of m, y, 1, w y, w m and w²y², w²y m, w²m².
     """
     turns = _accumulators(high - low, len(rate))
-    outside, inside = np.zeros((high - low, turns + 1)), np.zeros((high - low, FOLD_SUM_COLUMNS))
+    outside, inside = np.zeros((high - low, turns + 1)), np.zeros(high - low, dtype=FOLD_SUMS)
     for u in range(len(rate)):
         e, m = np.int64(element[u]) - low, np.float64(rate[u])
         if e < 0 or e >= high - low:
             continue
-        if fold[u] != own:
+        if fold[u] != left_out:
             outside[e, u & turns] += m
             continue
         y = np.float64(noisy[u])
         w = m / (variance + bunched * m)
-        a, b = w * y, w * m
-        row = inside[e]
-        row[0] += m
-        row[1] += y
-        row[2] += 1.0
-        row[3] += a
-        row[4] += b
-        row[5] += a * a
-        row[6] += a * b
-        row[7] += b * b
+        wy, wm = w * y, w * m
+        record = inside[e]
+        record.rate += m
+        record.noisy += y
+        record.leaves += 1.0
+        record.wy += wy
+        record.wm += wm
+        record.wy_wy += wy * wy
+        record.wy_wm += wy * wm
+        record.wm_wm += wm * wm
     return outside.sum(axis=1), inside
 
 
 @njit(cache=True, nogil=True)
-def sums_outside_fold(element, noisy, fold, own, size):
+def sums_outside_fold(element, noisy, fold, left_out, size):
     """By element, the sum of noisy counts outside of a fold, and their number."""
     sums, many = np.zeros(size), np.zeros(size)
     for u in range(len(noisy)):
-        if fold[u] != own:
+        if fold[u] != left_out:
             sums[element[u]] += noisy[u]
             many[element[u]] += 1.0
     return sums, many
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def moved_sums_outside_fold(element, rate, off, fold, own, size):
+def moved_sums_outside_fold(element, rate, off, fold, left_out, size):
     """By element, the sums of rates outside of a fold and in it, if the rates' logarithms are off by so much."""
     outside, inside = np.zeros(size), np.zeros(size)
     for u in range(len(rate)):
         m = np.float64(rate[u]) * math.exp(np.float64(off[u]))
-        if fold[u] != own:
+        if fold[u] != left_out:
             outside[element[u]] += m
         else:
             inside[element[u]] += m

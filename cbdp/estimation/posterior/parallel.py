@@ -21,19 +21,19 @@ def map_items(work: Callable[[Item], Made], items: Iterable[Item], leaves: int) 
 
     The calling thread does its share. Once something fails, or the user interrupts, no further item is begun.
     """
-    given = list(items)
-    threads = min(MAX_THREADS, os.cpu_count() or 1, len(given)) if leaves >= MIN_LEAVES_FOR_THREADS else 1
+    tasks = list(items)
+    threads = min(MAX_THREADS, os.cpu_count() or 1, len(tasks)) if leaves >= MIN_LEAVES_FOR_THREADS else 1
     if threads <= 1:
-        return [work(item) for item in given]
-    made: list[Any] = [None] * len(given)
+        return [work(item) for item in tasks]
+    results: list[Any] = [None] * len(tasks)
     waiting, failed = SimpleQueue[int](), list[BaseException]()
-    for place in range(len(given)):
+    for place in range(len(tasks)):
         waiting.put(place)
 
     def run() -> None:
         try:
             while not failed and (place := _next_or_none(waiting)) is not None:
-                made[place] = work(given[place])
+                results[place] = work(tasks[place])
         except BaseException as wrong:  # noqa: BLE001 - raised again by the calling thread
             failed.append(wrong)
 
@@ -45,7 +45,7 @@ def map_items(work: Callable[[Item], Made], items: Iterable[Item], leaves: int) 
         other.join()
     if failed:
         raise failed[0]
-    return made
+    return results
 
 
 def map_parts(work: Callable[[int, int], Made], leaves: int) -> list[Made]:

@@ -48,13 +48,13 @@ class FeatureSums:
 
     name: str
     element: Any  # of each cell
-    told: Floats
+    measured: Floats
     noise: Floats  # its variance
     tails: float  # its excess kurtosis
     moved: Floats  # by how many deviations each count is moved to see what follows it
 
     def of(self, by_cell: Floats) -> Floats:
-        return bincount(self.element, by_cell, len(self.told))
+        return bincount(self.element, by_cell, len(self.measured))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +91,14 @@ def measured_sums(features: FeatureDag, measurements: Iterable[Measurement]) -> 
 def _probe_moves(features: FeatureDag, name: str, measured: Sequence[str]) -> Floats:
     """Up or down by one, at random but always the same; what coarser features would see of it is taken out."""
     rng = np.random.default_rng(features.size(name))
-    made = rng.choice([-1.0, 1.0], features.size(name))
+    signs = rng.choice([-1.0, 1.0], features.size(name))
     for coarser in measured:
         if coarser != name and features.graph.has_edge(name, coarser):
             inside = features.map_elements(name, coarser)
             many = np.bincount(inside, minlength=features.size(coarser))[inside]
-            mean = bincount(inside, made, features.size(coarser))[inside] / many
-            made = np.where(many > 1, made - mean, made)
-    return made
+            mean = bincount(inside, signs, features.size(coarser))[inside] / many
+            signs = np.where(many > 1, signs - mean, signs)
+    return signs
 
 
 def probe_moves(sums: Iterable[FeatureSums]) -> dict[str, Floats]:
@@ -116,7 +116,7 @@ def subtract_shared_errors(
     sums: Sequence[FeatureSums],
     cell: Any,
     cells: int,
-    found: LeafPosterior,
+    posterior: LeafPosterior,
     follows: Floats,
     *,
     again: bool = False,
@@ -127,28 +127,29 @@ def subtract_shared_errors(
     `again`: if sums prove that rates are off by more than they may be, once more from the leaves that were moved: how a sum
     follows its effects was worked out where it no longer is.
     """
-    leaves = cell, found.mean, found.variance, found.lever
+    leaves = cell, posterior.mean, posterior.variance, posterior.lever  # as the compiled loops take them
     off = np.zeros(cells)
-    mean, own, lever = _moved_sums(leaves, off)
-    effects = _random_effects(sums, mean, own, lever, bincount(cell, follows, cells))
+    mean, variance, lever = _moved_sums(leaves, off)
+    effects = _random_effects(sums, mean, variance, lever, bincount(cell, follows, cells))
     price = np.zeros(sum(len(e.spread) for e in effects))
     for turn in range(TUNING.shared_turns):
-        predicted, price = _blup(effects, mean, own, lever, off, price)
+        predicted, price = _blup(effects, mean, variance, lever, off, price)
         step = predicted - off
         off = np.clip(
             off + (step if turn < TUNING.shared_turns // 2 else step / 2), -TUNING.most_off, TUNING.most_off
         )
         if np.abs(step).max(initial=0.0) < TUNING.shared_near:
             break
-        mean, own, lever = _moved_sums(leaves, off)
-    made = [np.empty(len(found.mean)) for _ in range(2)]
+        mean, variance, lever = _moved_sums(leaves, off)
+    columns = [np.empty(len(posterior.mean)) for _ in range(2)]
     map_parts(
-        lambda begin, end: _apply_offsets(*made, *leaves, off, TUNING.certain, begin, end), len(found.mean)
+        lambda begin, end: _apply_offsets(*columns, *leaves, off, TUNING.certain, begin, end),
+        len(posterior.mean),
     )
-    moved = replace(found, mean=made[0], variance=made[1])
+    moved = replace(posterior, mean=columns[0], variance=columns[1])
     if not again or all((e.spread <= TUNING.most_spread).all() for e in effects):
         return moved
-    lever = np.minimum(found.lever * moved.mean / np.maximum(found.mean, TUNING.certain), moved.mean)
+    lever = np.minimum(posterior.lever * moved.mean / np.maximum(posterior.mean, TUNING.certain), moved.mean)
     return subtract_shared_errors(sums, cell, cells, replace(moved, lever=lever), follows)
 
 
@@ -163,15 +164,15 @@ def _moved_sums(leaves: tuple[Any, ...], off: Floats) -> Floats:
 @njit(cache=True, nogil=True)
 def _partial_sums(cell, mean, variance, lever, off, certain, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The same of some leaves."""
-    made = np.zeros((3, len(off)))
+    sums = np.zeros((3, len(off)))
     for u in range(begin, end):
         k = cell[u]
         first = max(mean[u], certain)
         times, slope = clipped_multiplier(lever[u] / first * off[k])
-        made[0, k] += first * times
-        made[1, k] += max(variance[u] * slope, certain)
-        made[2, k] += lever[u] * slope
-    return made
+        sums[0, k] += first * times
+        sums[1, k] += max(variance[u] * slope, certain)
+        sums[2, k] += lever[u] * slope
+    return sums
 
 
 @njit(cache=True, nogil=True)
@@ -197,20 +198,20 @@ def clipped_multiplier(reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, 
 
 
 def _random_effects(
-    sums: Sequence[FeatureSums], mean: Floats, own: Floats, lever: Floats, follows: Floats
+    sums: Sequence[FeatureSums], mean: Floats, variance: Floats, lever: Floats, follows: Floats
 ) -> list[RandomEffects]:
     """Of every feature, fine ones first: what finer effects explain is not explained again. All arguments are by cell."""
-    made: list[RandomEffects] = []
+    effects: list[RandomEffects] = []
     for s in sums:
-        claimed = reduce(np.add, (_induced_variance(e, s, lever) for e in made), s.of(own))
+        claimed = reduce(np.add, (_induced_variance(e, s, lever) for e in effects), s.of(variance))
         changed, sum_of_means = s.of(follows), s.of(mean)
         group = _merged_groups(_groups_by_variance(claimed), s, sum_of_means, changed)
-        missed = (s.told - sum_of_means) ** 2 / (1 - _noise_in_sums(group, s, changed))
+        missed = (s.measured - sum_of_means) ** 2 / (1 - _noise_in_sums(group, s, changed))
         expected, least = _excess_variance(group, missed, claimed, s)[:, group] * claimed
-        held = np.maximum(s.of(lever), TUNING.certain) ** 2
-        spread = np.minimum(expected / held, np.maximum(least / held, TUNING.most_spread))
-        made.append(RandomEffects(s, spread, claimed + spread * held))
-    return made
+        lever_squared = np.maximum(s.of(lever), TUNING.certain) ** 2
+        spread = np.minimum(expected / lever_squared, np.maximum(least / lever_squared, TUNING.most_spread))
+        effects.append(RandomEffects(s, spread, claimed + spread * lever_squared))
+    return effects
 
 
 def _noise_in_sums(group: Ints, s: FeatureSums, change: Floats) -> Floats:
@@ -229,7 +230,7 @@ def _induced_variance(effects: RandomEffects, to: FeatureSums, lever: Floats) ->
     size = len(effects.spread)
     pair, which = np.unique(to.element.astype(np.int64) * size + effects.sums.element, return_inverse=True)
     common = bincount(which.reshape(-1), lever, len(pair))
-    return bincount(pair // size, effects.spread[pair % size] * common**2, len(to.told))
+    return bincount(pair // size, effects.spread[pair % size] * common**2, len(to.measured))
 
 
 def _groups_by_variance(claimed: Floats) -> Ints:
@@ -261,8 +262,8 @@ def _merged_groups(group: Ints, s: FeatureSums, sum_of_means: Floats, changed: F
 
 def _excess_variance(group: Ints, missed: Floats, claimed: Floats, s: FeatureSums) -> Floats:
     """By group, by how many times the variance of sums exceeds what is claimed, given by how much they miss: expected, and at least."""
-    made = np.zeros((2, int(group.max()) + 1))
-    for g in range(made.shape[1]):
+    excess = np.zeros((2, int(group.max()) + 1))
+    for g in range(excess.shape[1]):
         here = np.flatnonzero(group == g)
         # squares of noise with heavy tails vary more than those of a normal law, so many of them tell less
         weight = 1.0 if len(here) <= TUNING.shared_few else 2.0 / (2.0 + s.tails)
@@ -273,18 +274,23 @@ def _excess_variance(group: Ints, missed: Floats, claimed: Floats, s: FeatureSum
         fit = np.log(_EXCESS_PRIOR) - weight / 2 * np.sum(np.log(whole) + missed[here, None] / whole, axis=0)
         belief = np.exp(fit - fit.max())
         belief /= belief.sum()
-        made[:, g] = (
+        excess[:, g] = (
             belief @ _EXCESS_GRID,
             _EXCESS_GRID[np.searchsorted(np.cumsum(belief), TUNING.shared_proven)],
         )
-    return made
+    return excess
 
 
 # What they are
 
 
 def _blup(
-    effects: Sequence[RandomEffects], mean: Floats, own: Floats, lever: Floats, off: Floats, price: Floats
+    effects: Sequence[RandomEffects],
+    mean: Floats,
+    variance: Floats,
+    lever: Floats,
+    off: Floats,
+    price: Floats,
 ) -> tuple[Floats, Floats]:
     """By cell, the best linear prediction of the sum of its effects from how far all sums miss what was measured.
 
@@ -297,12 +303,12 @@ def _blup(
     spread, noise = (
         np.concatenate(part) for part in ([e.spread for e in effects], [e.sums.noise for e in effects])
     )
-    missed = np.concatenate([e.sums.told - e.sums.of(mean - lever * off) for e in effects])
+    missed = np.concatenate([e.sums.measured - e.sums.of(mean - lever * off) for e in effects])
     scale = np.concatenate([e.whole + e.sums.noise for e in effects])
     shape = (len(missed), len(missed))
     price, _ = cg(
         LinearOperator(
-            shape, matvec=lambda p: _covariance_product(place, spread, noise, own, lever, p), dtype=float
+            shape, matvec=lambda p: _covariance_product(place, spread, noise, variance, lever, p), dtype=float
         ),
         missed,
         x0=price,
@@ -330,12 +336,12 @@ def _cell_effects(place, spread, lever, price):  # type: ignore[no-untyped-def] 
 
 
 @njit(cache=True, nogil=True)
-def _covariance_product(place, spread, noise, own, lever, price):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _covariance_product(place, spread, noise, variance, lever, price):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The covariance of all sums, noise included, times these numbers."""
     shift, shared = _cell_effects(place, spread, lever, price)
-    made = noise * price
+    product = noise * price
     for k in range(len(lever)):
-        held = own[k] * shift[k] + lever[k] * shared[k]
+        through_cell = variance[k] * shift[k] + lever[k] * shared[k]
         for i in range(place.shape[1]):
-            made[place[k, i]] += held
-    return made
+            product[place[k, i]] += through_cell
+    return product
