@@ -118,7 +118,7 @@ def test_a_shrunken_ratio_by_hand(steps: Steps) -> None:
     weight = 1 / (1 + 1 / precision + 1 / expected)
     factor = 1 + weight * (ratio - 1)
     scaled = factor * expected.sum() / (factor @ expected)
-    by_function = rate_model._shrunken_ratios(ratio, precision, expected, 1.0, 1.0, TUNING.least_corrected)
+    by_function = rate_model._shrunken_ratios(ratio, precision, expected, 1.0, 1.0, TUNING.min_ratio)
     np.testing.assert_allclose(scaled, by_function, rtol=1e-12)
     assert (
         f"M = {expected[0]:.2f}, r = {ratio[0]:.3f} and {ratio[1]:.3f}, p = M²/R = {precision[0]:.2f}, B = {weight[0]:.3f}, "
@@ -146,7 +146,11 @@ def test_benchmarking_by_its_formula(steps: Steps) -> None:
     direct_variance = 1 / (1 / (4 * steps.variance) + 1 / np.sum(time))
     direct = direct_variance * (33 / (4 * steps.variance) + 36 / np.sum(time))
     lever = steps.independent.lever
-    share = TUNING.most_spread * lever.sum() ** 2 / (direct_variance + TUNING.most_spread * lever.sum() ** 2)
+    share = (
+        TUNING.max_effect_variance
+        * lever.sum() ** 2
+        / (direct_variance + TUNING.max_effect_variance * lever.sum() ** 2)
+    )
     shift = share * (direct - steps.independent.mean.sum())
     np.testing.assert_allclose(
         steps.benchmarked.mean - steps.independent.mean, shift * lever / lever.sum(), rtol=1e-3, atol=1e-9

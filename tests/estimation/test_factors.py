@@ -42,18 +42,20 @@ def test_likelihoods_of_leaves_are_added_by_element(leaves: int, size: int) -> N
     element, fold = RNG.integers(0, size, leaves).astype(np.int32), RNG.integers(0, 4, leaves).astype(np.int8)
     column = RNG.integers(0, columns, leaves).astype(np.int16)
     rate = np.exp(RNG.normal(-2, 6, leaves)).astype(np.float32)
-    plain = RNG.normal(size=(columns, TUNING.columns))  # at every cell
+    plain = RNG.normal(size=(columns, TUNING.log_rate_cells))  # at every cell
     likely = rate_model.interleave_knots(plain).astype(np.float32)
-    last = TUNING.columns - 2 - 2 * (KNOTS - 1)
-    cells = TUNING.first_log, TUNING.cell, rate_model.CELLS_BELOW_ONE, last
+    last = TUNING.log_rate_cells - 2 - 2 * (KNOTS - 1)
+    cells = TUNING.min_log_rate, TUNING.log_rate_step, rate_model.CELLS_BELOW_ONE, last
     place = (
-        np.log(rate.astype(float)) / TUNING.cell - TUNING.first_log / TUNING.cell - rate_model.CELLS_BELOW_ONE
+        np.log(rate.astype(float)) / TUNING.log_rate_step
+        - TUNING.min_log_rate / TUNING.log_rate_step
+        - rate_model.CELLS_BELOW_ONE
     )
     first = np.clip(place, 0, last + 1)
     wanted = np.zeros((size, KNOTS))
     for u in np.flatnonzero(fold != 2):
         wanted[element[u]] += np.interp(
-            first[u] + 2 * np.arange(KNOTS), np.arange(TUNING.columns), plain[column[u]]
+            first[u] + 2 * np.arange(KNOTS), np.arange(TUNING.log_rate_cells), plain[column[u]]
         )
     for low, high in ((0, size), (size // 2, size)):
         room = kernels.knot_buffers(int(np.bincount(element).max()), high - low)
@@ -65,7 +67,9 @@ def test_likelihoods_of_leaves_are_added_by_element(leaves: int, size: int) -> N
 
 def plain_fit(sums: np.ndarray, evidence: np.ndarray, grid: rate_model.FactorGrid) -> np.ndarray:
     """Elements × factors: their likelihood, largest 1."""
-    fit = np.maximum(sums - sums.max(axis=1, keepdims=True), -TUNING.depth) @ grid.spline.astype(float)
+    fit = np.maximum(
+        sums - sums.max(axis=1, keepdims=True), -TUNING.max_log_likelihood_drop
+    ) @ grid.spline.astype(float)
     measured, precision, power, width, rate, overdispersion = (
         evidence[name][:, None]
         for name in ("measured", "precision", "power", "width", "rate", "overdispersion")
@@ -96,7 +100,9 @@ def test_gains_and_factors(grid: rate_model.FactorGrid) -> None:
     wanted = np.log(fit @ grid.priors.T) - np.log(fit[:, grid.one, None])
     given = grid.spline, grid.factor
     gains = [
-        kernels.spread_gains(sums, every, begin, *given, grid.one, grid.priors_single, evidence, TUNING.depth)
+        kernels.spread_gains(
+            sums, every, begin, *given, grid.one, grid.priors_single, evidence, TUNING.max_log_likelihood_drop
+        )
         for every, begin in ((1, 0), (4, 3))
     ]
     clear = fit[:, grid.one] > 1e-20
@@ -104,7 +110,14 @@ def test_gains_and_factors(grid: rate_model.FactorGrid) -> None:
     for every, begin in ((1, 0), (4, 3)):
         one_by_one = [
             kernels.spread_gains(
-                sums[j : j + 1], 1, 0, *given, grid.one, grid.priors_single, evidence[j : j + 1], TUNING.depth
+                sums[j : j + 1],
+                1,
+                0,
+                *given,
+                grid.one,
+                grid.priors_single,
+                evidence[j : j + 1],
+                TUNING.max_log_likelihood_drop,
             )
             for j in range(begin, many, every)
         ]
@@ -117,7 +130,7 @@ def test_gains_and_factors(grid: rate_model.FactorGrid) -> None:
         )
     prior = grid.priors.mean(axis=0)
     np.testing.assert_allclose(
-        kernels.posterior_mean_factors(sums, *given, prior, evidence, TUNING.depth, 1e-3),
+        kernels.posterior_mean_factors(sums, *given, prior, evidence, TUNING.max_log_likelihood_drop, 1e-3),
         np.maximum(fit @ (prior * grid.factor) / (fit @ prior), 1e-3),
         rtol=1e-4,
     )

@@ -1,4 +1,9 @@
-"""From measurements to measurements: the noisy leaves replaced by their posterior means and variances."""
+"""The empirical-Bayes estimator: noisy leaves replaced by posterior means and variances, then reconciled with the tables.
+
+docs/explanation/estimator.md has it as a numbered algorithm; in its order the modules are `likelihood` (step 1, and 6), `margins` and
+`rate_model` (2 to 5), `benchmarking` (7 and 9) and `shared_errors` (8); `kernels` are the compiled loops. Where trip types are too many to
+list, `sparse` does the same with `censored` counts and `effects` of stops and pairs. `settings` has every number that was chosen.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +41,7 @@ def expected_leaves(
     *,
     prior: Floats | None = None,
 ) -> Measurement:
-    """The expected count of every trip type given all noisy answers, and its variance.
+    """The expected count of every trip type given all noisy answers, and its variance: steps 1 to 8 of docs/explanation/estimator.md.
 
     `prior` are public weights, one for each trip type: how trips are thought to be spread before anything was measured.
 
@@ -58,7 +63,7 @@ def sampled_leaves(
     *,
     prior: Floats | None = None,
 ) -> Ints:
-    """The count of every trip type as it may be, given all noisy answers: one draw of rates, and of counts about them.
+    """A posterior draw of every trip type's count, given all noisy answers: of the rates, and of counts about them.
 
     Expected counts are smoother than true ones. These are about as rough, so that the same mechanism, run on them, errs about as much.
     """
@@ -75,7 +80,7 @@ def _posterior_leaves(
     prior: Floats | None,
     rng: np.random.Generator | None = None,
 ) -> tuple[tuple[Floats, Floats], LeafPosterior]:
-    """With `rng`, drawn counts, and the means of their law; and expected counts without the errors that they share."""
+    """With `rng`, drawn counts and the means that they are drawn about; and posterior means without the errors that they share."""
     leaves = _noisy_leaves(features, measurements)
     tables = merge_measurements(
         features, (m for m in measurements if m.feature != SINGLETON and len(m.values))
@@ -105,7 +110,7 @@ def _posterior_leaves(
     if sums:
         cells = features.cell_of_leaf, features.cells.size
         posterior = subtract_shared_errors(
-            sums, *cells, independent, independent.lever * fitted.follows, again=True
+            sums, *cells, independent, independent.lever * fitted.follows, refit=True
         )
     return (drawn, means_of_law), posterior
 
@@ -129,14 +134,11 @@ def _noisy_leaves(features: FeatureDag, measurements: Sequence[Measurement]) -> 
     return replace(whole, scale=answers[0].scale, law=answers[0].law)
 
 
-# Leaves as they are to be expected given every noisy answer, reconciled with the tables by the same program.
-#
-# At low ε a projection keeps the maxima of the noise; an expected value does not. See docs/explanation/accuracy.md.
-
-
 @dataclass(frozen=True)
 class Posterior(Estimator):
     """The default: each noisy leaf is replaced by its expected value and variance, then the program reconciles all.
+
+    At low ε a projection keeps the maxima of the noise; an expected value does not (docs/explanation/accuracy.md).
 
     >>> import cbdp
     >>> cbdp.estimation.ESTIMATORS.get("posterior") == Posterior()

@@ -1,6 +1,6 @@
-"""Margins of few elements hold what leaves add up to.
+"""Benchmarking: sums of posterior means held to what was measured (steps 7 and 9 of docs/explanation/estimator.md).
 
-How far sums of leaves are off is judged by how far they miss what was measured (shared.py). Of a feature of many elements that is
+Margins of few elements hold what leaves add up to. How far sums of leaves are off is judged by how far they miss what was measured (shared_errors.py). Of a feature of many elements that is
 seen; of the total, or of a few periods, next to nothing is: one miss may be chance. And counts cannot be negative, so that noise of
 fine tables moves their sums up. So a feature is held to what was measured of it, the more the fewer its elements are: to its own noisy counts and the sums
 of finer ones, averaged by their precision, which no model and no clipping has touched. Leaves still decide where a feature's trips are.
@@ -119,7 +119,7 @@ class Benchmarks:
 #
 # Posterior means are products of a rate model. Where the model is wrong (a margin it leaves out, an interaction it has no factor
 # for) all leaves of an element are off together, and their sum is off by far more than independent errors would be. Tables betray such
-# errors for their own elements (shared.py). For every other margin of the lattice the noisy leaves do, added up: their sum c_e has
+# errors for their own elements (shared_errors.py). For every other margin of the lattice the noisy leaves do, added up: their sum c_e has
 # noise of the known variance R_e and no bias, whatever the model. This is benchmarking as in small area estimation: model-based
 # estimates are adjusted until they agree with reliable direct estimates of larger areas (Rao and Molina, *Small Area Estimation*, 2nd
 # ed. 2015, section 6.4.6; Datta, Ghosh, Steorts and Maples 2011), here only as far as the direct estimates are reliable.
@@ -180,7 +180,7 @@ def _benchmarked_by(
     explained = _effect_variances(missed, residual_variance, lever) * lever**2
     share = explained / (residual_variance + explained)
     if margin.size <= UNBIASED_SIZE:
-        largest = TUNING.most_spread * lever**2
+        largest = TUNING.max_effect_variance * lever**2
         share = largest / (1.0 / precision + largest)
     shift = share * missed  # of each element's sum
     if not shift.any():
@@ -213,10 +213,10 @@ def _effect_variances(missed: Floats, residual_variance: Floats, lever: Floats) 
             np.log(total_variance) + missed[judged, None] ** 2 / total_variance, axis=0
         )
         log_posterior = np.log(_prior(len(here))) + len(here) / len(judged) * log_likelihood
-        log_posterior[candidates > TUNING.most_spread] = -np.inf
+        log_posterior[candidates > TUNING.max_effect_variance] = -np.inf
         posterior = np.exp(log_posterior - log_posterior.max())
         share = float(posterior @ SHARE_GRID / posterior.sum())
-        effect_variance[g] = min(share / (1.0 - share) / middle, TUNING.most_spread)
+        effect_variance[g] = min(share / (1.0 - share) / middle, TUNING.max_effect_variance)
     return effect_variance[group]
 
 
@@ -230,7 +230,7 @@ def _prior(elements: int) -> Floats:
 
 def _offsets(element: NDArray[Any], leaves: LeafPosterior, shift: Floats, lever: Floats) -> Floats:
     """By element, the offset of log rates at which its sum has moved by its shift (Newton's method)."""
-    offset = np.clip(shift / np.maximum(lever, TUNING.certain), -TUNING.most_off, TUNING.most_off)
+    offset = np.clip(shift / np.maximum(lever, TUNING.certain), -TUNING.max_offset, TUNING.max_offset)
 
     def moved_by(offset: Floats) -> Floats:
         parts = map_parts(
@@ -244,7 +244,7 @@ def _offsets(element: NDArray[Any], leaves: LeafPosterior, shift: Floats, lever:
     for _ in range(NEWTON_STEPS):
         moved, slope = moved_by(offset)
         step = (shift - moved) / np.maximum(slope, TUNING.certain)
-        offset = np.clip(offset + step, -TUNING.most_off, TUNING.most_off)
+        offset = np.clip(offset + step, -TUNING.max_offset, TUNING.max_offset)
         if np.abs(shift - moved).max() < 1e-3 * np.abs(shift).max():
             break
     return offset

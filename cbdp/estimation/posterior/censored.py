@@ -1,4 +1,8 @@
-"""Noisy counts above floors, and of all others that they are not: what they say about types in groups of like ones."""
+"""The likelihood and posterior of step 6 where only noisy counts above thresholds ("floors") are seen: censored counts.
+
+Of a type that is not above its floor only that is known, which is a (left-)censored observation as in a Tobit model (Tobin 1958). Types in a group are
+exchangeable until their noisy counts are seen, so all censored ones of a group have one posterior together.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,9 @@ from cbdp.features import FeatureDag, Partition
 from cbdp.privacy.measurement import Measurement
 from cbdp_solvers.problem import bincount
 
-CENSORED_SHAPES = np.array([(1 - active, spread) for active in TUNING.active for spread in TUNING.spread])
+CENSORED_SHAPES = np.array(
+    [(1 - active, spread) for active in TUNING.active_shares for spread in TUNING.log_mean_spreads]
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +99,12 @@ class CensoredCounts:
     second: Floats  # and that of its square
 
     def stratified(self, expected: Floats, more: Floats | None = None) -> StratifiedGroups:
-        """What shapes the noisy counts speak for, if these are the expected counts of the groups.
+        """The groups in strata of expected counts, with the mixtures of every shape, if these are the expected counts of the groups.
 
         With `more`, types above floors have so much more than others of their group (as a logarithm).
         """
         log = np.log(expected / self.sizes)
-        width = max(TUNING.stratum, float(np.ptp(log)) / TUNING.most_strata)
+        width = max(TUNING.stratum_log_width, float(np.ptp(log)) / TUNING.max_strata)
         levels, stratum = np.unique(np.rint((log - log.min()) / width), return_inverse=True)
         size = len(levels)
         rate = bincount(stratum, expected, size) / bincount(stratum, self.sizes.astype(float), size)
@@ -119,10 +125,12 @@ def censored_counts(features: FeatureDag, leaves: Measurement, groups: TypeGroup
             "the noisy counts of 'singleton' need elements, a floor and a scale: see Measurement"
         )
     noisy = leaves.values.astype(float)
-    reach = float(law.extreme(features.universe.size, TUNING.giant))
+    reach = float(law.extreme(features.universe.size, TUNING.giant_scales))
     table = count_likelihood(noisy if len(noisy) else np.zeros(1), law)
     # of 10¹² types, one in a million has trips: means go down to far below one trip
-    table = table.with_means(quadrature_means(TUNING.lowest_mean, float(table.means[-1]), float(law.scale)))
+    table = table.with_means(
+        quadrature_means(TUNING.min_censored_mean, float(table.means[-1]), float(law.scale))
+    )
     floors, height = np.unique(leaves.floor, return_inverse=True)
     past = floors - table.trips[:, None]
     over, under = law.survival(past), law.survival(-past - 1)
@@ -135,7 +143,7 @@ def censored_counts(features: FeatureDag, leaves: Measurement, groups: TypeGroup
 
 
 def regroup(cells: CensoredCounts, groups: TypeGroups) -> CensoredCounts:
-    """What is known by cell, in these groups."""
+    """The same counts in these groups of types."""
     group, left = _group_and_rest(groups, cells.index)
     return replace(
         cells, groups=groups, group=group, sizes=groups.sizes, left=left, height=cells.height[groups.cell]
@@ -181,7 +189,7 @@ class StratifiedGroups:
             left = bincount(at, k.left[here], len(floors))
             fit[s] = np.log(np.maximum(mixed @ k.table.likelihood[:, place], MIN_PROBABILITY)) @ often
             fit[s] += np.log1p(-np.minimum(mixed @ k.above[:, floors], 1 - 1e-15)) @ left
-            lost = mixed @ k.table.means < TUNING.kept * self.rate[s]
+            lost = mixed @ k.table.means < TUNING.min_mean_kept * self.rate[s]
             fit[s][lost & (not lost.all())] = -1e300
         return fit
 
@@ -230,5 +238,5 @@ class StratifiedGroups:
             np.maximum(variance, TUNING.certain),
             lever,
             rest,
-            np.maximum(doubt + TUNING.drift**2 * rest * whole, TUNING.certain),
+            np.maximum(doubt + TUNING.rate_relative_error**2 * rest * whole, TUNING.certain),
         )

@@ -1,8 +1,13 @@
-"""Pairs of stops that no table tells apart, told apart as single stops are: by their noisy counts above floors and those that are not.
+"""Effects of stops, and of pairs of stops, that no table tells apart: step 3 of docs/explanation/estimator.md on censored counts.
 
-A pair has few types, so a noisy count that is judged by its pair's factor must not have made it: types above floors are judged
-by the factor that all others of their pair speak for. Of the types that are not above floors only sums are needed, and pairs
-whose zones are the same have them in the same cells: their likelihood is a function of the pair's factor, made once for all of them.
+Within a cell, types are first taken to be alike. Where a stop has more of the counts above floors than noise and its cells' tables explain,
+its types have more trips: each value of each dimension has a factor, shrunk by empirical Bayes as in `rate_model`, whose likelihood is that of all its types,
+of those above floors one by one and of the others that they are not. Values with about the same factor make a class, and the types of a cell
+with the same classes make a group (`split_by_effects`).
+
+Pairs follow. A pair has few types, so a noisy count that is judged by its pair's factor must not have made it: types above floors are judged
+by the factor that all others of their pair speak for (leave one out). Of the types that are not above floors only sums are needed, and
+pairs whose zones are the same have them in the same cells: their likelihood is a function of the pair's factor, worked out once for all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from cbdp_solvers.problem import bincount
 
 @dataclass(frozen=True, eq=False)
 class PairEffects:
-    """How busy the pairs of two dimensions' values are: logarithms of factors."""
+    """The effects of pairs of two dimensions' values: logarithms of factors."""
 
     names: tuple[str, str]
     log: Floats  # values × values, those of the two values included
@@ -36,7 +41,7 @@ def pair_effects(
 ) -> PairEffects | None:
     """The factors of pairs, if they vary; None where they cannot be listed. `log` are those of the values of two dimensions.
 
-    `base` is by cell the logarithm of a type's expected count before these factors; `likely` is that of `apart.likelihoods`.
+    `base` is by cell the logarithm of a type's expected count before these factors; `likely` is that of `_censored_log_likelihoods`.
     """
     data = _pair_data(features, counts, log, base, likely)
     if data is None:
@@ -52,7 +57,9 @@ def pair_effects(
     for here, sums in _sums_by_block(data):
         log_factor[here] = np.log(_posterior_mean_factors(sums, prior))
         types = data.types_of(here)
-        for at in (types[i : i + TUNING.at_once] for i in range(0, len(types), TUNING.at_once)):
+        for at in (
+            types[i : i + TUNING.elements_at_once] for i in range(0, len(types), TUNING.elements_at_once)
+        ):
             alone = data.log_likelihoods(np.arange(len(at)), len(at), at)
             element = data.element[at]
             without[at] = (
@@ -86,7 +93,7 @@ class _PairData:
         return np.arange(first, last)
 
     def log_likelihoods(self, element: Ints, size: int, types: Ints) -> Floats:
-        """What these types' noisy counts say about their elements' factors."""
+        """The log-likelihood of these types' noisy counts, in their elements' factors."""
         return self._weighted_log_likelihoods(
             element, size, self.at[types], np.ones(len(types)), self.shown[types]
         )
@@ -94,8 +101,8 @@ class _PairData:
     def _weighted_log_likelihoods(
         self, element: Ints, size: int, log: Floats, weight: Floats, column: Ints
     ) -> Floats:
-        last = TUNING.columns - 2 - rate_model.CELLS_PER_KNOT * (len(rate_model.KNOTS) - 1)
-        knots = TUNING.first_log, TUNING.cell, rate_model.CELLS_BELOW_ONE, last
+        last = TUNING.log_rate_cells - 2 - rate_model.CELLS_PER_KNOT * (len(rate_model.KNOTS) - 1)
+        knots = TUNING.min_log_rate, TUNING.log_rate_step, rate_model.CELLS_BELOW_ONE, last
         sums: Floats = kernels.weighted_log_likelihoods(
             element, log, weight, column, self.likely.reshape(-1), self.likely.shape[2], size, *knots
         )
@@ -132,7 +139,7 @@ def _spread_gains(sums: Floats) -> Floats:
         grid.one,
         grid.priors_single,
         kernels.margin_evidence(len(sums)),  # no table tells anything about pairs
-        TUNING.depth,
+        TUNING.max_log_likelihood_drop,
     )
     return gains
 
@@ -145,8 +152,8 @@ def _posterior_mean_factors(sums: Floats, prior: Floats) -> Floats:
         grid.factor,
         prior,
         kernels.margin_evidence(len(sums)),
-        TUNING.depth,
-        TUNING.least_factor,
+        TUNING.max_log_likelihood_drop,
+        TUNING.min_factor,
     )
     return factors
 
@@ -159,10 +166,10 @@ def _pair_data(
         pairs = Partition(universe, tuple(universe.attributes[name] for name in log))
     except InputError:  # too many to list
         return None
-    if pairs.size > TUNING.pairs_listed or pairs.size * TUNING.fewest_types > universe.size:
+    if pairs.size > TUNING.max_pairs or pairs.size * TUNING.fewest_types > universe.size:
         return None
     inside = Partition(universe, tuple(a for a in cells.attributes if set(a.of) <= set(log)))
-    if inside.size > TUNING.pairs_classes:
+    if inside.size > TUNING.max_pair_classes:
         return None
     places = [list(universe.dimensions).index(name) for name in log]
     codes = pairs.representatives()
@@ -186,14 +193,14 @@ def _censored_pair_likelihoods(
 ) -> Floats:
     """As rows of `likely`, by class of pairs: that none of a pair's types is above its floor, by the logarithm of its factor."""
     plain = (
-        likely[:, :, : TUNING.columns // rate_model.CELLS_PER_KNOT]
+        likely[:, :, : TUNING.log_rate_cells // rate_model.CELLS_PER_KNOT]
         .transpose(0, 2, 1)
         .reshape(len(likely), -1)
     )
-    log_likelihood = np.empty((classes, TUNING.columns))
-    place = base / TUNING.cell
-    for j in range(TUNING.columns):
-        at = np.clip(place + j, 0.0, TUNING.columns - 1.001)
+    log_likelihood = np.empty((classes, TUNING.log_rate_cells))
+    place = base / TUNING.log_rate_step
+    for j in range(TUNING.log_rate_cells):
+        at = np.clip(place + j, 0.0, TUNING.log_rate_cells - 1.001)
         low = at.astype(np.int64)
         part = at - low
         value = plain[column, low] * (1 - part) + plain[column, low + 1] * part
@@ -201,12 +208,7 @@ def _censored_pair_likelihoods(
     return rate_model.interleave_knots(log_likelihood)
 
 
-# Stops (and other values) that no table tells apart, told apart by the noisy counts above floors and those that are not.
-#
-# Within a cell, types are first taken to be alike. Where a stop has more of the counts above floors than noise and its
-# cells' tables explain, its types have more trips: each value of each dimension has a factor, judged by the likelihood of
-# all its types, of those above floors one by one and of the others that they are not. It is shrunk by how much factors are seen
-# to vary. Values with about the same factor make a class, and the types of a cell with the same classes make a group.
+# Single stops, and other values of dimensions
 
 
 def split_by_effects(
@@ -220,7 +222,7 @@ def split_by_effects(
         v for name in features.universe.dimensions if (v := _stop_effects(features, counts, name)) is not None
     ]
     groups, without, cell_log = counts.groups, np.zeros(len(counts.index)), np.log(expected / counts.sizes)
-    for _ in range(TUNING.apart_turns):
+    for _ in range(TUNING.stop_effect_iterations):
         likely = _censored_log_likelihoods(counts, shape)
         for v in values:
             log = cell_log[counts.group] + sum((o.relative()[o.combination] for o in values), without)
@@ -242,7 +244,7 @@ def split_by_effects(
 
 @dataclass(eq=False)
 class _StopEffects:
-    """The values of a dimension, and how busy each is: the logarithms of factors."""
+    """The effects of a dimension's values: the logarithms of factors."""
 
     name: str
     pairs: Ints  # cell and value, of each combination that occurs
@@ -267,7 +269,7 @@ class _StopEffects:
         grid, size = rate_model.ROUGH_GRID, len(self.log)
         rest = cell_log[self.pairs] + self.relative()
         columns = counts.table.counts.shape[1]
-        last = TUNING.columns - 2 - rate_model.CELLS_PER_KNOT * (len(rate_model.KNOTS) - 1)
+        last = TUNING.log_rate_cells - 2 - rate_model.CELLS_PER_KNOT * (len(rate_model.KNOTS) - 1)
         sums = kernels.weighted_log_likelihoods(
             np.concatenate([self.value[self.combination], self.value]),
             np.concatenate([log, rest]),
@@ -276,7 +278,7 @@ class _StopEffects:
             likely.reshape(-1),
             likely.shape[2],
             size,
-            *(TUNING.first_log, TUNING.cell, rate_model.CELLS_BELOW_ONE, last),
+            *(TUNING.min_log_rate, TUNING.log_rate_step, rate_model.CELLS_BELOW_ONE, last),
         )
         gains = _spread_gains(sums)
         belief = rate_model.accepted_spreads(gains, asked=False)
@@ -296,7 +298,7 @@ def _stop_effects(features: FeatureDag, counts: CensoredCounts, name: str) -> _S
         both = Partition(universe, (*cells.attributes, universe.attributes[name]))
     except InputError:  # too many to list
         return None
-    if both.size == cells.size or both.size > TUNING.apart_listed:
+    if both.size == cells.size or both.size > TUNING.max_stop_combinations:
         return None
     codes = both.representatives()
     place = list(universe.dimensions).index(name)
@@ -309,7 +311,7 @@ def _stop_effects(features: FeatureDag, counts: CensoredCounts, name: str) -> _S
 
 def _censored_log_likelihoods(counts: CensoredCounts, shape: tuple[float, float]) -> Floats:
     """Noisy counts, and then floors, × logarithms of the expected count: of such a count, and of one not above the floor."""
-    expected = np.exp(TUNING.first_log + TUNING.cell * np.arange(TUNING.columns))
+    expected = np.exp(TUNING.min_log_rate + TUNING.log_rate_step * np.arange(TUNING.log_rate_cells))
     mixed = counts.table.mixtures(expected, np.array([shape]))[:, 0]
     above = np.log(np.maximum(mixed @ counts.table.likelihood, MIN_PROBABILITY))
     below = np.log1p(-np.minimum(mixed @ counts.above, 1 - 1e-15))
@@ -320,14 +322,14 @@ def _groups_by_effect(
     universe: Universe, cells: TypeGroups, busy: Mapping[tuple[str, ...], Floats]
 ) -> TypeGroups:
     """The cells parted by classes of about the same factors, as fine as can be listed; `busy` has their logarithms, by dimensions."""
-    width = TUNING.apart_width
+    width = TUNING.effect_class_width
     while True:
         attributes = [
             Attribute(f"{' and '.join(names)}, how busy", names, *_class_labels(np.rint(log / width)))
             for names, log in busy.items()
         ]
         partition = Partition(universe, (*cells.partition.attributes, *attributes))
-        if partition.size <= max(TUNING.apart_groups, len(cells.cell)):
+        if partition.size <= max(TUNING.max_effect_groups_of_types, len(cells.cell)):
             break
         width *= 2
     codes = dict(zip(universe.dimensions, partition.representatives(), strict=True))

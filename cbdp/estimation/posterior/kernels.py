@@ -1,7 +1,11 @@
-"""Compiled passes over the elements of a margin, for factors by likelihood.
+"""Compiled loops of the rate model: over the grid of factors of each element of a margin, and over all leaves.
 
-Elements are weighed in single precision, by polynomials that the compiler can lay side by side: a likelihood is
-wanted to a thousandth. Sums over leaves are in double precision.
+Factors are weighed in single precision, by polynomials that the compiler can vectorise: a likelihood need be right to a thousandth.
+Rates are stored in single precision too, since loops over leaves are as fast as their bytes are few; what is added up over leaves is kept in
+double precision, but for the log-likelihoods of some dozens of leaves at a time.
+
+By hand, because no library has them: `posterior_mean_factors` fuses a cubic spline, a likelihood and a prior for each of thousands of
+elements, without an array of elements × grid.
 """
 
 from __future__ import annotations
@@ -56,7 +60,7 @@ def margin_evidence(size: int) -> NDArray[np.void]:
 
 @njit(cache=True, nogil=True, fastmath=True)
 def weighted_log_likelihoods(element, log, weight, column, likely, per, size, first, cell, under, last):
-    """Elements × WIDE: the log-likelihood of an element's leaves if their expected counts are multiplied by a knot.
+    """Elements × `KNOT_LANES`: the log-likelihood of an element's leaves if their expected counts are multiplied by a knot.
 
     Leaves stand for so many of the same kind. `likely` has for each column two rows of `per` numbers, for even and for odd cells of
     the logarithm.
@@ -87,7 +91,7 @@ def _cell_of_log(log, first, cell, under, last):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def spread_gains(sums, every, begin, spline, factor, one, priors, evidence, depth):
-    """By spread of the factors, how many nats they gain on having none; of every so-many-th element from the first given."""
+    """By spread of the factors, their log Bayes factor against having none, from every so-many-th element from `begin` on."""
     spreads, wide = len(priors), spline.shape[1]
     fit, bits = np.empty(wide, dtype=np.float32), np.empty(wide, dtype=np.int32)
     gained = np.zeros(spreads)
@@ -104,7 +108,7 @@ def spread_gains(sums, every, begin, spline, factor, one, priors, evidence, dept
 
 @njit(cache=True, nogil=True, fastmath=True)
 def posterior_mean_factors(sums, spline, factor, prior, evidence, depth, least):
-    """The expected factor of each element."""
+    """The posterior mean of each element's factor, under the mixed prior of all spreads."""
     wide = spline.shape[1]
     fit, bits = np.empty(wide, dtype=np.float32), np.empty(wide, dtype=np.int32)
     mean = prior * factor
@@ -121,7 +125,7 @@ def posterior_mean_factors(sums, spline, factor, prior, evidence, depth, least):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def sampled_factors(sums, spline, factor, prior, evidence, depth, least, chance):
-    """A factor of each element as it may be: the one that lies at this chance (from 0 to 1) of its law."""
+    """A posterior draw of each element's factor: the quantile at this chance (from 0 to 1)."""
     wide = spline.shape[1]
     fit, bits = np.empty(wide, dtype=np.float32), np.empty(wide, dtype=np.int32)
     draw = np.empty(len(sums))
@@ -227,14 +231,7 @@ def log_in_place(x):
         x[f] = whole[f] * _F(LOG2) + _F(2.0) * (s + s * t * series)
 
 
-# Compiled passes over all leaves: what each margin needs of them, in one go.
-#
-# Rates are held in single precision, and their logarithms made where they are needed: passes are as fast as their bytes are few. What
-# is added up over leaves is kept in double precision; only the log-likelihoods of some dozens of leaves at a time are not.
-
-
-# ruff: noqa: ANN001, ANN201, ANN202
-# mypy: disable-error-code="no-untyped-def"
+# Loops over all leaves
 
 
 MIN_RATE = np.float32(1e-30)  # the least rate: single precision ends not far below
@@ -247,7 +244,7 @@ _L0, _L1, _L2, _L3, _L4, _L5, _L6 = (  # of the logarithm between 1 and 2
 
 
 def knot_buffers(most: int, size: int) -> tuple[Singles, Floats]:
-    """Where `fold_log_likelihoods` adds up: elements × WIDE in single precision, in whole lines of the cache; and in double, if elements are large."""
+    """Where `fold_log_likelihoods` adds up: elements × `KNOT_LANES` in single precision, in whole lines of the cache; and in double, if elements are large."""
     room = np.zeros(size * KNOT_LANES + FLOATS_PER_CACHE_LINE, dtype=np.float32)
     skip = -room.ctypes.data // room.itemsize % FLOATS_PER_CACHE_LINE
     return room[skip : skip + size * KNOT_LANES], np.zeros(
@@ -259,7 +256,7 @@ def knot_buffers(most: int, size: int) -> tuple[Singles, Floats]:
 def fold_log_likelihoods(
     sums, whole, low, element, rate, fold, left_out, column, likely, per, first, cell, under, last
 ):
-    """Elements from `low` on × WIDE: the log-likelihood of an element's leaves if their rates are multiplied by a knot.
+    """Elements from `low` on × `KNOT_LANES`: the log-likelihood of an element's leaves if their rates are multiplied by a knot.
 
     A number that is the same for all knots is left out. `likely` has for each column two rows of `per` numbers, for even and for odd cells
     of the logarithm. `sums` and `whole` are those of `knot_buffers`.
@@ -294,7 +291,7 @@ def _add_few(sums, low, leaves, left_out, likely, per, last):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _add_many(sums, whole, often, low, leaves, left_out, likely, per, last):
-    """What has been added for FEW leaves of an element goes into a sum in double precision."""
+    """What has been added for `SINGLE_PRECISION_TERMS` leaves of an element goes into a sum in double precision."""
     element, place, fold, column = leaves
     for u in range(len(element)):
         e = np.int64(element[u]) - low
@@ -406,7 +403,7 @@ def add_by_element(element, plus, off):
 
 @njit(cache=True, nogil=True)
 def cross_fitted_rates(rate, fold):
-    """Of each leaf, what the model says that has not seen it."""
+    """Of each leaf, the rate by the model that has not seen it."""
     predicted = np.empty(len(fold), dtype=np.float32)
     for u in range(len(fold)):
         predicted[u] = rate[fold[u], u]

@@ -1,7 +1,11 @@
-"""The loops of `lattice.mixtures`, compiled: log-normal means dealt to a row of means; and what such mixtures say of noisy counts.
+"""The likelihood of a noisy count, and the posterior of each leaf: steps 1 and 6 of docs/explanation/estimator.md.
 
-The part that a mean gets is a second difference of expected excesses E[(λ − a)⁺]; where these are large, of E[(a − λ)⁺]. Of each row of means only
-the excesses that are used are asked for: those below for the means up to the centre, and those above from the last of these on.
+A count is Poisson about a mean λ, and λ is 0 with some probability and log-normal otherwise (zero-inflated Poisson–log-normal: Bulmer
+1974, Lambert 1992); on top comes the noise. Means are integrated over by quadrature points that are no further apart than
+counts about them are wide. With noise far wider than a trip, counts are taken in steps of a fraction of its scale.
+
+Within strata of leaves of similar rate, shapes (zero share, spread) are averaged by their evidence (empirical Bayes), which gives each leaf's
+posterior mean and variance, and its lever: the slope of that mean in the logarithm of the rate.
 """
 
 from __future__ import annotations
@@ -24,6 +28,9 @@ from cbdp.estimation.posterior.settings import TUNING
 from cbdp.privacy.noise import NoiseDistribution
 
 MIN_MIXTURE_WEIGHT = 1e-300  # of a mixture: smaller numbers would only be slow to multiply
+
+# Log-normal means dealt to quadrature points so that means are kept. The part of a point is a second difference of expected excesses
+# E[(λ − a)⁺], as in the price of a call option; where these are large, of E[(a − λ)⁺]. Of each only those that are used are worked out.
 
 
 @njit(cache=True, nogil=True)
@@ -131,14 +138,12 @@ def _add_components(into, mixed, law):  # type: ignore[no-untyped-def]  # noqa: 
                 into[k] += (a * law[m, k] + b * law[m + 1, k]) + (c * law[m + 2, k] + d * law[m + 3, k])
 
 
-# The exact law of a noisy count, given how many trips were to be expected.
-#
-# A count n is Poisson about a mean λ, and λ itself is drawn from a mixture: none at all with some probability, or else
-# about the expected value with a spread that may be heavy. On top comes the noise. With noise far wider
-# than a trip, counts are taken in steps of a fraction of its scale.
+# The law of a noisy count given how many trips were to be expected
 
 
-MIXTURE_SHAPES = np.array([(empty, spread) for empty in TUNING.empty for spread in TUNING.spread])
+MIXTURE_SHAPES = np.array(
+    [(empty, spread) for empty in TUNING.zero_shares for spread in TUNING.log_mean_spreads]
+)
 MIN_PROBABILITY = 1e-300
 
 
@@ -207,14 +212,14 @@ class CountLikelihood:
 def count_likelihood(noisy: NDArray[Any], law: NoiseDistribution) -> CountLikelihood:
     """The tables for these noisy counts, whose noise has this law."""
     scale = float(law.scale)
-    step = max(1, int(scale // TUNING.fine))
-    deep = TUNING.deep * math.ceil(scale / step)
-    assert deep + TUNING.most_steps + 1 < 2**15
-    place = _in_steps(noisy, step, -deep, TUNING.most_steps + 1)
-    high = min(int(place.max()), TUNING.most_steps)
+    step = max(1, int(scale // TUNING.steps_per_scale))
+    deep = TUNING.max_negative_scales * math.ceil(scale / step)
+    assert deep + TUNING.max_steps + 1 < 2**15
+    place = _in_steps(noisy, step, -deep, TUNING.max_steps + 1)
+    high = min(int(place.max()), TUNING.max_steps)
     zero = max(0, -int(place.min()))
     top = max(8, high + 3 * math.ceil(scale / step) + 3)
-    means = quadrature_means(TUNING.least_mean, max(4.0, top * step), scale)
+    means = quadrature_means(TUNING.min_mean, max(4.0, top * step), scale)
     counts = _count_probabilities(means, zero, zero + top + 1, step)
     trips = np.concatenate([np.zeros(zero), step * np.arange(top + 1.0)])
     return CountLikelihood(
@@ -253,7 +258,7 @@ def quadrature_means(least: float, most: float, scale: float) -> Floats:
     """
     means = [0.0, least]
     while means[-1] < most:
-        means.append(means[-1] + min(TUNING.mean_ratio * means[-1], max(math.sqrt(means[-1]), scale / 4)))
+        means.append(means[-1] + min(TUNING.max_mean_gap * means[-1], max(math.sqrt(means[-1]), scale / 4)))
     return np.array(means)
 
 
@@ -291,7 +296,7 @@ def _poisson_probabilities(means: Floats, steps: Ints, step: int) -> Floats:
     return probability
 
 
-# The shape of counts: which share of the types is empty, and how the others' means spread; judged by noisy counts.
+# The shape of counts: which share of the types is empty, and how the others' means spread; by marginal likelihood
 
 
 DROPPED_MANTISSA_BITS = 15  # binary places of a number of single precision that are left out: 8 are left
@@ -377,17 +382,19 @@ def shape_log_evidence(
 
 
 def shape_penalty(shapes: Floats = MIXTURE_SHAPES) -> Floats:
-    """What a shape has to be better by, in nats: without evidence counts are Poisson."""
-    penalty: Floats = -TUNING.empty_cost * (shapes[:, 0] > 0) - TUNING.spread_cost * shapes[:, 1]
+    """The log prior of each shape, in nats: without evidence counts are Poisson."""
+    penalty: Floats = (
+        -TUNING.zero_inflation_penalty * (shapes[:, 0] > 0) - TUNING.spread_penalty * shapes[:, 1]
+    )
     return penalty
 
 
 def shape_posterior(fit: Floats, shapes: Floats = MIXTURE_SHAPES) -> Floats:
-    """Strata × shapes: the belief in each, by the evidence of the stratum, of those near it, and of all others in part."""
+    """Strata × shapes: posterior weights, by the evidence of the stratum, of those near it, and of all others in part."""
     near = np.exp(-np.abs(np.subtract.outer(np.arange(len(fit)), np.arange(len(fit)))))
-    evidence = near @ fit + TUNING.pooled * (fit.sum(axis=0) - fit) + shape_penalty(shapes)
+    evidence = near @ fit + TUNING.pooled_evidence_share * (fit.sum(axis=0) - fit) + shape_penalty(shapes)
     evidence -= evidence.max(axis=1, keepdims=True)
-    weight = np.where(evidence > -TUNING.near, np.exp(evidence), 0.0)
+    weight = np.where(evidence > -TUNING.shape_window, np.exp(evidence), 0.0)
     posterior: Floats = weight / weight.sum(axis=1, keepdims=True)
     return posterior
 
@@ -402,7 +409,7 @@ def most_likely_shape(table: CountLikelihood, rate: Singles) -> tuple[float, flo
     return float(empty), float(spread)
 
 
-# Each leaf's own answer: the expected count and its variance, given the noisy count and what was to be expected.
+# The posterior of each leaf
 
 
 LEVER_RATIO = 1.1  # by which rates are multiplied to see how expected counts follow them
@@ -414,7 +421,7 @@ POSTERIOR_MOMENTS = np.dtype([(name, np.float64) for name in ("mean", "variance"
 
 @dataclass(frozen=True, eq=False)
 class LeafPosterior:
-    """Posterior mean and variance of each leaf, and its lever: the slope of the mean in the logarithm of its rate."""
+    """Posterior mean and variance of each leaf, and its lever: the slope of the mean in the logarithm of its rate (a semi-elasticity)."""
 
     mean: Floats
     variance: Floats
@@ -423,16 +430,16 @@ class LeafPosterior:
 
 @dataclass(frozen=True, eq=False)
 class LeafPrior:
-    """The law of each leaf's count before its own noisy count is looked at: the same for all leaves of a stratum."""
+    """The prior of each leaf's mean, before its own noisy count is looked at: the same for all leaves of a stratum."""
 
     table: CountLikelihood
     group: NDArray[np.uint8]  # the stratum of each leaf
     often: Ints  # strata × columns that occur: how often
     prior: Floats  # strata × means
-    more: Floats  # the same, for rates that are larger by LEVER
+    more: Floats  # the same, for rates that are `LEVER_RATIO` times as large
 
     def expected(self, noisy: NDArray[Any]) -> LeafPosterior:
-        """Given its noisy count, what is to be expected of each leaf."""
+        """The posterior mean, variance and lever of each leaf, by Bayes' theorem on the table of its stratum."""
         answers = np.zeros(self.often.shape, dtype=POSTERIOR_MOMENTS)  # strata × columns
         moments = [moment[:, self.table.used] for moment in self.table.moments]
 
@@ -451,7 +458,7 @@ class LeafPrior:
         return LeafPosterior(*moments_of_leaf)
 
     def drawn(self, noisy: NDArray[Any], rng: np.random.Generator) -> Floats:
-        """Given its noisy count, a count of each leaf as it may be, in trips."""
+        """A posterior draw of each leaf's count, in trips."""
         table, columns = self.table, self.table.counts.shape[1]
         laws = self.prior @ table.counts[:, table.zero :]  # strata × counts, of the count without noise
         alone = np.zeros((1, 2 * columns + 1))
@@ -524,19 +531,24 @@ def _posterior_moments(prior: Floats, law: Floats, first: Floats, second: Floats
 def _calibrated_means(
     noisy: NDArray[Any], rate: NDArray[Any], group: NDArray[Any], variance: float
 ) -> Floats:
-    """The mean of each stratum: as expected, or drawn to what its noisy counts say where these differ for sure."""
+    """The mean of each stratum: the synthetic estimate (by the rates), drawn to the direct one (by noisy counts) where these differ for sure.
+
+    The composite estimator of small areas (Fay and Herriot 1979), its variance component by moments.
+    """
     many, rates, counts = stratum_sums(group, rate, noisy, int(group.max()) + 1)
     direct: Floats = counts / many
     synthetic: Floats = np.maximum(rates / many, MIN_PROBABILITY)
     chance: Floats = variance / many
-    lever = synthetic**2 / ((TUNING.drift * synthetic) ** 2 + chance) ** 2
+    lever = synthetic**2 / ((TUNING.rate_relative_error * synthetic) ** 2 + chance) ** 2
     scale = (lever * synthetic**2).sum()
     if not scale > 0:
         return synthetic
     off = float((lever * ((direct - synthetic) ** 2 - chance)).sum() / scale)
     doubt = float(np.sqrt((lever**2 * 2 * chance**2).sum()) / scale)
-    off = min(off, 1.0) if off > TUNING.stratum_sure * doubt else 0.0
-    believed = np.where(many < TUNING.fewest_leaves, 0.0, off * synthetic**2 / (off * synthetic**2 + chance))
+    off = min(off, 1.0) if off > TUNING.min_stratum_z * doubt else 0.0
+    believed = np.where(
+        many < TUNING.min_stratum_leaves, 0.0, off * synthetic**2 / (off * synthetic**2 + chance)
+    )
     calibrated: Floats = np.maximum(synthetic + believed * (direct - synthetic), 1e-3 * synthetic)
     calibrated *= (many @ synthetic) / (
         many @ calibrated

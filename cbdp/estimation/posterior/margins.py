@@ -1,4 +1,8 @@
-"""The margins that leaves are predicted from: sums over many types, of noisy leaves and of what was measured."""
+"""Margins: groupings of the leaves, as in a contingency table, and what measured features say about their sums.
+
+`margins` lists those that could say something about a leaf, with the generalised least-squares combination of all features that refine
+them (best linear unbiased, as their noise is independent). `rate_model` gives them factors, `benchmarking` holds posterior means to them.
+"""
 
 from __future__ import annotations
 
@@ -147,7 +151,7 @@ def measured_margin_sums(
     inside: Mapping[str, Ints],
     moves: Mapping[str, Floats] = MappingProxyType({}),
 ) -> MeasuredMarginSums:
-    """Sums of the measured features that refine the margin, combined by inverse variance."""
+    """Sums of the measured features that refine the margin, combined by inverse variance (generalised least squares)."""
     total, precision, fourth, tails, moved = np.zeros((5, size))
     for m in measured:
         coarse = np.full(len(m.values), -1, dtype=np.int64)
@@ -179,7 +183,10 @@ def _refines(fine, coarse, coarse_of_fine):  # type: ignore[no-untyped-def]  # n
 
 
 def generalized_normal(tails: Floats) -> tuple[Floats, Floats]:
-    """The power and the width of a law with such tails: 1 is the kurtosis of Laplace noise, 0 that of the normal law."""
+    """The power and the width of a generalised normal law with such tails: 1 is the kurtosis of Laplace noise, 0 that of the normal law.
+
+    Equals matching `scipy.stats.gennorm(power).stats("k")`; the width is the scale at which its variance is 1 (Nadarajah 2005).
+    """
     power = np.linspace(1.0, 2.0, 101)
     beyond = np.exp(gammaln(5 / power) + gammaln(1 / power) - 2 * gammaln(3 / power)) - 3.0
     fitted = np.interp(LAPLACE_EXCESS_KURTOSIS * tails, beyond[::-1], power[::-1])

@@ -9,14 +9,14 @@ from threading import Thread
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 MIN_LEAVES_FOR_THREADS = 2**14  # leaves from which threads are worth their start
 MAX_THREADS = 4
 LEAF_PARTS = 4  # of the leaves, for work that goes by them
 
 
-def map_items(work: Callable[[Item], Made], items: Iterable[Item], leaves: int) -> list[Made]:
+def map_items(work: Callable[[Item], Result], items: Iterable[Item], leaves: int) -> list[Result]:
     """The work on each item, in their order; on threads where there are leaves enough.
 
     The calling thread does its share. Once something fails, or the user interrupts, no further item is begun.
@@ -48,7 +48,7 @@ def map_items(work: Callable[[Item], Made], items: Iterable[Item], leaves: int) 
     return results
 
 
-def map_parts(work: Callable[[int, int], Made], leaves: int) -> list[Made]:
+def map_parts(work: Callable[[int, int], Result], leaves: int) -> list[Result]:
     """The work on the leaves from one place to another, by parts that are the same whatever the threads."""
     edges = [leaves * part // LEAF_PARTS for part in range(LEAF_PARTS + 1)]
     return map_items(lambda part: work(edges[part], edges[part + 1]), range(LEAF_PARTS), leaves)

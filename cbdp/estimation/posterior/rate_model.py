@@ -1,4 +1,16 @@
-"""The models of all folds while they are made: a rate for each leaf in each of them."""
+"""The log-linear rate model: how many trips to expect of each type, as a product of shrunken factors, one for each margin.
+
+Steps 2 to 5 of docs/explanation/estimator.md. Leaves are dealt into folds and each is predicted by a model that has not seen its fold
+(cross-fitting), so a leaf's noise never enters its own factors; it enters only what is decided once for all leaves: the total, the
+shape of counts, the weight of each spread of a margin's factors, and which ratio adjustments are made.
+
+Margins are taken from coarse to fine, twice. First factors are judged by the likelihood of their leaves and shrunk by empirical Bayes, which
+is right for sparse and heavy-tailed demand; then by sums (ratio adjustment), which is right for dense demand, where that predicts
+left-out leaves better. A margin whose factors do not vary more than chance is dropped.
+
+With a random state, the same pass draws from the posterior instead of averaging: a spread for each margin, then its factors, at the same
+chances in all folds.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +34,12 @@ from cbdp.features import Universe
 from cbdp.privacy.measurement import Measurement
 from cbdp.privacy.noise import NoiseDistribution
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
 class FoldModels:
-    """One for each fold, which has not seen it; and by how much the first of them would be off with moved tables."""
+    """Rates by a model for each fold, fitted without it; and by how much the first model's would change with moved tables."""
 
     fold: NDArray[np.int8]  # of each leaf
     rate: Singles  # folds × leaves
@@ -39,13 +51,13 @@ class FoldModels:
         rate: Singles = kernels.cross_fitted_rates(self.rate, self.fold)
         return rate
 
-    def each(self, work: Callable[[int], Made]) -> list[Made]:
+    def each(self, work: Callable[[int], Result]) -> list[Result]:
         """The work on each fold's model, in their order."""
         return map_items(work, range(TUNING.folds), len(self.fold))
 
     def ranges(self, size: int) -> list[tuple[int, int]]:
         """Elements of a margin that are looked at together, so that what is held of them is not more than what is held of the leaves."""
-        at_once = max(TUNING.weighed_least, len(self.fold) // TUNING.weighed_leaves)
+        at_once = max(TUNING.min_elements_at_once, len(self.fold) // TUNING.leaves_per_element_at_once)
         return [(low, min(low + at_once, size)) for low in range(0, size, at_once)]
 
     def multiply(self, element: NDArray[np.int32], factor: Sequence[Floats], moved: Floats) -> None:
@@ -70,7 +82,7 @@ def fold_of_types(universe: Universe) -> NDArray[np.int8]:
     return fold.reshape(-1)
 
 
-# Factors by sums: models corrected so that a margin's sums are met, as far as that predicts left-out leaves better.
+# Ratio adjustment: step 4.
 
 
 class RatioEstimate(NamedTuple):
@@ -81,7 +93,9 @@ class RatioEstimate(NamedTuple):
     expected: Floats  # count, by the model
 
 
-SHRINKAGE_TRIALS = np.array([(s, b) for s in TUNING.signal for b in TUNING.bunched])
+SHRINKAGE_TRIALS = np.array(
+    [(s, b) for s in TUNING.trial_signal_variances for b in TUNING.trial_overdispersions]
+)
 # Rows of `_trial_sums`: the expected count before and after the factors, and the coefficients, from the constant on, of two polynomials
 # in what factors are multiplied by to keep the total: the change of the squared error, and the sum of squares of the leaves' changes.
 TRIAL_BEFORE, TRIAL_AFTER, TRIAL_ERROR, TRIAL_SQUARE = 0, 1, 2, 5
@@ -90,12 +104,12 @@ TRIAL_ROWS = TRIAL_SQUARE + SQUARE_DEGREE + 1
 
 
 def overdispersion(noisy: NDArray[Any], rate: Singles, law: NoiseDistribution) -> float:
-    """How much more than Poisson counts vary about their rate; 1 where that cannot be told from noise."""
+    """How much more than Poisson counts vary about their rate (the index of dispersion, by moments); 1 where that cannot be told from noise."""
     variance = law.variance()
     total, squares = kernels.residual_sums(noisy, rate)
     extra = squares - len(noisy) * variance
     chance = math.sqrt((law.excess_kurtosis + 2.0) * len(noisy)) * variance  # of squares of the noise
-    return max(1.0, extra / max(total, 1.0)) if extra > TUNING.bunched_sure * chance else 1.0
+    return max(1.0, extra / max(total, 1.0)) if extra > TUNING.min_overdispersion_z * chance else 1.0
 
 
 def adjust_ratios(
@@ -106,7 +120,11 @@ def adjust_ratios(
     bunched: float,
     rng: np.random.Generator | None,
 ) -> None:
-    """Correct the models so that the margin's sums are met, as far as that predicts left-out leaves better."""
+    """Correct the models so that the margin's sums are met, as far as that predicts left-out leaves better.
+
+    A step of iterative proportional fitting (Deming and Stephan 1940) whose ratios are shrunk towards 1 (Efron and Morris 1973), by
+    variances that are chosen by cross-validation.
+    """
     element, many = margin.of_leaves(), models.ranges(margin.size)
     ratios = MarginRatios(margin, element, models, noisy, variance, bunched)
     sums, kept = np.zeros((TUNING.folds, TRIAL_ROWS, len(SHRINKAGE_TRIALS))), list[RatioEstimate]()
@@ -122,7 +140,7 @@ def adjust_ratios(
     off = None if rng is None else rng.standard_normal(margin.size)
 
     def factor(estimate: RatioEstimate) -> Floats:
-        shrunken: Floats = _shrunken_ratios(*estimate, *SHRINKAGE_TRIALS[best], TUNING.least_corrected)
+        shrunken: Floats = _shrunken_ratios(*estimate, *SHRINKAGE_TRIALS[best], TUNING.min_ratio)
         return shrunken if off is None else _sampled_ratios(shrunken, off, estimate, *SHRINKAGE_TRIALS[best])
 
     models.multiply(element, [factor(estimate) for estimate in kept], factor(ratios.moved()))
@@ -130,7 +148,7 @@ def adjust_ratios(
 
 @dataclass(frozen=True, eq=False)
 class MarginRatios:
-    """What sums say of a margin's factors."""
+    """The ratio estimates of one margin's factors."""
 
     margin: Margin
     element: NDArray[np.int32]  # of each leaf
@@ -158,7 +176,7 @@ class MarginRatios:
         return estimates, [sums for _, sums in by_fold]
 
     def moved(self) -> RatioEstimate:
-        """What the first model sees with moved tables."""
+        """The ratios by the first model with moved tables."""
         size, models = self.margin.size, self.models
         noisy, leaves = kernels.sums_outside_fold(self.element, self.noisy, models.fold, 0, size)
         moved = self.element, models.rate[0], models.off, models.fold, 0, size
@@ -193,7 +211,7 @@ class MarginRatios:
 
 def _trial_sums_of(estimate_and_fit: tuple[RatioEstimate, NDArray[np.void]]) -> Floats:
     estimate, fit = estimate_and_fit
-    sums: Floats = _trial_sums(*estimate, fit, SHRINKAGE_TRIALS, TUNING.least_corrected)
+    sums: Floats = _trial_sums(*estimate, fit, SHRINKAGE_TRIALS, TUNING.min_ratio)
     return sums
 
 
@@ -208,7 +226,7 @@ def _sampled_ratios(
     _, precision, expected = estimate
     doubt = 1.0 / np.maximum(precision, MIN_PROBABILITY) + bunched / np.maximum(expected, MIN_PROBABILITY)
     deviation = np.sqrt(signal * doubt / (signal + doubt))
-    draw: Floats = np.maximum(factor + deviation * off, TUNING.least_corrected)
+    draw: Floats = np.maximum(factor + deviation * off, TUNING.min_ratio)
     draw *= expected.sum() / max(float(draw @ expected), MIN_PROBABILITY)
     return draw
 
@@ -216,7 +234,7 @@ def _sampled_ratios(
 def _best_trial(score: Floats, square: Floats) -> int | None:
     """The trial that predicts left-out leaves best; None where that may be chance."""
     best = int(np.argmin(score))
-    return best if score[best] < -TUNING.correction_sure * math.sqrt(square[best]) else None
+    return best if score[best] < -TUNING.min_adjustment_z * math.sqrt(square[best]) else None
 
 
 @njit(cache=True, nogil=True)
@@ -284,27 +302,15 @@ def _polynomial(coefficients: Floats, at: Floats) -> Floats:
     return value
 
 
-# How many trips to expect of each type, from noisy answers alone: a product of shrunken factors, one for each margin.
-#
-# Leaves are dealt into folds, and each leaf is predicted by a model that has not seen its fold: its own noise never
-# enters its own factors. It enters only what is decided once for all leaves together, as one of them: the total, the shape of
-# counts, the belief in each spread of a margin's factors, and which corrections of sums are made.
-#
-# Margins are taken from coarse to fine, twice. The first time a factor is judged by the likelihood of the leaves it holds, which
-# is right for sparse and heavy-tailed demand; the second time by their sums, which is right for dense demand, and only where
-# that predicts the left-out leaves better. Factors are shrunk by how much they are seen to vary, and a margin whose factors do not
-# vary more than chance is dropped.
-#
-# The same pass can draw rates as they may be, instead of expecting them: a spread of the factors of each margin by how much it is
-# believed, then the factors themselves. Folds are drawn with the same chances, so that a factor is the same in all of them.
+# Factors by likelihood: steps 2 and 3. They are weighed on a grid of logarithms, from likelihoods at knots.
 
 
-KNOTS = np.arange(TUNING.lowest_log, TUNING.highest_log + TUNING.knot_step / 2, TUNING.knot_step)
-CELLS_PER_KNOT = int(TUNING.knot_step / TUNING.cell)  # cells between two knots
+KNOTS = np.arange(TUNING.min_log_factor, TUNING.max_log_factor + TUNING.knot_step / 2, TUNING.knot_step)
+CELLS_PER_KNOT = int(TUNING.knot_step / TUNING.log_rate_step)  # cells between two knots
 assert CELLS_PER_KNOT == 2  # as kernels.fold_log_likelihoods has it
 assert len(KNOTS) <= kernels.KNOT_LANES
-CELLS_BELOW_ONE = int(-TUNING.lowest_log / TUNING.cell)  # cells below the factor 1
-FACTOR_SPREADS = np.array(TUNING.spreads)
+CELLS_BELOW_ONE = int(-TUNING.min_log_factor / TUNING.log_rate_step)  # cells below the factor 1
+FACTOR_SPREADS = np.array(TUNING.factor_spreads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,7 +326,7 @@ class FactorGrid:
 
 
 def _factor_grid(parts: int) -> FactorGrid:
-    low, high = TUNING.lowest_log, TUNING.highest_log
+    low, high = TUNING.min_log_factor, TUNING.max_log_factor
     log = np.linspace(low, high, int((high - low) * parts) + 1)
     spline = np.ascontiguousarray(CubicSpline(KNOTS, np.eye(len(KNOTS)), axis=0)(log).T)
     law = np.exp(-0.5 * ((log + FACTOR_SPREADS[:, None] ** 2 / 2) / FACTOR_SPREADS[:, None]) ** 2)
@@ -329,7 +335,7 @@ def _factor_grid(parts: int) -> FactorGrid:
     return FactorGrid(np.exp(log), int(-low * parts), single[0], priors, single[1], parts)
 
 
-ROUGH_GRID, SHARP_GRID = _factor_grid(TUNING.rough), _factor_grid(TUNING.sharp)
+ROUGH_GRID, SHARP_GRID = _factor_grid(TUNING.rough_grid_density), _factor_grid(TUNING.sharp_grid_density)
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,7 +356,7 @@ def fit_rates(
     progress: Callable[[float], None] | None = None,
     rng: np.random.Generator | None = None,
 ) -> LeafRates:
-    """The expected count of each leaf; with `rng`, drawn as it may be.
+    """The rate of each leaf by the cross-fitted log-linear model; with `rng`, a posterior draw of it.
 
     `total` is the number of trips as told by the tables, and by moved ones; `start` are public weights, which say how it is
     spread before data is seen.
@@ -359,7 +365,7 @@ def fit_rates(
     shape: tuple[float, float] | None = None
     likely: Singles | None = None
     for done, margin in enumerate(margins):
-        if done % TUNING.often == 0:
+        if done % TUNING.margins_per_shape_fit == 0:
             best = most_likely_shape(table, models.cross_fitted)
             if best != shape or likely is None:
                 shape, likely = best, _log_likelihood_table(table, best)
@@ -386,9 +392,6 @@ def _initial_models(fold: NDArray[np.int8], total: tuple[float, float], start: F
     return FoldModels(fold, np.tile(rate, (TUNING.folds, 1)), off)
 
 
-# Factors by likelihood
-
-
 def _log_likelihood_table(table: CountLikelihood, shape: tuple[float, float]) -> Singles:
     """Columns × logarithms of the expected count: the log-likelihood of each noisy count that occurs.
 
@@ -396,16 +399,17 @@ def _log_likelihood_table(table: CountLikelihood, shape: tuple[float, float]) ->
     and sums of small numbers are precise ones.
     """
     mixed = table.mixtures(
-        np.exp(TUNING.first_log + TUNING.cell * np.arange(TUNING.columns)), np.array([shape])
+        np.exp(TUNING.min_log_rate + TUNING.log_rate_step * np.arange(TUNING.log_rate_cells)),
+        np.array([shape]),
     )[:, 0]
     likely = likelihood.mixture_probabilities(mixed, table.occurring)
     log = np.log(np.maximum(likely, MIN_PROBABILITY))
-    less = np.where(log.max(axis=0) - log[0] > TUNING.explained, log.max(axis=0), log[0])
+    less = np.where(log.max(axis=0) - log[0] > TUNING.max_explained_log_ratio, log.max(axis=0), log[0])
     return interleave_knots((log - less).T).astype(np.float32)
 
 
 def interleave_knots(by_column: Floats) -> Floats:
-    """Columns × logarithms, as factors.py reads them.
+    """Columns × logarithms, as the loops of `kernels` read them.
 
     The logarithms are dealt in turn to as many rows as lie between two knots, so that what a leaf adds to the knots
     lies side by side; the last is repeated, for knots that only fill lanes.
@@ -477,7 +481,7 @@ class MarginFactors:
     @property
     def every(self) -> int:
         """Of so many elements, each fold's model judges one."""
-        return TUNING.folds if self.margin.size > TUNING.judged else 1
+        return TUNING.folds if self.margin.size > TUNING.max_shared_elements else 1
 
     def weigh(self, k: int) -> FoldEvidence:
         grid, gains, size = self.grid, np.zeros(len(FACTOR_SPREADS)), self.margin.size
@@ -487,7 +491,7 @@ class MarginFactors:
             sums, evidence = self._log_likelihoods(k, low, high), self._evidence(low, high, rates)
             law = grid.spline, grid.factor, grid.one, grid.priors_single
             gains += kernels.spread_gains(
-                sums, self.every, (k - low) % self.every, *law, evidence, TUNING.depth
+                sums, self.every, (k - low) % self.every, *law, evidence, TUNING.max_log_likelihood_drop
             )
         return FoldEvidence(gains, rates, sums if high - low == size else None)
 
@@ -536,10 +540,10 @@ class MarginFactors:
         return evidence
 
     def _log_likelihoods(self, k: int, low: int, high: int) -> Singles:
-        last = TUNING.columns - 2 - CELLS_PER_KNOT * (len(KNOTS) - 1)
+        last = TUNING.log_rate_cells - 2 - CELLS_PER_KNOT * (len(KNOTS) - 1)
         leaves = self.element, self.models.rate[k], self.models.fold, k, self.column
         likely = self.likely.reshape(-1), self.likely.shape[2]
-        cells = TUNING.first_log, TUNING.cell, CELLS_BELOW_ONE, last
+        cells = TUNING.min_log_rate, TUNING.log_rate_step, CELLS_BELOW_ONE, last
         sums: Singles = kernels.fold_log_likelihoods(
             *kernels.knot_buffers(self.margin.most, high - low), low, *leaves, *likely, *cells
         )
@@ -550,7 +554,15 @@ def _factors_of_elements(
     grid: FactorGrid, prior: Floats, chance: Floats | None, sums: Singles, evidence: NDArray[np.void]
 ) -> Floats:
     """The expected factors, or those at these chances of their laws."""
-    arguments = sums, grid.spline, grid.factor, prior, evidence, TUNING.depth, TUNING.least_factor
+    arguments = (
+        sums,
+        grid.spline,
+        grid.factor,
+        prior,
+        evidence,
+        TUNING.max_log_likelihood_drop,
+        TUNING.min_factor,
+    )
     factors: Floats = (
         kernels.posterior_mean_factors(*arguments)
         if chance is None
@@ -560,9 +572,12 @@ def _factors_of_elements(
 
 
 def spread_posterior(gains: Floats) -> Floats:
-    """The belief in no factors and in each spread of them, by what they gain."""
+    """Posterior weights of no factors and of each spread of them, by their log Bayes factors (Hoeting and others 1999)."""
     posterior = np.concatenate(
-        [[TUNING.none], (1 - TUNING.none) / len(FACTOR_SPREADS) * np.exp(np.minimum(gains, 700.0))]
+        [
+            [TUNING.no_effect_prior],
+            (1 - TUNING.no_effect_prior) / len(FACTOR_SPREADS) * np.exp(np.minimum(gains, 700.0)),
+        ]
     )
     posterior /= posterior.sum()
     return posterior
@@ -571,7 +586,12 @@ def spread_posterior(gains: Floats) -> Floats:
 def accepted_spreads(gains: Floats, asked: bool) -> Floats | None:
     """The same; None: the margin is dropped."""
     belief = spread_posterior(gains)
-    return None if belief[0] > TUNING.dropped or (gains.max() < TUNING.gain and not asked) else belief
+    return (
+        None
+        if belief[0] > TUNING.max_no_effect_posterior
+        or (gains.max() < TUNING.min_log_bayes_factor and not asked)
+        else belief
+    )
 
 
 def _sampled_spread(belief: Floats, rng: np.random.Generator) -> Floats | None:
@@ -581,7 +601,7 @@ def _sampled_spread(belief: Floats, rng: np.random.Generator) -> Floats | None:
 
 
 def expected_total(measurements: Sequence[Measurement], least: float = 1.0) -> float:
-    """The number of trips to be expected, given all whole measurements, combined by inverse variance; not below the least.
+    """The posterior mean of the number of trips, given all whole measurements, combined by inverse variance; not below the least.
 
     Before they are seen the total has Jeffreys' law of a Poisson mean, T^(−1/2): noise far above the total makes fewer trips.
     """
@@ -594,7 +614,7 @@ def expected_total(measurements: Sequence[Measurement], least: float = 1.0) -> f
     mean, deviation = sum(t / v for t, v in totals) / precision, math.sqrt(1 / precision)
     if mean > 30 * deviation or deviation < 0.5:
         return max(least, mean)
-    trips = np.exp(np.linspace(0.0, math.log(max(2.0, mean + 12 * deviation)), TUNING.orders))
+    trips = np.exp(np.linspace(0.0, math.log(max(2.0, mean + 12 * deviation)), TUNING.total_grid_size))
     far = np.square((trips - mean) / deviation)
     likely = np.exp((far.min() - far) / 2) * np.sqrt(trips)
     return float(likely @ trips / likely.sum())

@@ -1,4 +1,4 @@
-"""Errors that leaves share, and what measured sums say about them.
+"""Shared errors of leaves as random effects, predicted by BLUP: step 8 of docs/explanation/estimator.md.
 
 Expected counts are products of factors. A factor that is off by a per cent moves every leaf that it was applied to, so a
 sum of leaves is off by far more than independent errors would be. The model: every element of every measured feature has an
@@ -14,8 +14,8 @@ variance at which it is best to weigh M against c. The excess of H over g is ave
 orders of magnitude, within groups of elements of about the same g. Rates are taken to be right but for a factor of three or so, unless the
 sums of a group prove that they are not.
 
-Then the effects are estimated from all tables together (best linear prediction, repeated until sums are met as they
-should be), and leaves are moved by them. What is left are independent errors, which the program can weigh.
+Then the effects are predicted from all tables together by their best linear unbiased prediction (Henderson 1975, Robinson 1991), repeated until
+sums are met as they should be, and leaves are moved by them. What is left are independent errors, which the program can weigh.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp_solvers.problem import bincount
 
-_EXCESS_GRID = np.concatenate([[0.0], np.logspace(*TUNING.shared_range, TUNING.shared_steps)])
+_EXCESS_GRID = np.concatenate([[0.0], np.logspace(*TUNING.log10_excess_range, TUNING.excess_grid_size)])
 _EXCESS_PRIOR = np.concatenate([[1.0], _EXCESS_GRID[1:] ** -1 / np.sum(_EXCESS_GRID[1:] ** -1)]) / 2
 
 
@@ -59,7 +59,7 @@ class FeatureSums:
 
 @dataclass(frozen=True, eq=False)
 class RandomEffects:
-    """How much the leaves of each element of a feature are off together."""
+    """The random effects of one feature: how much the leaves of each of its elements are off together."""
 
     sums: FeatureSums
     spread: Floats  # τ², the variance of an effect
@@ -103,7 +103,7 @@ def _probe_moves(features: FeatureDag, name: str, measured: Sequence[str]) -> Fl
 
 def probe_moves(sums: Iterable[FeatureSums]) -> dict[str, Floats]:
     """By how much each table is moved, to see what follows it."""
-    return {s.name: TUNING.moved * np.sqrt(s.noise) * s.moved for s in sums}
+    return {s.name: TUNING.probe_deviations * np.sqrt(s.noise) * s.moved for s in sums}
 
 
 def probed_tables(measurements: Iterable[Measurement], sums: Iterable[FeatureSums]) -> list[Measurement]:
@@ -119,12 +119,12 @@ def subtract_shared_errors(
     posterior: LeafPosterior,
     follows: Floats,
     *,
-    again: bool = False,
+    refit: bool = False,
 ) -> LeafPosterior:
-    """The leaves, moved by the errors that they are found to share.
+    """The leaves, moved by the BLUP of the errors that they share.
 
     `follows` is by how much means change with moved tables (`probe_moves`). Leaves may also stand for all other types of a cell together.
-    `again`: if sums prove that rates are off by more than they may be, once more from the leaves that were moved: how a sum
+    `refit`: if sums prove that rates are off by more than they may be, once more from the leaves that were moved: how a sum
     follows its effects was worked out where it no longer is.
     """
     leaves = cell, posterior.mean, posterior.variance, posterior.lever  # as the compiled loops take them
@@ -132,13 +132,15 @@ def subtract_shared_errors(
     mean, variance, lever = _moved_sums(leaves, off)
     effects = _random_effects(sums, mean, variance, lever, bincount(cell, follows, cells))
     price = np.zeros(sum(len(e.spread) for e in effects))
-    for turn in range(TUNING.shared_turns):
+    for turn in range(TUNING.blup_iterations):
         predicted, price = _blup(effects, mean, variance, lever, off, price)
         step = predicted - off
         off = np.clip(
-            off + (step if turn < TUNING.shared_turns // 2 else step / 2), -TUNING.most_off, TUNING.most_off
+            off + (step if turn < TUNING.blup_iterations // 2 else step / 2),
+            -TUNING.max_offset,
+            TUNING.max_offset,
         )
-        if np.abs(step).max(initial=0.0) < TUNING.shared_near:
+        if np.abs(step).max(initial=0.0) < TUNING.blup_tolerance:
             break
         mean, variance, lever = _moved_sums(leaves, off)
     columns = [np.empty(len(posterior.mean)) for _ in range(2)]
@@ -147,7 +149,7 @@ def subtract_shared_errors(
         len(posterior.mean),
     )
     moved = replace(posterior, mean=columns[0], variance=columns[1])
-    if not again or all((e.spread <= TUNING.most_spread).all() for e in effects):
+    if not refit or all((e.spread <= TUNING.max_effect_variance).all() for e in effects):
         return moved
     lever = np.minimum(posterior.lever * moved.mean / np.maximum(posterior.mean, TUNING.certain), moved.mean)
     return subtract_shared_errors(sums, cell, cells, replace(moved, lever=lever), follows)
@@ -194,7 +196,7 @@ def clipped_multiplier(reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, 
     return times, times * times
 
 
-# How large the effects are
+# Variance components
 
 
 def _random_effects(
@@ -209,20 +211,25 @@ def _random_effects(
         missed = (s.measured - sum_of_means) ** 2 / (1 - _noise_in_sums(group, s, changed))
         expected, least = _excess_variance(group, missed, claimed, s)[:, group] * claimed
         lever_squared = np.maximum(s.of(lever), TUNING.certain) ** 2
-        spread = np.minimum(expected / lever_squared, np.maximum(least / lever_squared, TUNING.most_spread))
+        spread = np.minimum(
+            expected / lever_squared, np.maximum(least / lever_squared, TUNING.max_effect_variance)
+        )
         effects.append(RandomEffects(s, spread, claimed + spread * lever_squared))
     return effects
 
 
 def _noise_in_sums(group: Ints, s: FeatureSums, change: Floats) -> Floats:
-    """How much of the noise of a count is in its leaves' sum: the mean of its group, by what changed with moved counts."""
+    """How much of the noise of a count is in its leaves' sum: the mean of its group, by what changed with moved counts.
+
+    A covariance penalty by perturbed data (Ye 1998, Efron 2004): sums that follow their own noise miss it by less than they err.
+    """
     size = int(group.max()) + 1
-    along = bincount(group, s.moved * change / (TUNING.moved * np.sqrt(s.noise)), size)
+    along = bincount(group, s.moved * change / (TUNING.probe_deviations * np.sqrt(s.noise)), size)
     part = np.clip(
-        along / np.maximum(bincount(group, s.moved**2, size), MIN_PROBABILITY), 0.0, TUNING.most_followed
+        along / np.maximum(bincount(group, s.moved**2, size), MIN_PROBABILITY), 0.0, TUNING.max_followed_share
     )
-    sure = np.bincount(group) / (np.bincount(group) + TUNING.shared_group)  # a few counts tell little
-    return (sure * part + (1 - sure) * TUNING.usually_followed)[group]
+    sure = np.bincount(group) / (np.bincount(group) + TUNING.effect_group_size)  # a few counts tell little
+    return (sure * part + (1 - sure) * TUNING.default_followed_share)[group]
 
 
 def _induced_variance(effects: RandomEffects, to: FeatureSums, lever: Floats) -> Floats:
@@ -235,7 +242,7 @@ def _induced_variance(effects: RandomEffects, to: FeatureSums, lever: Floats) ->
 
 def _groups_by_variance(claimed: Floats) -> Ints:
     """Elements of about the same variance, in groups of some dozens or more."""
-    many = int(np.clip(len(claimed) // TUNING.shared_group, 1, TUNING.shared_groups))
+    many = int(np.clip(len(claimed) // TUNING.effect_group_size, 1, TUNING.max_effect_groups))
     group = np.empty(len(claimed), dtype=np.int64)
     group[np.argsort(claimed, kind="stable")] = np.arange(len(claimed)) * many // len(claimed)
     return group
@@ -254,7 +261,7 @@ def _merged_groups(group: Ints, s: FeatureSums, sum_of_means: Floats, changed: F
     merged = np.zeros(len(size), dtype=np.int64)
     first = 0  # of the groups that are merged
     for g in range(1, len(size)):
-        distinct = abs(level[g] - level[first]) > TUNING.groups_apart * max(own_noise[g], own_noise[first])
+        distinct = abs(level[g] - level[first]) > TUNING.min_group_z * max(own_noise[g], own_noise[first])
         merged[g] = merged[g - 1] + distinct
         first = g if distinct else first
     return merged[group]
@@ -266,22 +273,22 @@ def _excess_variance(group: Ints, missed: Floats, claimed: Floats, s: FeatureSum
     for g in range(excess.shape[1]):
         here = np.flatnonzero(group == g)
         # squares of noise with heavy tails vary more than those of a normal law, so many of them tell less
-        weight = 1.0 if len(here) <= TUNING.shared_few else 2.0 / (2.0 + s.tails)
-        if len(here) > TUNING.shared_looked:
-            weight *= len(here) / TUNING.shared_looked
-            here = here[:: -(-len(here) // TUNING.shared_looked)]
+        weight = 1.0 if len(here) <= TUNING.max_normal_group_size else 2.0 / (2.0 + s.tails)
+        if len(here) > TUNING.max_judged_elements:
+            weight *= len(here) / TUNING.max_judged_elements
+            here = here[:: -(-len(here) // TUNING.max_judged_elements)]
         whole = s.noise[here, None] + claimed[here, None] * (1 + _EXCESS_GRID)
         fit = np.log(_EXCESS_PRIOR) - weight / 2 * np.sum(np.log(whole) + missed[here, None] / whole, axis=0)
         belief = np.exp(fit - fit.max())
         belief /= belief.sum()
         excess[:, g] = (
             belief @ _EXCESS_GRID,
-            _EXCESS_GRID[np.searchsorted(np.cumsum(belief), TUNING.shared_proven)],
+            _EXCESS_GRID[np.searchsorted(np.cumsum(belief), TUNING.excess_tail_probability)],
         )
     return excess
 
 
-# What they are
+# Prediction
 
 
 def _blup(
@@ -292,7 +299,9 @@ def _blup(
     off: Floats,
     price: Floats,
 ) -> tuple[Floats, Floats]:
-    """By cell, the best linear prediction of the sum of its effects from how far all sums miss what was measured.
+    """By cell, the best linear unbiased prediction of the sum of its effects, from how far all sums miss what was measured.
+
+    Conjugate gradients on Henderson's equations, preconditioned by the diagonal; `price` are their duals, one for each element.
 
     `off` is the prediction that `mean` is bent by already, and `price` the solution of the system that led to it.
     """
@@ -313,8 +322,8 @@ def _blup(
         missed,
         x0=price,
         M=LinearOperator(shape, matvec=lambda r: r / scale, dtype=float),
-        rtol=TUNING.shared_exact,
-        maxiter=TUNING.shared_steps_most,
+        rtol=TUNING.cg_tolerance,
+        maxiter=TUNING.cg_iterations,
     )
     return _cell_effects(place, spread, lever, price)[1], price
 

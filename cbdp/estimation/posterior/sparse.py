@@ -1,8 +1,11 @@
-"""How many noisy counts of trip types the posterior asks for where types are too many to list: as many as memory allows.
+"""The estimator where trip types are too many to list: thresholds, posterior, reconciliation, and allocation of the rest.
 
-Of a type with few trips a noisy count says little more than whether it is above zero. So floors at zero hide next to nothing, and a
-higher floor leaves about twice the share of noise that exceeds it of what all noisy counts say about rates: how sharp
-stops, pairs of stops and shapes become is decided by how many types are revealed. Where the types are few enough, all are.
+`posterior_thresholds` says how many noisy counts to ask for. Of a type with few trips a noisy count says little more than whether it is above
+zero, so floors at zero hide next to nothing, and a higher floor leaves about twice the share of noise that exceeds it of what all noisy counts say about rates.
+
+`sparse_posterior` works out posteriors: types above their floor one by one, all others of a group together, as censored observations (`censored`);
+groups are cells, told apart by effects of their stops (`effects`). `reconcile_sparse` solves the program for these, and `allocate` deals what it
+leaves to a group's others to types drawn at random, so that memory follows trips. All of it is a function of noisy answers: docs/explanation/universes.md.
 """
 
 from __future__ import annotations
@@ -66,7 +69,7 @@ def posterior_thresholds(
     if features.universe.size <= most:
         return np.full(len(sizes), ALL_REVEALED_THRESHOLD, dtype=np.int64)
     density = expected_densities(features, tables)
-    worth = density**2 / law.variance() >= TUNING.revealed_worth
+    worth = density**2 / law.variance() >= TUNING.min_revealed_information
     share = _revealed_shares(np.where(worth, density, 0.0), sizes.astype(float), most)
     sharp = np.minimum(_threshold_levels(law, share), law.extreme(sizes, LOG_EXPECTED_SURVIVORS))
     return merged_thresholds(
@@ -89,8 +92,8 @@ def _threshold_levels(law: NoiseDistribution, share: Floats) -> Floats:
 
 def _revealed_shares(density: Floats, sizes: Floats, most: int) -> Floats:
     """By cell, the part of its types to reveal if none has trips: in proportion to expected trips, as far as more tell more."""
-    part = TUNING.revealed_part
-    target = min(most * part, float(density @ sizes) * TUNING.revealed_each)
+    part = TUNING.max_revealed_share
+    target = min(most * part, float(density @ sizes) * TUNING.max_revealed_per_trip)
     low, high = 0.0, part / max(float(density.min(initial=1.0, where=density > 0)), 1e-300)
     for _ in range(60):
         middle = (low + high) / 2
@@ -99,27 +102,22 @@ def _revealed_shares(density: Floats, sizes: Floats, most: int) -> Floats:
     return np.clip(low * density, 1e-300, part)
 
 
-# Counts as they are to be expected in a universe too large to list, where only noisy counts above a floor are known.
-#
-# Types of one group (censored.py) are alike until their noisy counts are seen. Those above their floor are judged one by one;
-# of the others it is known that they are not, which is a censored observation: what is to be expected of all of them together
-# is one number for each group. Groups are cells, told apart by how busy their stops are (apart.py). That mass is dealt out as
-# trips to types drawn at random, so that memory follows trips. All of it is a function of noisy answers: docs/explanation/universes.md.
+# Posterior means of types above their floors, and of all others of each group together
 
 
-FACTOR_SPREADS = np.array(TUNING.spreads)
+FACTOR_SPREADS = np.array(TUNING.factor_spreads)
 LOG_FACTOR_GRID = np.linspace(
-    TUNING.lowest_factor, TUNING.highest_factor, TUNING.every_factor
+    TUNING.min_log_cell_factor, TUNING.max_log_cell_factor, TUNING.factor_grid_size
 )  # logarithms of factors
 DEVIATION_GRID = np.linspace(
-    -TUNING.close, TUNING.close, TUNING.every_close
+    -TUNING.close_deviations, TUNING.close_deviations, TUNING.close_grid_size
 )  # in deviations from what was measured
 
 
 def sparse_posterior(
     features: FeatureDag, measurements: Sequence[Measurement], leaves: Measurement
 ) -> GroupPosterior:
-    """What to expect of the types of which `leaves` tells those above their floors, given all noisy answers."""
+    """Posterior means and variances, given all noisy answers, of which `leaves` has those above their floors."""
     tables = _complete_tables(measurements)
     cells = censored_counts(features, leaves, cell_groups(features))
     sums, (expected, shape) = measured_sums(features, tables), _cell_means_and_shape(features, cells, tables)
@@ -134,7 +132,7 @@ def sparse_posterior(
 def _cell_means_and_shape(
     features: FeatureDag, counts: CensoredCounts, tables: Sequence[Measurement]
 ) -> tuple[Floats, tuple[float, float]]:
-    """What the tables lead to expect of each cell; and the shape of its types' counts."""
+    """The expected count of each cell by the tables; and the shape of its types' counts."""
     less = [_without_giants(features, m, counts) for m in tables]
     margins, total = _cell_margins(features, less), expected_total(less)
     empty, spread = counts.stratified(_cell_counts(margins, total, counts.sizes, 0.0)).best()
@@ -148,7 +146,7 @@ def _independent_posterior(strata: StratifiedGroups, tables: Sequence[Measuremen
     lacking = (expected_total(tables) - float(posterior.mean.sum())) / max(
         float(posterior.rest.sum()), TUNING.certain
     )
-    short = min(max(lacking, TUNING.least_rest), 1 / TUNING.least_rest)
+    short = min(max(lacking, TUNING.min_rest_ratio), 1 / TUNING.min_rest_ratio)
     return replace(posterior, rest=posterior.rest * short, doubt=posterior.doubt * max(short, short**2))
 
 
@@ -193,9 +191,9 @@ def _without_giants(features: FeatureDag, m: Measurement, counts: CensoredCounts
 
 def _merge_faint_types(posterior: GroupPosterior) -> GroupPosterior:
     """Where types are too many to list, those above their floors that are all but sure to be noise go to their group's rest."""
-    if len(posterior.index) <= TUNING.named:
+    if len(posterior.index) <= TUNING.max_named_types:
         return posterior
-    faint = posterior.mean < TUNING.faint
+    faint = posterior.mean < TUNING.faint_mean
     group, size = posterior.group[faint], len(posterior.rest)
     clear = ~faint
     return GroupPosterior(
@@ -222,7 +220,7 @@ def _complete_tables(measurements: Sequence[Measurement]) -> list[Measurement]:
     return complete
 
 
-# Expected counts of cells, from the features alone
+# Expected counts of cells, from the features alone: step 3 of the algorithm, with cells for leaves
 
 
 def _cell_margins(features: FeatureDag, measured: Sequence[Measurement]) -> list[Margin]:
@@ -288,7 +286,7 @@ def _shrunken_factors(margin: Margin, sums: Floats, squares: Floats) -> Floats:
         evidence, axis=1, return_inverse=True, return_counts=True
     )
     kinds = replace(margin, measured=measured, precision=precision, power=power, width=width)
-    parts = [slice(i, i + TUNING.at_once) for i in range(0, len(measured), TUNING.at_once)]
+    parts = [slice(i, i + TUNING.elements_at_once) for i in range(0, len(measured), TUNING.elements_at_once)]
     gains = np.zeros(len(FACTOR_SPREADS))
     for here in parts:
         log, fit, none = _log_factor_likelihood(kinds, sums, squares, here)
@@ -297,10 +295,15 @@ def _shrunken_factors(margin: Margin, sums: Floats, squares: Floats) -> Floats:
             for s in FACTOR_SPREADS
         ]
     believed = np.concatenate(
-        [[TUNING.none], (1 - TUNING.none) / len(FACTOR_SPREADS) * np.exp(np.minimum(gains, 700.0))]
+        [
+            [TUNING.no_effect_prior],
+            (1 - TUNING.no_effect_prior) / len(FACTOR_SPREADS) * np.exp(np.minimum(gains, 700.0)),
+        ]
     )
     believed /= believed.sum()
-    if believed[0] > TUNING.dropped or (gains.max() < TUNING.gain and not margin.asked):
+    if believed[0] > TUNING.max_no_effect_posterior or (
+        gains.max() < TUNING.min_log_bayes_factor and not margin.asked
+    ):
         return np.ones(margin.size)
     factor = np.empty(len(measured))
     for here in parts:
@@ -351,7 +354,7 @@ def _lognormal_density(log: Floats, spread: float) -> Floats:
     return density
 
 
-# What is expected of a group's unnamed types, dealt out as parts of trips to types drawn at random.
+# Allocation of what is expected of a group's unnamed types
 
 
 def allocate(posterior: GroupPosterior, mass: Floats, seed: int) -> tuple[Ints, Floats]:
@@ -365,9 +368,11 @@ def allocate(posterior: GroupPosterior, mass: Floats, seed: int) -> tuple[Ints, 
     finely = _types_per_trip(mass, sizes)
     requested = np.ceil(mass * finely)
     many = np.where(mass > 0, np.clip(requested, 1, sizes - taken), 0).astype(np.int64)
-    further = np.where(taken * TUNING.crowded > sizes, taken, np.minimum(taken, many // 8 + TUNING.spare))
+    further = np.where(
+        taken * TUNING.crowded_ratio > sizes, taken, np.minimum(taken, many // 8 + TUNING.spare_draws)
+    )
     times = (
-        np.ceil(TUNING.choice / finely).astype(np.int64) if posterior.groups.busy else 1
+        np.ceil(TUNING.draws_per_type / finely).astype(np.int64) if posterior.groups.busy else 1
     )  # small parts need no choice
     drawn = np.where(many > 0, np.minimum(times * many + further, sizes), 0)
     inside = np.repeat(np.arange(len(mass)), drawn)
@@ -388,12 +393,15 @@ def allocate(posterior: GroupPosterior, mass: Floats, seed: int) -> tuple[Ints, 
 def _types_per_trip(mass: Floats, sizes: Ints) -> Floats:
     """By group, to how many types a trip is dealt: to several where trips are few, or types not many more than trips."""
     total = max(float(mass.sum()), 1.0)
-    few, many = max(1.0, TUNING.listed / total), min(TUNING.dealt_parts, TUNING.dealt / total)
-    return np.where(mass > TUNING.dealt_rate * sizes, max(few, many), few)
+    few, many = (
+        max(1.0, TUNING.min_allocated_types / total),
+        min(TUNING.max_parts_per_trip, TUNING.max_allocated_types / total),
+    )
+    return np.where(mass > TUNING.min_rate_for_parts * sizes, max(few, many), few)
 
 
 def _weighted_sample(inside: Ints, many: Ints, weight: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which of the types drawn from each group are kept: so many of them, at random, the more likely the more they weigh."""
+    """Which of the types drawn from each group are kept: weighted sampling without replacement (Efraimidis and Spirakis 2006)."""
     kept = np.ones(len(inside), dtype=bool)
     spare = np.flatnonzero((np.bincount(inside, minlength=len(many)) > many)[inside])
     late = rng.standard_exponential(len(spare)) / np.maximum(weight[spare], MIN_PROBABILITY)
@@ -403,7 +411,7 @@ def _weighted_sample(inside: Ints, many: Ints, weight: Floats, rng: np.random.Ge
 
 
 def _inclusion_weights(inside: Ints, many: Ints, weight: Floats) -> Floats:
-    """Weight divided by about the probability to be kept: where few are kept the choice has told them apart, where all are, this does."""
+    """Weight divided by about the inclusion probability (Horvitz and Thompson 1952): where all are kept, it alone tells types apart."""
     often = np.bincount(inside, minlength=len(many))
     share = np.minimum(many / np.maximum(often, 1), 1.0)[inside]
     mean = (bincount(inside, weight, len(many)) / np.maximum(often, 1))[inside]
@@ -415,7 +423,7 @@ def _inclusion_weights(inside: Ints, many: Ints, weight: Floats) -> Floats:
 
 
 def _stratified_positions(sizes: Ints, drawn: Ints, inside: Ints, rng: np.random.Generator) -> Ints:
-    """One place in each of as many equal stretches of a group as types are drawn: none is drawn twice."""
+    """A stratified sample: one place in each of as many equal stretches of a group as types are drawn. None is drawn twice."""
     stretch = _rank_among_equals(inside)
     width, further = np.divmod(sizes, np.maximum(drawn, 1))
     width, further = width[inside], further[inside]
@@ -442,7 +450,7 @@ def seed_of_answers(measurements: Sequence[Measurement]) -> int:
     return int.from_bytes(digest.digest()[:16], "big")
 
 
-# Expected counts in a universe too large to list, reconciled with the tables and dealt out as trips.
+# Reconciliation: step 9
 
 
 def reconcile_sparse(
