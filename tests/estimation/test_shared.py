@@ -26,7 +26,7 @@ def corrected(
     """Leaves that follow their rates."""
     sums = shared_errors.measured_sums(DAG, tables)
     return shared_errors.subtract_shared_errors(
-        sums, CELL, CELLS, LeafPosterior(mean, variance, mean), np.zeros(len(mean)), again=again
+        sums, CELL, CELLS, LeafPosterior(mean, variance, mean), np.zeros(len(mean)), refit=again
     )
 
 
@@ -44,8 +44,8 @@ def test_effects_are_predicted_as_a_dense_computation_says() -> None:
         for s in sums
     ]
     adds = np.vstack([np.eye(len(s.measured))[:, s.element] for s in sums])
-    spread = np.diag(np.concatenate([e.spread for e in effects]))
-    noise = np.diag(np.concatenate([s.noise for s in sums]))
+    spread = np.diag(np.concatenate([e.effect_variance for e in effects]))
+    noise = np.diag(np.concatenate([s.noise_variance for s in sums]))
     shares = np.diag(lever) @ adds.T @ spread @ adds @ np.diag(lever)
     whole = adds @ (np.diag(own) + shares) @ adds.T + noise
     missed = np.concatenate([s.measured for s in sums]) - adds @ (mean - lever * off)
@@ -63,7 +63,7 @@ def test_a_variance_is_passed_on_as_the_common_levers_say() -> None:
     )
     lever = np.arange(1.0, CELLS + 1)
     effects = shared_errors.RandomEffects(time, np.array([0.1, 0.2, 0.3, 0.4]), np.ones(4))
-    wanted = (effects.spread * time.of(lever) ** 2).sum()
+    wanted = (effects.effect_variance * time.of(lever) ** 2).sum()
     assert shared_errors._induced_variance(effects, total, lever) == pytest.approx([wanted])
 
 

@@ -91,7 +91,7 @@ def _posterior_leaves(
     noisy = leaves.values
     table = count_likelihood(noisy, leaves.noise)
     lattice_margins = margins(features, measurements, probe_moves(sums))
-    unmeasured = [m for m in lattice_margins if not m.asked]
+    without_table = [m for m in lattice_margins if not m.asked]
     fitted = fit_rates(
         noisy,
         fold_of_types(features.universe),
@@ -104,15 +104,13 @@ def _posterior_leaves(
     )
     prior_of_counts = leaf_prior(noisy, fitted.rate, table)
     independent = prior_of_counts.expected(noisy)
-    means_of_law = independent.mean
     drawn = independent.mean if rng is None else prior_of_counts.drawn(noisy, rng)
-    independent = posterior = benchmarked(unmeasured, noisy, table.variance, independent)
+    posterior = benchmarked(without_table, noisy, table.variance, independent)
     if sums:
         cells = features.cell_of_leaf, features.cells.size
-        posterior = subtract_shared_errors(
-            sums, *cells, independent, independent.lever * fitted.follows, refit=True
-        )
-    return (drawn, means_of_law), posterior
+        mean_change = posterior.lever * fitted.log_rate_change
+        posterior = subtract_shared_errors(sums, *cells, posterior, mean_change, refit=True)
+    return (drawn, independent.mean), posterior
 
 
 def _noisy_leaves(features: FeatureDag, measurements: Sequence[Measurement]) -> Measurement:

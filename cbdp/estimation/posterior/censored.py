@@ -43,7 +43,7 @@ class TypeGroups:
     cell: Ints  # of each group
     part: Floats  # of its cell's expected count
     mean: Floats  # weight of its types
-    busy: Mapping[tuple[str, ...], Floats] = field(
+    factors: Mapping[tuple[str, ...], Floats] = field(
         default_factory=dict
     )  # by dimensions, the factors of their values
 
@@ -52,10 +52,12 @@ class TypeGroups:
         return self.partition.sizes
 
     def weight(self, index: Ints) -> Floats:
-        """How busy the values of these types are, all together: types of one group differ a little."""
+        """The product of the factors of these types' values: types of one group differ a little."""
         universe, weight = self.partition.universe, np.ones(len(index))
-        codes = dict(zip(universe.dimensions, universe.unrank_codes(index), strict=True)) if self.busy else {}
-        for names, factor in self.busy.items():
+        codes = (
+            dict(zip(universe.dimensions, universe.unrank_codes(index), strict=True)) if self.factors else {}
+        )
+        for names, factor in self.factors.items():
             weight *= factor[tuple(codes[name] for name in names)]
         return weight
 
@@ -77,7 +79,7 @@ class GroupPosterior:
     variance: Floats
     lever: Floats  # the slope of the mean in the logarithm of the rate
     rest: Floats
-    doubt: Floats
+    rest_variance: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,14 +196,14 @@ class StratifiedGroups:
         return fit
 
     def best(self) -> tuple[float, float]:
-        """The shape that all of them speak for."""
+        """The shape of the largest marginal likelihood over all strata, penalised."""
         empty, spread = CENSORED_SHAPES[
             int(np.argmax(self.evidence.sum(axis=0) + shape_penalty(CENSORED_SHAPES)))
         ]
         return float(empty), float(spread)
 
     def posterior(self) -> GroupPosterior:
-        """Means and variances under a prior of the shape that a stratum, and less the others, speak for."""
+        """Posterior means and variances, with shapes averaged by their evidence in a stratum and, less, in the others."""
         k, fit = self.counts, self.evidence
         strata, weight = np.arange(len(self.rate)), shape_posterior(fit, CENSORED_SHAPES)
         of_leaf = self.type_stratum
@@ -210,7 +212,7 @@ class StratifiedGroups:
         )
         mean, variance, lever = np.empty((3, len(k.noisy)))
         more = k.table.mixtures(LEVER_RATIO * self.rate, CENSORED_SHAPES)
-        rest, doubt = np.empty(len(k.sizes)), np.empty(len(k.sizes))
+        rest, rest_variance = np.empty(len(k.sizes)), np.empty(len(k.sizes))
         moments = k.table.moments
         for s in strata:
             prior, higher = weight[s] @ self.mixed[s], weight[s] @ more[s]
@@ -225,7 +227,7 @@ class StratifiedGroups:
             below = np.maximum(prior @ k.below, MIN_PROBABILITY)
             c1, c2 = (prior @ k.first / below)[height], (prior @ k.second / below)[height]
             relative = k.left[here] * (self.expected[here] / k.sizes[here] / self.rate[s])
-            rest[here], doubt[here] = relative * c1, relative * np.maximum(c2 - c1**2, 0.0)
+            rest[here], rest_variance[here] = relative * c1, relative * np.maximum(c2 - c1**2, 0.0)
         np.copyto(mean, k.noisy, where=k.noisy > k.reach)
         np.copyto(variance, k.table.variance, where=k.noisy > k.reach)
         # the expected counts of cells are off by some part of themselves, together for all of a cell's types
@@ -238,5 +240,5 @@ class StratifiedGroups:
             np.maximum(variance, TUNING.certain),
             lever,
             rest,
-            np.maximum(doubt + TUNING.rate_relative_error**2 * rest * whole, TUNING.certain),
+            np.maximum(rest_variance + TUNING.rate_relative_error**2 * rest * whole, TUNING.certain),
         )

@@ -27,6 +27,149 @@ from cbdp.features import Attribute, FeatureDag, Partition, Universe
 from cbdp_solvers.problem import bincount
 
 
+def split_by_effects(
+    features: FeatureDag, counts: CensoredCounts, expected: Floats, shape: tuple[float, float]
+) -> tuple[TypeGroups, Floats]:
+    """The cells, in groups of types whose stops are about equally busy; `expected` is what is expected of each cell.
+
+    And for each type above its floor, the logarithm by which more is expected of it if its own noisy count says nothing about its stops.
+    """
+    values = [
+        v for name in features.universe.dimensions if (v := _stop_effects(features, counts, name)) is not None
+    ]
+    groups, without, cell_log = counts.groups, np.zeros(len(counts.index)), np.log(expected / counts.sizes)
+    for _ in range(TUNING.stop_effect_iterations):
+        likely = _censored_log_likelihoods(counts, shape)
+        for v in values:
+            log = cell_log[counts.group] + sum((o.relative()[o.combination] for o in values), without)
+            v.judge(counts, cell_log, log, likely)
+        effects: dict[tuple[str, ...], Floats] = {(v.name,): v.log for v in values if np.ptp(v.log) > 0}
+        if effects:
+            groups = _groups_by_effect(features.universe, counts.groups, effects)
+            shape = regroup(counts, groups).stratified(expected[groups.cell] * groups.part).best()
+    if len(values) == 2:
+        base = cell_log - sum(v.means() for v in values)
+        log_of = {v.name: v.log for v in values}
+        pairs = pair_effects(features, counts, log_of, base, _censored_log_likelihoods(counts, shape))
+        if pairs is not None:
+            return _groups_by_effect(
+                features.universe, counts.groups, {pairs.names: pairs.log}
+            ), pairs.without
+    return groups, without
+
+
+@dataclass(eq=False)
+class _StopEffects:
+    """The effects of a dimension's values: the logarithms of factors."""
+
+    name: str
+    pairs: Ints  # cell and value, of each combination that occurs
+    value: Ints
+    size: Floats  # how many types it has
+    left: Floats  # and how many of them are not above their floor
+    combination: Ints  # the one of each type above its floor
+    log: Floats  # by value
+
+    def relative(self) -> Floats:
+        """By combination, the logarithm of its factor to the mean of its cell."""
+        return self.log[self.value] - self.means()[self.pairs]
+
+    def means(self) -> Floats:
+        """By cell, the logarithm of the mean factor of its types."""
+        cells = int(self.pairs.max()) + 1
+        sums = bincount(self.pairs, self.size * np.exp(self.log)[self.value], cells)
+        return np.log(sums / np.maximum(bincount(self.pairs, self.size, cells), 1.0))
+
+    def judge(self, counts: CensoredCounts, cell_log: Floats, log: Floats, likely: Floats) -> None:
+        """Multiply the factors by what the noisy counts speak for, if they vary. The logarithms are of expected counts."""
+        grid, size = rate_model.ROUGH_GRID, len(self.log)
+        rest = cell_log[self.pairs] + self.relative()
+        columns = counts.table.counts.shape[1]
+        last = TUNING.log_rate_cells - 2 - rate_model.CELLS_PER_KNOT * (len(rate_model.KNOTS) - 1)
+        sums = kernels.weighted_log_likelihoods(
+            np.concatenate([self.value[self.combination], self.value]),
+            np.concatenate([log, rest]),
+            np.concatenate([np.ones(len(log)), self.left]),
+            np.concatenate([counts.table.column, columns + counts.height[self.pairs]]),
+            likely.reshape(-1),
+            likely.shape[2],
+            size,
+            *(TUNING.min_log_rate, TUNING.log_rate_step, rate_model.CELLS_BELOW_ONE, last),
+        )
+        gains = _spread_gains(sums)
+        belief = rate_model.accepted_spreads(gains, asked=False)
+        if belief is None:
+            return
+        prior = belief[1:] @ grid.priors
+        prior[grid.one] += belief[0]
+        self.log = self.log + np.log(_posterior_mean_factors(sums, prior))
+
+
+def _stop_effects(features: FeatureDag, counts: CensoredCounts, name: str) -> _StopEffects | None:
+    """The values of this dimension, if cells have several of them and the combinations can be listed."""
+    universe, cells = features.universe, features.cells.partition
+    if any(a.name == name for a in cells.attributes):
+        return None
+    try:
+        both = Partition(universe, (*cells.attributes, universe.attributes[name]))
+    except InputError:  # too many to list
+        return None
+    if both.size == cells.size or both.size > TUNING.max_stop_combinations:
+        return None
+    codes = both.representatives()
+    place = list(universe.dimensions).index(name)
+    combination = both.element_of(universe.unrank_codes(counts.index))
+    size = both.sizes.astype(float)
+    left = np.maximum(size - np.bincount(combination, minlength=len(size)), 0.0)
+    log = np.zeros(len(universe.dimensions[name]))
+    return _StopEffects(name, cells.element_of(codes), codes[place], size, left, combination, log)
+
+
+def _censored_log_likelihoods(counts: CensoredCounts, shape: tuple[float, float]) -> Floats:
+    """Noisy counts, and then floors, × logarithms of the expected count: of such a count, and of one not above the floor."""
+    expected = np.exp(TUNING.min_log_rate + TUNING.log_rate_step * np.arange(TUNING.log_rate_cells))
+    mixed = counts.table.mixtures(expected, np.array([shape]))[:, 0]
+    above = np.log(np.maximum(mixed @ counts.table.likelihood, MIN_PROBABILITY))
+    below = np.log1p(-np.minimum(mixed @ counts.above, 1 - 1e-15))
+    return rate_model.interleave_knots(np.hstack([above, below]).T)
+
+
+def _groups_by_effect(
+    universe: Universe, cells: TypeGroups, effects: Mapping[tuple[str, ...], Floats]
+) -> TypeGroups:
+    """The cells parted by classes of about the same factors, as fine as can be listed; `effects` has their logarithms, by dimensions."""
+    width = TUNING.effect_class_width
+    while True:
+        attributes = [
+            Attribute(f"{' and '.join(names)}, how busy", names, *_class_labels(np.rint(log / width)))
+            for names, log in effects.items()
+        ]
+        partition = Partition(universe, (*cells.partition.attributes, *attributes))
+        if partition.size <= max(TUNING.max_effect_groups_of_types, len(cells.cell)):
+            break
+        width *= 2
+    codes = dict(zip(universe.dimensions, partition.representatives(), strict=True))
+    cell = cells.partition.element_of(list(codes.values()))
+    mean = np.ones(partition.size)
+    factor = {names: np.exp(log) for names, log in effects.items()}
+    for names, attribute in zip(effects, attributes, strict=True):
+        flat = attribute.codes.reshape(-1)
+        of_class = np.bincount(flat, factor[names].reshape(-1)) / np.bincount(flat)
+        mean *= of_class[attribute.codes[tuple(codes[name] for name in names)]]
+    expected = partition.sizes * mean
+    return TypeGroups(
+        partition, cell, expected / bincount(cell, expected, len(cells.cell))[cell], mean, factor
+    )
+
+
+def _class_labels(classes: Floats) -> tuple[tuple[int, ...], Ints]:
+    labels, codes = np.unique(classes.astype(np.int64), return_inverse=True)
+    return tuple(labels.tolist()), codes.reshape(classes.shape).astype(np.int64)
+
+
+# Pairs of values, and what both kinds of effects are judged by
+
+
 @dataclass(frozen=True, eq=False)
 class PairEffects:
     """The effects of pairs of two dimensions' values: logarithms of factors."""
@@ -206,146 +349,3 @@ def _censored_pair_likelihoods(
         value = plain[column, low] * (1 - part) + plain[column, low + 1] * part
         log_likelihood[:, j] = bincount(of_cell, each * value, classes)
     return rate_model.interleave_knots(log_likelihood)
-
-
-# Single stops, and other values of dimensions
-
-
-def split_by_effects(
-    features: FeatureDag, counts: CensoredCounts, expected: Floats, shape: tuple[float, float]
-) -> tuple[TypeGroups, Floats]:
-    """The cells, in groups of types whose stops are about equally busy; `held` is what is expected of each cell.
-
-    And for each type above its floor, the logarithm by which more is expected of it if its own noisy count says nothing about its stops.
-    """
-    values = [
-        v for name in features.universe.dimensions if (v := _stop_effects(features, counts, name)) is not None
-    ]
-    groups, without, cell_log = counts.groups, np.zeros(len(counts.index)), np.log(expected / counts.sizes)
-    for _ in range(TUNING.stop_effect_iterations):
-        likely = _censored_log_likelihoods(counts, shape)
-        for v in values:
-            log = cell_log[counts.group] + sum((o.relative()[o.combination] for o in values), without)
-            v.judge(counts, cell_log, log, likely)
-        busy: dict[tuple[str, ...], Floats] = {(v.name,): v.log for v in values if np.ptp(v.log) > 0}
-        if busy:
-            groups = _groups_by_effect(features.universe, counts.groups, busy)
-            shape = regroup(counts, groups).stratified(expected[groups.cell] * groups.part).best()
-    if len(values) == 2:
-        base = cell_log - sum(v.means() for v in values)
-        log_of = {v.name: v.log for v in values}
-        pairs = pair_effects(features, counts, log_of, base, _censored_log_likelihoods(counts, shape))
-        if pairs is not None:
-            return _groups_by_effect(
-                features.universe, counts.groups, {pairs.names: pairs.log}
-            ), pairs.without
-    return groups, without
-
-
-@dataclass(eq=False)
-class _StopEffects:
-    """The effects of a dimension's values: the logarithms of factors."""
-
-    name: str
-    pairs: Ints  # cell and value, of each combination that occurs
-    value: Ints
-    size: Floats  # how many types it has
-    left: Floats  # and how many of them are not above their floor
-    combination: Ints  # the one of each type above its floor
-    log: Floats  # by value
-
-    def relative(self) -> Floats:
-        """By combination, the logarithm of its factor to the mean of its cell."""
-        return self.log[self.value] - self.means()[self.pairs]
-
-    def means(self) -> Floats:
-        """By cell, the logarithm of the mean factor of its types."""
-        cells = int(self.pairs.max()) + 1
-        sums = bincount(self.pairs, self.size * np.exp(self.log)[self.value], cells)
-        return np.log(sums / np.maximum(bincount(self.pairs, self.size, cells), 1.0))
-
-    def judge(self, counts: CensoredCounts, cell_log: Floats, log: Floats, likely: Floats) -> None:
-        """Multiply the factors by what the noisy counts speak for, if they vary. The logarithms are of expected counts."""
-        grid, size = rate_model.ROUGH_GRID, len(self.log)
-        rest = cell_log[self.pairs] + self.relative()
-        columns = counts.table.counts.shape[1]
-        last = TUNING.log_rate_cells - 2 - rate_model.CELLS_PER_KNOT * (len(rate_model.KNOTS) - 1)
-        sums = kernels.weighted_log_likelihoods(
-            np.concatenate([self.value[self.combination], self.value]),
-            np.concatenate([log, rest]),
-            np.concatenate([np.ones(len(log)), self.left]),
-            np.concatenate([counts.table.column, columns + counts.height[self.pairs]]),
-            likely.reshape(-1),
-            likely.shape[2],
-            size,
-            *(TUNING.min_log_rate, TUNING.log_rate_step, rate_model.CELLS_BELOW_ONE, last),
-        )
-        gains = _spread_gains(sums)
-        belief = rate_model.accepted_spreads(gains, asked=False)
-        if belief is None:
-            return
-        prior = belief[1:] @ grid.priors
-        prior[grid.one] += belief[0]
-        self.log = self.log + np.log(_posterior_mean_factors(sums, prior))
-
-
-def _stop_effects(features: FeatureDag, counts: CensoredCounts, name: str) -> _StopEffects | None:
-    """The values of this dimension, if cells have several of them and the combinations can be listed."""
-    universe, cells = features.universe, features.cells.partition
-    if any(a.name == name for a in cells.attributes):
-        return None
-    try:
-        both = Partition(universe, (*cells.attributes, universe.attributes[name]))
-    except InputError:  # too many to list
-        return None
-    if both.size == cells.size or both.size > TUNING.max_stop_combinations:
-        return None
-    codes = both.representatives()
-    place = list(universe.dimensions).index(name)
-    combination = both.element_of(universe.unrank_codes(counts.index))
-    size = both.sizes.astype(float)
-    left = np.maximum(size - np.bincount(combination, minlength=len(size)), 0.0)
-    log = np.zeros(len(universe.dimensions[name]))
-    return _StopEffects(name, cells.element_of(codes), codes[place], size, left, combination, log)
-
-
-def _censored_log_likelihoods(counts: CensoredCounts, shape: tuple[float, float]) -> Floats:
-    """Noisy counts, and then floors, × logarithms of the expected count: of such a count, and of one not above the floor."""
-    expected = np.exp(TUNING.min_log_rate + TUNING.log_rate_step * np.arange(TUNING.log_rate_cells))
-    mixed = counts.table.mixtures(expected, np.array([shape]))[:, 0]
-    above = np.log(np.maximum(mixed @ counts.table.likelihood, MIN_PROBABILITY))
-    below = np.log1p(-np.minimum(mixed @ counts.above, 1 - 1e-15))
-    return rate_model.interleave_knots(np.hstack([above, below]).T)
-
-
-def _groups_by_effect(
-    universe: Universe, cells: TypeGroups, busy: Mapping[tuple[str, ...], Floats]
-) -> TypeGroups:
-    """The cells parted by classes of about the same factors, as fine as can be listed; `busy` has their logarithms, by dimensions."""
-    width = TUNING.effect_class_width
-    while True:
-        attributes = [
-            Attribute(f"{' and '.join(names)}, how busy", names, *_class_labels(np.rint(log / width)))
-            for names, log in busy.items()
-        ]
-        partition = Partition(universe, (*cells.partition.attributes, *attributes))
-        if partition.size <= max(TUNING.max_effect_groups_of_types, len(cells.cell)):
-            break
-        width *= 2
-    codes = dict(zip(universe.dimensions, partition.representatives(), strict=True))
-    cell = cells.partition.element_of(list(codes.values()))
-    mean = np.ones(partition.size)
-    factor = {names: np.exp(log) for names, log in busy.items()}
-    for names, attribute in zip(busy, attributes, strict=True):
-        flat = attribute.codes.reshape(-1)
-        of_class = np.bincount(flat, factor[names].reshape(-1)) / np.bincount(flat)
-        mean *= of_class[attribute.codes[tuple(codes[name] for name in names)]]
-    expected = partition.sizes * mean
-    return TypeGroups(
-        partition, cell, expected / bincount(cell, expected, len(cells.cell))[cell], mean, factor
-    )
-
-
-def _class_labels(classes: Floats) -> tuple[tuple[int, ...], Ints]:
-    labels, codes = np.unique(classes.astype(np.int64), return_inverse=True)
-    return tuple(labels.tolist()), codes.reshape(classes.shape).astype(np.int64)

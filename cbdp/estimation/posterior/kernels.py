@@ -422,10 +422,10 @@ def residual_sums(noisy, rate):
 
 
 @njit(cache=True, nogil=True)
-def fold_sums(low, high, element, rate, fold, left_out, noisy, variance, bunched):
-    """By element of a range, the sum of rates outside of the fold `own`; and of its leaves what tells how well rates predict them.
+def fold_sums(low, high, element, rate, fold, left_out, noisy, variance, dispersion):
+    """By element of a range, the sum of rates outside of the fold `left_out`; and of its leaves what tells how well rates predict them.
 
-    For a rate m, a noisy count y and w = m/(variance + bunched·m) these are the sums of m, y, 1, w y, w m and w²y², w²y m, w²m².
+    For a rate m, a noisy count y and w = m/(variance + dispersion·m) these are the sums of m, y, 1, w y, w m and w²y², w²y m, w²m².
     """
     turns = _accumulators(high - low, len(rate))
     outside, inside = np.zeros((high - low, turns + 1)), np.zeros(high - low, dtype=FOLD_SUMS)
@@ -437,7 +437,7 @@ def fold_sums(low, high, element, rate, fold, left_out, noisy, variance, bunched
             outside[e, u & turns] += m
             continue
         y = np.float64(noisy[u])
-        w = m / (variance + bunched * m)
+        w = m / (variance + dispersion * m)
         wy, wm = w * y, w * m
         record = inside[e]
         record.rate += m

@@ -29,114 +29,6 @@ from cbdp.privacy.noise import NoiseDistribution
 
 MIN_MIXTURE_WEIGHT = 1e-300  # of a mixture: smaller numbers would only be slow to multiply
 
-# Log-normal means dealt to quadrature points so that means are kept. The part of a point is a second difference of expected excesses
-# E[(λ − a)⁺], as in the price of a call option; where these are large, of E[(a − λ)⁺]. Of each only those that are used are worked out.
-
-
-@njit(cache=True, nogil=True)
-def normal_arguments(centre, log_centre, positive, log_positive, spread):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """How many means are not above each centre, and where the normal law is wanted, all in one row: by mean, and half a spread further."""
-    rows, shapes = centre.shape
-    many = len(positive)
-    below = np.empty((rows, shapes), dtype=np.int64)
-    size = 0
-    for i in range(rows):
-        for s in range(shapes):
-            k = np.searchsorted(positive, centre[i, s], side="right")
-            below[i, s] = k
-            size += many + (1 if 0 < k < many else 0)
-    near, far = np.empty(size), np.empty(size)
-    at = 0
-    for i in range(rows):
-        for s in range(shapes):
-            k, half = below[i, s], spread[s] / 2
-            for j in range(k):
-                x = (log_centre[i, s] - log_positive[j]) / spread[s]
-                near[at], far[at] = -(x + half), -(x - half)
-                at += 1
-            for j in range(max(k - 1, 0) if k < many else many, many):
-                x = (log_centre[i, s] - log_positive[j]) / spread[s]
-                near[at], far[at] = x + half, x - half
-                at += 1
-    return below, near, far
-
-
-@njit(cache=True, nogil=True)
-def mixture_weights(below, near, far, centre, positive, step, empty):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """What each mean gets; `near` and `far` are now the values of the normal law, and `step` the gaps between means."""
-    rows, shapes = centre.shape
-    many = len(positive)
-    weights = np.empty((rows, shapes, many + 1))
-    at = 0
-    for i in range(rows):
-        for s in range(shapes):
-            k, c, filled = below[i, s], centre[i, s], 1 - empty[s]
-            slope, last = -1.0, 0.0  # minus the chance to lie above, on average between two means
-            for j in range(k):
-                under = positive[j] * far[at] - c * near[at]
-                now = (under - last) / step[j] - 1
-                weights[i, s, j] = max(now - slope, 0.0) * filled
-                slope, last = now, under
-                at += 1
-            last = c
-            if 0 < k < many:
-                last = c * near[at] - positive[k - 1] * far[at]
-                at += 1
-            for j in range(k, many):
-                over = c * near[at] - positive[j] * far[at]
-                now = (over - last) / step[j]
-                weights[i, s, j] = max(now - slope, 0.0) * filled
-                slope, last = now, over
-                at += 1
-            weights[i, s, many] = max(0.0 - slope, 0.0) * filled
-            weights[i, s, 0] += empty[s]
-    return weights
-
-
-@njit(cache=True, nogil=True)
-def mixture_probabilities(mixed, law):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Mixtures × columns: the laws of all means, mixed.
-
-    A product of matrices, but each number is made in the same way wherever it stands, and nothing runs on threads of its own.
-    """
-    probability = np.zeros((len(mixed), law.shape[1]))
-    for i in range(len(mixed)):
-        _add_components(probability[i], mixed[i], law)
-    return probability
-
-
-@njit(cache=True, nogil=True)
-def mixture_log_likelihoods(mixed, law, often, tiny):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Of each mixture, the log-likelihood of what was seen so often in each column."""
-    here = np.flatnonzero(often)
-    part, times = np.empty((len(law), len(here))), np.empty(len(here))
-    for k in range(len(here)):
-        times[k] = often[here[k]]
-    for m in range(len(law)):
-        for k in range(len(here)):
-            part[m, k] = law[m, here[k]]
-    log_likelihood, chance = np.zeros(len(mixed)), np.empty(len(here))
-    for i in range(len(mixed)):
-        chance[:] = 0.0
-        _add_components(chance, mixed[i], part)
-        for k in range(len(here)):
-            log_likelihood[i] += times[k] * np.log(max(chance[k], tiny))
-    return log_likelihood
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _add_components(into, mixed, law):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Add up the laws of the means, as many times as they are mixed in, four at a time; what is next to none is left out."""
-    rest = len(mixed) % 4
-    for m in range(rest):
-        for k in range(len(into)):
-            into[k] += mixed[m] * law[m, k]
-    for m in range(rest, len(mixed), 4):
-        a, b, c, d = mixed[m], mixed[m + 1], mixed[m + 2], mixed[m + 3]
-        if max(a, b, c, d) > MIN_MIXTURE_WEIGHT:
-            for k in range(len(into)):
-                into[k] += (a * law[m, k] + b * law[m + 1, k]) + (c * law[m + 2, k] + d * law[m + 3, k])
-
 
 # The law of a noisy count given how many trips were to be expected
 
@@ -294,6 +186,115 @@ def _poisson_probabilities(means: Floats, steps: Ints, step: int) -> Floats:
         law = np.maximum(np.diff(excess, n=2, axis=1) / step, 0.0)
     probability: Floats = law / np.maximum(law.sum(axis=1, keepdims=True), MIN_PROBABILITY)
     return probability
+
+
+# Log-normal means dealt to quadrature points so that means are kept. The part of a point is a second difference of expected excesses
+# E[(λ − a)⁺], as in the price of a call option; where these are large, of E[(a − λ)⁺]. Of each only those that are used are worked out.
+
+
+@njit(cache=True, nogil=True)
+def normal_arguments(centre, log_centre, positive, log_positive, spread):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """How many means are not above each centre, and where the normal law is wanted, all in one row: by mean, and half a spread further."""
+    rows, shapes = centre.shape
+    many = len(positive)
+    below = np.empty((rows, shapes), dtype=np.int64)
+    size = 0
+    for i in range(rows):
+        for s in range(shapes):
+            k = np.searchsorted(positive, centre[i, s], side="right")
+            below[i, s] = k
+            size += many + (1 if 0 < k < many else 0)
+    near, far = np.empty(size), np.empty(size)
+    at = 0
+    for i in range(rows):
+        for s in range(shapes):
+            k, half = below[i, s], spread[s] / 2
+            for j in range(k):
+                x = (log_centre[i, s] - log_positive[j]) / spread[s]
+                near[at], far[at] = -(x + half), -(x - half)
+                at += 1
+            for j in range(max(k - 1, 0) if k < many else many, many):
+                x = (log_centre[i, s] - log_positive[j]) / spread[s]
+                near[at], far[at] = x + half, x - half
+                at += 1
+    return below, near, far
+
+
+@njit(cache=True, nogil=True)
+def mixture_weights(below, near, far, centre, positive, step, empty):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """What each mean gets; `near` and `far` are now the values of the normal law, and `step` the gaps between means."""
+    rows, shapes = centre.shape
+    many = len(positive)
+    weights = np.empty((rows, shapes, many + 1))
+    at = 0
+    for i in range(rows):
+        for s in range(shapes):
+            k, c, filled = below[i, s], centre[i, s], 1 - empty[s]
+            slope, last = -1.0, 0.0  # minus the chance to lie above, on average between two means
+            for j in range(k):
+                under = positive[j] * far[at] - c * near[at]
+                now = (under - last) / step[j] - 1
+                weights[i, s, j] = max(now - slope, 0.0) * filled
+                slope, last = now, under
+                at += 1
+            last = c
+            if 0 < k < many:
+                last = c * near[at] - positive[k - 1] * far[at]
+                at += 1
+            for j in range(k, many):
+                over = c * near[at] - positive[j] * far[at]
+                now = (over - last) / step[j]
+                weights[i, s, j] = max(now - slope, 0.0) * filled
+                slope, last = now, over
+                at += 1
+            weights[i, s, many] = max(0.0 - slope, 0.0) * filled
+            weights[i, s, 0] += empty[s]
+    return weights
+
+
+@njit(cache=True, nogil=True)
+def mixture_probabilities(mixed, law):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Mixtures × columns: the laws of all means, mixed.
+
+    A product of matrices, but each number is made in the same way wherever it stands, and nothing runs on threads of its own.
+    """
+    probability = np.zeros((len(mixed), law.shape[1]))
+    for i in range(len(mixed)):
+        _add_components(probability[i], mixed[i], law)
+    return probability
+
+
+@njit(cache=True, nogil=True)
+def mixture_log_likelihoods(mixed, law, often, tiny):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Of each mixture, the log-likelihood of what was seen so often in each column."""
+    here = np.flatnonzero(often)
+    part, times = np.empty((len(law), len(here))), np.empty(len(here))
+    for k in range(len(here)):
+        times[k] = often[here[k]]
+    for m in range(len(law)):
+        for k in range(len(here)):
+            part[m, k] = law[m, here[k]]
+    log_likelihood, chance = np.zeros(len(mixed)), np.empty(len(here))
+    for i in range(len(mixed)):
+        chance[:] = 0.0
+        _add_components(chance, mixed[i], part)
+        for k in range(len(here)):
+            log_likelihood[i] += times[k] * np.log(max(chance[k], tiny))
+    return log_likelihood
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _add_components(into, mixed, law):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Add up the laws of the means, as many times as they are mixed in, four at a time; what is next to none is left out."""
+    rest = len(mixed) % 4
+    for m in range(rest):
+        for k in range(len(into)):
+            into[k] += mixed[m] * law[m, k]
+    for m in range(rest, len(mixed), 4):
+        a, b, c, d = mixed[m], mixed[m + 1], mixed[m + 2], mixed[m + 3]
+        if max(a, b, c, d) > MIN_MIXTURE_WEIGHT:
+            for k in range(len(into)):
+                into[k] += (a * law[m, k] + b * law[m + 1, k]) + (c * law[m + 2, k] + d * law[m + 3, k])
 
 
 # The shape of counts: which share of the types is empty, and how the others' means spread; by marginal likelihood
@@ -544,8 +545,8 @@ def _calibrated_means(
     if not scale > 0:
         return synthetic
     off = float((lever * ((direct - synthetic) ** 2 - chance)).sum() / scale)
-    doubt = float(np.sqrt((lever**2 * 2 * chance**2).sum()) / scale)
-    off = min(off, 1.0) if off > TUNING.min_stratum_z * doubt else 0.0
+    standard_error = float(np.sqrt((lever**2 * 2 * chance**2).sum()) / scale)
+    off = min(off, 1.0) if off > TUNING.min_stratum_z * standard_error else 0.0
     believed = np.where(
         many < TUNING.min_stratum_leaves, 0.0, off * synthetic**2 / (off * synthetic**2 + chance)
     )

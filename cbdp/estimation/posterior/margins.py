@@ -173,7 +173,7 @@ def measured_margin_sums(
 
 @njit(cache=True, nogil=True)
 def _refines(fine, coarse, coarse_of_fine):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Does each fine element lie in one coarse element; `held` is filled with which."""
+    """Does each fine element lie in one coarse element; `coarse_of_fine` is filled with which."""
     for u in range(len(fine)):
         if coarse_of_fine[fine[u]] != coarse[u]:
             if coarse_of_fine[fine[u]] >= 0:

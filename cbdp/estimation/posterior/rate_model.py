@@ -43,7 +43,7 @@ class FoldModels:
 
     fold: NDArray[np.int8]  # of each leaf
     rate: Singles  # folds × leaves
-    off: Singles  # the logarithm of the first model's rates from moved tables, less that of the rates
+    log_change: Singles  # the logarithm of the first model's rates from moved tables, less that of the rates
 
     @property
     def cross_fitted(self) -> Singles:
@@ -67,7 +67,7 @@ class FoldModels:
         def multiplied(k: int) -> None:
             kernels.multiply_rates(element, factor[k].astype(np.float32), self.rate[k])
             if k == 0:
-                kernels.add_by_element(element, off, self.off)
+                kernels.add_by_element(element, off, self.log_change)
 
         self.each(multiplied)
 
@@ -82,227 +82,7 @@ def fold_of_types(universe: Universe) -> NDArray[np.int8]:
     return fold.reshape(-1)
 
 
-# Ratio adjustment: step 4.
-
-
-class RatioEstimate(NamedTuple):
-    """By element of a margin: the ratio of what was seen to what the model expects."""
-
-    ratio: Floats
-    precision: Floats  # of the ratio
-    expected: Floats  # count, by the model
-
-
-SHRINKAGE_TRIALS = np.array(
-    [(s, b) for s in TUNING.trial_signal_variances for b in TUNING.trial_overdispersions]
-)
-# Rows of `_trial_sums`: the expected count before and after the factors, and the coefficients, from the constant on, of two polynomials
-# in what factors are multiplied by to keep the total: the change of the squared error, and the sum of squares of the leaves' changes.
-TRIAL_BEFORE, TRIAL_AFTER, TRIAL_ERROR, TRIAL_SQUARE = 0, 1, 2, 5
-ERROR_DEGREE, SQUARE_DEGREE = 2, 4
-TRIAL_ROWS = TRIAL_SQUARE + SQUARE_DEGREE + 1
-
-
-def overdispersion(noisy: NDArray[Any], rate: Singles, law: NoiseDistribution) -> float:
-    """How much more than Poisson counts vary about their rate (the index of dispersion, by moments); 1 where that cannot be told from noise."""
-    variance = law.variance()
-    total, squares = kernels.residual_sums(noisy, rate)
-    extra = squares - len(noisy) * variance
-    chance = math.sqrt((law.excess_kurtosis + 2.0) * len(noisy)) * variance  # of squares of the noise
-    return max(1.0, extra / max(total, 1.0)) if extra > TUNING.min_overdispersion_z * chance else 1.0
-
-
-def adjust_ratios(
-    margin: Margin,
-    models: FoldModels,
-    noisy: NDArray[Any],
-    variance: float,
-    bunched: float,
-    rng: np.random.Generator | None,
-) -> None:
-    """Correct the models so that the margin's sums are met, as far as that predicts left-out leaves better.
-
-    A step of iterative proportional fitting (Deming and Stephan 1940) whose ratios are shrunk towards 1 (Efron and Morris 1973), by
-    variances that are chosen by cross-validation.
-    """
-    element, many = margin.of_leaves(), models.ranges(margin.size)
-    ratios = MarginRatios(margin, element, models, noisy, variance, bunched)
-    sums, kept = np.zeros((TUNING.folds, TRIAL_ROWS, len(SHRINKAGE_TRIALS))), list[RatioEstimate]()
-    for here in many:
-        kept, fits = ratios.estimates(*here)
-        sums += map_items(_trial_sums_of, zip(kept, fits, strict=True), len(noisy))
-    best = _best_trial(*_trial_scores(sums))
-    if best is None:
-        return
-    if len(many) > 1:
-        parts = [ratios.estimates(*here)[0] for here in many]
-        kept = [_concatenated([part[k] for part in parts]) for k in range(TUNING.folds)]
-    off = None if rng is None else rng.standard_normal(margin.size)
-
-    def factor(estimate: RatioEstimate) -> Floats:
-        shrunken: Floats = _shrunken_ratios(*estimate, *SHRINKAGE_TRIALS[best], TUNING.min_ratio)
-        return shrunken if off is None else _sampled_ratios(shrunken, off, estimate, *SHRINKAGE_TRIALS[best])
-
-    models.multiply(element, [factor(estimate) for estimate in kept], factor(ratios.moved()))
-
-
-@dataclass(frozen=True, eq=False)
-class MarginRatios:
-    """The ratio estimates of one margin's factors."""
-
-    margin: Margin
-    element: NDArray[np.int32]  # of each leaf
-    models: FoldModels
-    noisy: NDArray[Any]
-    variance: float
-    bunched: float
-
-    def estimates(self, low: int, high: int) -> tuple[list[RatioEstimate], list[NDArray[np.void]]]:
-        """Of some elements the ratios by each fold's model; and `kernels.FOLD_SUMS` of the leaves that it has not seen."""
-        by_fold = self.models.each(lambda k: self._by_fold(k, low, high))
-        noisy, leaves = (np.sum([sums[name] for _, sums in by_fold], axis=0) for name in ("noisy", "leaves"))
-        measured, precision = self.margin.measured[low:high], self.margin.precision[low:high]
-        estimates = [
-            self._ratio_estimate(
-                measured,
-                precision,
-                outside,
-                outside + sums["rate"],
-                noisy - sums["noisy"],
-                leaves - sums["leaves"],
-            )
-            for outside, sums in by_fold
-        ]
-        return estimates, [sums for _, sums in by_fold]
-
-    def moved(self) -> RatioEstimate:
-        """The ratios by the first model with moved tables."""
-        size, models = self.margin.size, self.models
-        noisy, leaves = kernels.sums_outside_fold(self.element, self.noisy, models.fold, 0, size)
-        moved = self.element, models.rate[0], models.off, models.fold, 0, size
-        outside, inside = kernels.moved_sums_outside_fold(*moved)
-        measured = self.margin.measured + self.margin.moves
-        return self._ratio_estimate(measured, self.margin.precision, outside, outside + inside, noisy, leaves)
-
-    def _by_fold(self, k: int, low: int, high: int) -> tuple[Floats, NDArray[np.void]]:
-        models = self.models
-        leaves = self.element, models.rate[k], models.fold, k, self.noisy
-        sums: tuple[Floats, NDArray[np.void]] = kernels.fold_sums(
-            low, high, *leaves, self.variance, self.bunched
-        )
-        return sums
-
-    def _ratio_estimate(
-        self,
-        measured: Floats,
-        measured_precision: Floats,
-        outside: Floats,
-        expected: Floats,
-        noisy: Floats,
-        leaves: Floats,
-    ) -> RatioEstimate:
-        """From the noisy counts outside of a fold, and from what is known of all leaves' sum."""
-        spread = np.maximum(leaves * self.variance, MIN_PROBABILITY)
-        precision = outside**2 / spread + expected**2 * measured_precision
-        weighted = noisy * outside / spread + measured * expected * measured_precision
-        ratio = np.divide(weighted, precision, out=np.ones(len(weighted)), where=precision > MIN_PROBABILITY)
-        return RatioEstimate(ratio, precision, expected)
-
-
-def _trial_sums_of(estimate_and_fit: tuple[RatioEstimate, NDArray[np.void]]) -> Floats:
-    estimate, fit = estimate_and_fit
-    sums: Floats = _trial_sums(*estimate, fit, SHRINKAGE_TRIALS, TUNING.min_ratio)
-    return sums
-
-
-def _concatenated(parts: Sequence[RatioEstimate]) -> RatioEstimate:
-    return RatioEstimate(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-
-
-def _sampled_ratios(
-    factor: Floats, off: Floats, estimate: RatioEstimate, signal: float, bunched: float
-) -> Floats:
-    """The factors, off by so many of their deviations; the total stays."""
-    _, precision, expected = estimate
-    doubt = 1.0 / np.maximum(precision, MIN_PROBABILITY) + bunched / np.maximum(expected, MIN_PROBABILITY)
-    deviation = np.sqrt(signal * doubt / (signal + doubt))
-    draw: Floats = np.maximum(factor + deviation * off, TUNING.min_ratio)
-    draw *= expected.sum() / max(float(draw @ expected), MIN_PROBABILITY)
-    return draw
-
-
-def _best_trial(score: Floats, square: Floats) -> int | None:
-    """The trial that predicts left-out leaves best; None where that may be chance."""
-    best = int(np.argmin(score))
-    return best if score[best] < -TUNING.min_adjustment_z * math.sqrt(square[best]) else None
-
-
-@njit(cache=True, nogil=True)
-def _shrunken_ratios(ratio, precision, expected, signal, bunched, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """By element, the factor seen, drawn towards 1 by how unsure it is; the total stays."""
-    factor = np.empty(len(ratio))
-    before, after = 0.0, 0.0
-    for j in range(len(ratio)):
-        doubt = 1.0 / max(precision[j], MIN_PROBABILITY) + bunched / max(expected[j], MIN_PROBABILITY)
-        factor[j] = max(1.0 + signal / (signal + doubt) * (ratio[j] - 1.0), least)
-        before += expected[j]
-        after += factor[j] * expected[j]
-    for j in range(len(ratio)):
-        factor[j] *= before / after
-    return factor
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _trial_sums(ratio, precision, expected, fit, tried, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """`TRIAL_ROWS` × trials: what `_trial_scores` needs of the factors f of each trial, before they are scaled to keep the total.
-
-    With a factor r the weighted squared error of a left-out leaf changes by w (1 − r)(2y − m(1 + r)): an element's leaves enter by
-    their sums of wy, wm, w²y², w²ym and w²m² alone (`fit`, of `kernels.FOLD_SUMS`). Both it and its square are polynomials of r.
-    """
-    sums = np.empty((TRIAL_ROWS, len(tried)))
-    unsure, share = 1.0 / np.maximum(precision, MIN_PROBABILITY), 1.0 / np.maximum(expected, MIN_PROBABILITY)
-    wy, wm = fit["wy"].copy(), fit["wm"].copy()
-    wy_wy, wy_wm, wm_wm = fit["wy_wy"].copy(), fit["wy_wm"].copy(), fit["wm_wm"].copy()
-    sums[TRIAL_BEFORE], sums[TRIAL_ERROR] = expected.sum(), 2.0 * wy.sum() - wm.sum()
-    sums[TRIAL_SQUARE] = 4.0 * wy_wy.sum() - 4.0 * wy_wm.sum() + wm_wm.sum()
-    for t in range(len(tried)):
-        signal, bunched = tried[t, 0], tried[t, 1]
-        kept = linear = quadratic = one = two = three = four = 0.0
-        for j in range(len(ratio)):
-            doubt = unsure[j] + bunched * share[j]
-            f = max(1.0 + signal / (signal + doubt) * (ratio[j] - 1.0), least)
-            square = f * f
-            kept += f * expected[j]
-            linear += wy[j] * f
-            quadratic += wm[j] * square
-            one += (4.0 * wy_wm[j] - 8.0 * wy_wy[j]) * f
-            two += (4.0 * wy_wy[j] + 4.0 * wy_wm[j] - 2.0 * wm_wm[j]) * square
-            three += wy_wm[j] * f * square
-            four += wm_wm[j] * square * square
-        sums[TRIAL_AFTER, t] = kept
-        sums[TRIAL_ERROR + 1, t], sums[TRIAL_ERROR + 2, t] = -2.0 * linear, quadratic
-        sums[TRIAL_SQUARE + 1, t], sums[TRIAL_SQUARE + 2, t] = one, two
-        sums[TRIAL_SQUARE + 3, t], sums[TRIAL_SQUARE + 4, t] = -4.0 * three, four
-    return sums
-
-
-def _trial_scores(sums: Floats) -> tuple[Floats, Floats]:
-    """By trial, the change of the weighted squared error on the left-out leaves, and the sum of its squares; `sums` are by fold."""
-    r = sums[:, TRIAL_BEFORE] / sums[:, TRIAL_AFTER]  # so that the total stays
-    score = _polynomial(sums[:, TRIAL_ERROR : TRIAL_ERROR + ERROR_DEGREE + 1], r)
-    square = _polynomial(sums[:, TRIAL_SQUARE : TRIAL_SQUARE + SQUARE_DEGREE + 1], r)
-    return score.sum(axis=0), np.maximum(square, 0.0).sum(axis=0)
-
-
-def _polynomial(coefficients: Floats, at: Floats) -> Floats:
-    """Horner's rule, as `numpy.polynomial.polynomial.polyval`; coefficients lie along the second axis, the constant first."""
-    value = coefficients[:, -1]
-    for degree in range(coefficients.shape[1] - 2, -1, -1):
-        value = coefficients[:, degree] + at * value
-    return value
-
-
-# Factors by likelihood: steps 2 and 3. They are weighed on a grid of logarithms, from likelihoods at knots.
+# Factors by likelihood: step 3. They are weighed on a grid of logarithms, from likelihoods at knots.
 
 
 KNOTS = np.arange(TUNING.min_log_factor, TUNING.max_log_factor + TUNING.knot_step / 2, TUNING.knot_step)
@@ -343,7 +123,7 @@ class LeafRates:
     """The expected count of each leaf, and by how much its logarithm follows when tables are moved (`Margin.moves`)."""
 
     rate: Singles
-    follows: Singles
+    log_rate_change: Singles
 
 
 def fit_rates(
@@ -374,12 +154,12 @@ def fit_rates(
         _fit_margin_by_likelihood(margin, models, table.place, likely, shape, rng)
         if progress is not None:
             progress((done + 1) / (2 * len(margins)))
-    bunched = overdispersion(noisy, models.cross_fitted, table.noise)
+    dispersion = overdispersion(noisy, models.cross_fitted, table.noise)
     for done, margin in enumerate(margins):
-        adjust_ratios(margin, models, noisy, table.variance, bunched, rng)
+        adjust_ratios(margin, models, noisy, table.variance, dispersion, rng)
         if progress is not None:
             progress(0.5 + (done + 1) / (2 * len(margins)))
-    return LeafRates(models.cross_fitted, models.off)
+    return LeafRates(models.cross_fitted, models.log_change)
 
 
 def _initial_models(fold: NDArray[np.int8], total: tuple[float, float], start: Floats | None) -> FoldModels:
@@ -502,7 +282,7 @@ class MarginFactors:
         rate, size = self.models.rate[k], self.margin.size
         rates = weighed.rates or RateSums(*kernels.rate_sums(self.element, rate, size).T)
         moved = (
-            RateSums(*kernels.moved_rate_sums(self.element, rate, self.models.off, size).T)
+            RateSums(*kernels.moved_rate_sums(self.element, rate, self.models.log_change, size).T)
             if k == 0
             else None
         )
@@ -598,6 +378,236 @@ def _sampled_spread(belief: Floats, rng: np.random.Generator) -> Floats | None:
     """One of the spreads, drawn; None: no factors."""
     drawn = int(rng.choice(len(belief), p=belief))
     return np.eye(len(belief))[drawn] if drawn else None
+
+
+# Ratio adjustment: step 4.
+
+
+class RatioEstimate(NamedTuple):
+    """By element of a margin: the ratio of what was seen to what the model expects."""
+
+    ratio: Floats
+    precision: Floats  # of the ratio
+    expected: Floats  # count, by the model
+
+
+SHRINKAGE_TRIALS = np.array(
+    [(s, b) for s in TUNING.trial_signal_variances for b in TUNING.trial_overdispersions]
+)
+# Rows of `_trial_sums`: the expected count before and after the factors, and the coefficients, from the constant on, of two polynomials
+# in what factors are multiplied by to keep the total: the change of the squared error, and the sum of squares of the leaves' changes.
+TRIAL_BEFORE, TRIAL_AFTER, TRIAL_ERROR, TRIAL_SQUARE = 0, 1, 2, 5
+ERROR_DEGREE, SQUARE_DEGREE = 2, 4
+TRIAL_ROWS = TRIAL_SQUARE + SQUARE_DEGREE + 1
+
+
+def overdispersion(noisy: NDArray[Any], rate: Singles, law: NoiseDistribution) -> float:
+    """How much more than Poisson counts vary about their rate (the index of dispersion, by moments); 1 where that cannot be told from noise."""
+    variance = law.variance()
+    total, squares = kernels.residual_sums(noisy, rate)
+    extra = squares - len(noisy) * variance
+    chance = math.sqrt((law.excess_kurtosis + 2.0) * len(noisy)) * variance  # of squares of the noise
+    return max(1.0, extra / max(total, 1.0)) if extra > TUNING.min_overdispersion_z * chance else 1.0
+
+
+def adjust_ratios(
+    margin: Margin,
+    models: FoldModels,
+    noisy: NDArray[Any],
+    variance: float,
+    dispersion: float,
+    rng: np.random.Generator | None,
+) -> None:
+    """Correct the models so that the margin's sums are met, as far as that predicts left-out leaves better.
+
+    A step of iterative proportional fitting (Deming and Stephan 1940) whose ratios are shrunk towards 1 (Efron and Morris 1973), by
+    variances that are chosen by cross-validation.
+    """
+    element, many = margin.of_leaves(), models.ranges(margin.size)
+    ratios = MarginRatios(margin, element, models, noisy, variance, dispersion)
+    sums, kept = np.zeros((TUNING.folds, TRIAL_ROWS, len(SHRINKAGE_TRIALS))), list[RatioEstimate]()
+    for here in many:
+        kept, fits = ratios.estimates(*here)
+        sums += map_items(_trial_sums_of, zip(kept, fits, strict=True), len(noisy))
+    best = _best_trial(*_trial_scores(sums))
+    if best is None:
+        return
+    if len(many) > 1:
+        parts = [ratios.estimates(*here)[0] for here in many]
+        kept = [_concatenated([part[k] for part in parts]) for k in range(TUNING.folds)]
+    off = None if rng is None else rng.standard_normal(margin.size)
+
+    def factor(estimate: RatioEstimate) -> Floats:
+        shrunken: Floats = _shrunken_ratios(*estimate, *SHRINKAGE_TRIALS[best], TUNING.min_ratio)
+        return shrunken if off is None else _sampled_ratios(shrunken, off, estimate, *SHRINKAGE_TRIALS[best])
+
+    models.multiply(element, [factor(estimate) for estimate in kept], factor(ratios.moved()))
+
+
+@dataclass(frozen=True, eq=False)
+class MarginRatios:
+    """The ratio estimates of one margin's factors."""
+
+    margin: Margin
+    element: NDArray[np.int32]  # of each leaf
+    models: FoldModels
+    noisy: NDArray[Any]
+    variance: float
+    dispersion: float
+
+    def estimates(self, low: int, high: int) -> tuple[list[RatioEstimate], list[NDArray[np.void]]]:
+        """Of some elements the ratios by each fold's model; and `kernels.FOLD_SUMS` of the leaves that it has not seen."""
+        by_fold = self.models.each(lambda k: self._by_fold(k, low, high))
+        noisy, leaves = (np.sum([sums[name] for _, sums in by_fold], axis=0) for name in ("noisy", "leaves"))
+        measured, precision = self.margin.measured[low:high], self.margin.precision[low:high]
+        estimates = [
+            self._ratio_estimate(
+                measured,
+                precision,
+                outside,
+                outside + sums["rate"],
+                noisy - sums["noisy"],
+                leaves - sums["leaves"],
+            )
+            for outside, sums in by_fold
+        ]
+        return estimates, [sums for _, sums in by_fold]
+
+    def moved(self) -> RatioEstimate:
+        """The ratios by the first model with moved tables."""
+        size, models = self.margin.size, self.models
+        noisy, leaves = kernels.sums_outside_fold(self.element, self.noisy, models.fold, 0, size)
+        moved = self.element, models.rate[0], models.log_change, models.fold, 0, size
+        outside, inside = kernels.moved_sums_outside_fold(*moved)
+        measured = self.margin.measured + self.margin.moves
+        return self._ratio_estimate(measured, self.margin.precision, outside, outside + inside, noisy, leaves)
+
+    def _by_fold(self, k: int, low: int, high: int) -> tuple[Floats, NDArray[np.void]]:
+        models = self.models
+        leaves = self.element, models.rate[k], models.fold, k, self.noisy
+        sums: tuple[Floats, NDArray[np.void]] = kernels.fold_sums(
+            low, high, *leaves, self.variance, self.dispersion
+        )
+        return sums
+
+    def _ratio_estimate(
+        self,
+        measured: Floats,
+        measured_precision: Floats,
+        outside: Floats,
+        expected: Floats,
+        noisy: Floats,
+        leaves: Floats,
+    ) -> RatioEstimate:
+        """From the noisy counts outside of a fold, and from what is known of all leaves' sum."""
+        spread = np.maximum(leaves * self.variance, MIN_PROBABILITY)
+        precision = outside**2 / spread + expected**2 * measured_precision
+        weighted = noisy * outside / spread + measured * expected * measured_precision
+        ratio = np.divide(weighted, precision, out=np.ones(len(weighted)), where=precision > MIN_PROBABILITY)
+        return RatioEstimate(ratio, precision, expected)
+
+
+def _trial_sums_of(estimate_and_fit: tuple[RatioEstimate, NDArray[np.void]]) -> Floats:
+    estimate, fit = estimate_and_fit
+    sums: Floats = _trial_sums(*estimate, fit, SHRINKAGE_TRIALS, TUNING.min_ratio)
+    return sums
+
+
+def _concatenated(parts: Sequence[RatioEstimate]) -> RatioEstimate:
+    return RatioEstimate(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _sampled_ratios(
+    factor: Floats, off: Floats, estimate: RatioEstimate, signal: float, dispersion: float
+) -> Floats:
+    """The factors, off by so many of their deviations; the total stays."""
+    _, precision, expected = estimate
+    error_variance = 1.0 / np.maximum(precision, MIN_PROBABILITY) + dispersion / np.maximum(
+        expected, MIN_PROBABILITY
+    )
+    deviation = np.sqrt(signal * error_variance / (signal + error_variance))
+    draw: Floats = np.maximum(factor + deviation * off, TUNING.min_ratio)
+    draw *= expected.sum() / max(float(draw @ expected), MIN_PROBABILITY)
+    return draw
+
+
+def _best_trial(score: Floats, square: Floats) -> int | None:
+    """The trial that predicts left-out leaves best; None where that may be chance."""
+    best = int(np.argmin(score))
+    return best if score[best] < -TUNING.min_adjustment_z * math.sqrt(square[best]) else None
+
+
+@njit(cache=True, nogil=True)
+def _shrunken_ratios(ratio, precision, expected, signal, dispersion, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """By element, the factor seen, drawn towards 1 by how ratio_variance it is; the total stays."""
+    factor = np.empty(len(ratio))
+    before, after = 0.0, 0.0
+    for j in range(len(ratio)):
+        error_variance = 1.0 / max(precision[j], MIN_PROBABILITY) + dispersion / max(
+            expected[j], MIN_PROBABILITY
+        )
+        factor[j] = max(1.0 + signal / (signal + error_variance) * (ratio[j] - 1.0), least)
+        before += expected[j]
+        after += factor[j] * expected[j]
+    for j in range(len(ratio)):
+        factor[j] *= before / after
+    return factor
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _trial_sums(ratio, precision, expected, fit, tried, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """`TRIAL_ROWS` × trials: what `_trial_scores` needs of the factors f of each trial, before they are scaled to keep the total.
+
+    With a factor r the weighted squared error of a left-out leaf changes by w (1 − r)(2y − m(1 + r)): an element's leaves enter by
+    their sums of wy, wm, w²y², w²ym and w²m² alone (`fit`, of `kernels.FOLD_SUMS`). Both it and its square are polynomials of r.
+    """
+    sums = np.empty((TRIAL_ROWS, len(tried)))
+    ratio_variance, share = (
+        1.0 / np.maximum(precision, MIN_PROBABILITY),
+        1.0 / np.maximum(expected, MIN_PROBABILITY),
+    )
+    wy, wm = fit["wy"].copy(), fit["wm"].copy()
+    wy_wy, wy_wm, wm_wm = fit["wy_wy"].copy(), fit["wy_wm"].copy(), fit["wm_wm"].copy()
+    sums[TRIAL_BEFORE], sums[TRIAL_ERROR] = expected.sum(), 2.0 * wy.sum() - wm.sum()
+    sums[TRIAL_SQUARE] = 4.0 * wy_wy.sum() - 4.0 * wy_wm.sum() + wm_wm.sum()
+    for t in range(len(tried)):
+        signal, dispersion = tried[t, 0], tried[t, 1]
+        kept = linear = quadratic = one = two = three = four = 0.0
+        for j in range(len(ratio)):
+            error_variance = ratio_variance[j] + dispersion * share[j]
+            f = max(1.0 + signal / (signal + error_variance) * (ratio[j] - 1.0), least)
+            square = f * f
+            kept += f * expected[j]
+            linear += wy[j] * f
+            quadratic += wm[j] * square
+            one += (4.0 * wy_wm[j] - 8.0 * wy_wy[j]) * f
+            two += (4.0 * wy_wy[j] + 4.0 * wy_wm[j] - 2.0 * wm_wm[j]) * square
+            three += wy_wm[j] * f * square
+            four += wm_wm[j] * square * square
+        sums[TRIAL_AFTER, t] = kept
+        sums[TRIAL_ERROR + 1, t], sums[TRIAL_ERROR + 2, t] = -2.0 * linear, quadratic
+        sums[TRIAL_SQUARE + 1, t], sums[TRIAL_SQUARE + 2, t] = one, two
+        sums[TRIAL_SQUARE + 3, t], sums[TRIAL_SQUARE + 4, t] = -4.0 * three, four
+    return sums
+
+
+def _trial_scores(sums: Floats) -> tuple[Floats, Floats]:
+    """By trial, the change of the weighted squared error on the left-out leaves, and the sum of its squares; `sums` are by fold."""
+    r = sums[:, TRIAL_BEFORE] / sums[:, TRIAL_AFTER]  # so that the total stays
+    score = _polynomial(sums[:, TRIAL_ERROR : TRIAL_ERROR + ERROR_DEGREE + 1], r)
+    square = _polynomial(sums[:, TRIAL_SQUARE : TRIAL_SQUARE + SQUARE_DEGREE + 1], r)
+    return score.sum(axis=0), np.maximum(square, 0.0).sum(axis=0)
+
+
+def _polynomial(coefficients: Floats, at: Floats) -> Floats:
+    """Horner's rule, as `numpy.polynomial.polynomial.polyval`; coefficients lie along the second axis, the constant first."""
+    value = coefficients[:, -1]
+    for degree in range(coefficients.shape[1] - 2, -1, -1):
+        value = coefficients[:, degree] + at * value
+    return value
+
+
+# The total: step 2.
 
 
 def expected_total(measurements: Sequence[Measurement], least: float = 1.0) -> float:

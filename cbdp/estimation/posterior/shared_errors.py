@@ -49,9 +49,9 @@ class FeatureSums:
     name: str
     element: Any  # of each cell
     measured: Floats
-    noise: Floats  # its variance
-    tails: float  # its excess kurtosis
-    moved: Floats  # by how many deviations each count is moved to see what follows it
+    noise_variance: Floats
+    noise_excess_kurtosis: float
+    probe: Floats  # by how many deviations each count is moved to see what follows it
 
     def of(self, by_cell: Floats) -> Floats:
         return bincount(self.element, by_cell, len(self.measured))
@@ -62,8 +62,8 @@ class RandomEffects:
     """The random effects of one feature: how much the leaves of each of its elements are off together."""
 
     sums: FeatureSums
-    spread: Floats  # τ², the variance of an effect
-    whole: Floats  # the variance of the leaves' sum, all effects included
+    effect_variance: Floats  # τ²
+    total_variance: Floats  # the variance of the leaves' sum, all effects included
 
 
 def measured_sums(features: FeatureDag, measurements: Iterable[Measurement]) -> list[FeatureSums]:
@@ -103,7 +103,7 @@ def _probe_moves(features: FeatureDag, name: str, measured: Sequence[str]) -> Fl
 
 def probe_moves(sums: Iterable[FeatureSums]) -> dict[str, Floats]:
     """By how much each table is moved, to see what follows it."""
-    return {s.name: TUNING.probe_deviations * np.sqrt(s.noise) * s.moved for s in sums}
+    return {s.name: TUNING.probe_deviations * np.sqrt(s.noise_variance) * s.probe for s in sums}
 
 
 def probed_tables(measurements: Iterable[Measurement], sums: Iterable[FeatureSums]) -> list[Measurement]:
@@ -131,7 +131,7 @@ def subtract_shared_errors(
     off = np.zeros(cells)
     mean, variance, lever = _moved_sums(leaves, off)
     effects = _random_effects(sums, mean, variance, lever, bincount(cell, follows, cells))
-    price = np.zeros(sum(len(e.spread) for e in effects))
+    price = np.zeros(sum(len(e.effect_variance) for e in effects))
     for turn in range(TUNING.blup_iterations):
         predicted, price = _blup(effects, mean, variance, lever, off, price)
         step = predicted - off
@@ -149,7 +149,7 @@ def subtract_shared_errors(
         len(posterior.mean),
     )
     moved = replace(posterior, mean=columns[0], variance=columns[1])
-    if not refit or all((e.spread <= TUNING.max_effect_variance).all() for e in effects):
+    if not refit or all((e.effect_variance <= TUNING.max_effect_variance).all() for e in effects):
         return moved
     lever = np.minimum(posterior.lever * moved.mean / np.maximum(posterior.mean, TUNING.certain), moved.mean)
     return subtract_shared_errors(sums, cell, cells, replace(moved, lever=lever), follows)
@@ -224,9 +224,9 @@ def _noise_in_sums(group: Ints, s: FeatureSums, change: Floats) -> Floats:
     A covariance penalty by perturbed data (Ye 1998, Efron 2004): sums that follow their own noise miss it by less than they err.
     """
     size = int(group.max()) + 1
-    along = bincount(group, s.moved * change / (TUNING.probe_deviations * np.sqrt(s.noise)), size)
+    along = bincount(group, s.probe * change / (TUNING.probe_deviations * np.sqrt(s.noise_variance)), size)
     part = np.clip(
-        along / np.maximum(bincount(group, s.moved**2, size), MIN_PROBABILITY), 0.0, TUNING.max_followed_share
+        along / np.maximum(bincount(group, s.probe**2, size), MIN_PROBABILITY), 0.0, TUNING.max_followed_share
     )
     sure = np.bincount(group) / (np.bincount(group) + TUNING.effect_group_size)  # a few counts tell little
     return (sure * part + (1 - sure) * TUNING.default_followed_share)[group]
@@ -234,10 +234,10 @@ def _noise_in_sums(group: Ints, s: FeatureSums, change: Floats) -> Floats:
 
 def _induced_variance(effects: RandomEffects, to: FeatureSums, lever: Floats) -> Floats:
     """The variance that the effects of one feature give the sums of another."""
-    size = len(effects.spread)
+    size = len(effects.effect_variance)
     pair, which = np.unique(to.element.astype(np.int64) * size + effects.sums.element, return_inverse=True)
     common = bincount(which.reshape(-1), lever, len(pair))
-    return bincount(pair // size, effects.spread[pair % size] * common**2, len(to.measured))
+    return bincount(pair // size, effects.effect_variance[pair % size] * common**2, len(to.measured))
 
 
 def _groups_by_variance(claimed: Floats) -> Ints:
@@ -257,7 +257,9 @@ def _merged_groups(group: Ints, s: FeatureSums, sum_of_means: Floats, changed: F
     """
     size = np.bincount(group)
     level = bincount(group, sum_of_means, len(size)) / size
-    own_noise = np.sqrt(bincount(group, _noise_in_sums(group, s, changed) ** 2 * s.noise, len(size)) / size)
+    own_noise = np.sqrt(
+        bincount(group, _noise_in_sums(group, s, changed) ** 2 * s.noise_variance, len(size)) / size
+    )
     merged = np.zeros(len(size), dtype=np.int64)
     first = 0  # of the groups that are merged
     for g in range(1, len(size)):
@@ -273,11 +275,11 @@ def _excess_variance(group: Ints, missed: Floats, claimed: Floats, s: FeatureSum
     for g in range(excess.shape[1]):
         here = np.flatnonzero(group == g)
         # squares of noise with heavy tails vary more than those of a normal law, so many of them tell less
-        weight = 1.0 if len(here) <= TUNING.max_normal_group_size else 2.0 / (2.0 + s.tails)
+        weight = 1.0 if len(here) <= TUNING.max_normal_group_size else 2.0 / (2.0 + s.noise_excess_kurtosis)
         if len(here) > TUNING.max_judged_elements:
             weight *= len(here) / TUNING.max_judged_elements
             here = here[:: -(-len(here) // TUNING.max_judged_elements)]
-        whole = s.noise[here, None] + claimed[here, None] * (1 + _EXCESS_GRID)
+        whole = s.noise_variance[here, None] + claimed[here, None] * (1 + _EXCESS_GRID)
         fit = np.log(_EXCESS_PRIOR) - weight / 2 * np.sum(np.log(whole) + missed[here, None] / whole, axis=0)
         belief = np.exp(fit - fit.max())
         belief /= belief.sum()
@@ -307,13 +309,14 @@ def _blup(
     """
     if not effects:
         return off, price
-    ends = np.cumsum([0, *(len(e.spread) for e in effects)])
+    ends = np.cumsum([0, *(len(e.effect_variance) for e in effects)])
     place = np.stack([e.sums.element + end for e, end in zip(effects, ends[:-1], strict=True)], axis=1)
     spread, noise = (
-        np.concatenate(part) for part in ([e.spread for e in effects], [e.sums.noise for e in effects])
+        np.concatenate(part)
+        for part in ([e.effect_variance for e in effects], [e.sums.noise_variance for e in effects])
     )
     missed = np.concatenate([e.sums.measured - e.sums.of(mean - lever * off) for e in effects])
-    scale = np.concatenate([e.whole + e.sums.noise for e in effects])
+    scale = np.concatenate([e.total_variance + e.sums.noise_variance for e in effects])
     shape = (len(missed), len(missed))
     price, _ = cg(
         LinearOperator(

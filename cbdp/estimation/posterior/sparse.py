@@ -37,7 +37,7 @@ from cbdp.estimation.posterior.censored import (
 from cbdp.estimation.posterior.effects import split_by_effects
 from cbdp.estimation.posterior.likelihood import MIN_PROBABILITY, LeafPosterior
 from cbdp.estimation.posterior.margins import Margin, generalized_normal, measured_margin_sums
-from cbdp.estimation.posterior.rate_model import expected_total
+from cbdp.estimation.posterior.rate_model import FACTOR_SPREADS, accepted_spreads, expected_total
 from cbdp.estimation.posterior.settings import TUNING
 from cbdp.estimation.posterior.shared_errors import (
     FeatureSums,
@@ -105,7 +105,6 @@ def _revealed_shares(density: Floats, sizes: Floats, most: int) -> Floats:
 # Posterior means of types above their floors, and of all others of each group together
 
 
-FACTOR_SPREADS = np.array(TUNING.factor_spreads)
 LOG_FACTOR_GRID = np.linspace(
     TUNING.min_log_cell_factor, TUNING.max_log_cell_factor, TUNING.factor_grid_size
 )  # logarithms of factors
@@ -147,7 +146,9 @@ def _independent_posterior(strata: StratifiedGroups, tables: Sequence[Measuremen
         float(posterior.rest.sum()), TUNING.certain
     )
     short = min(max(lacking, TUNING.min_rest_ratio), 1 / TUNING.min_rest_ratio)
-    return replace(posterior, rest=posterior.rest * short, doubt=posterior.doubt * max(short, short**2))
+    return replace(
+        posterior, rest=posterior.rest * short, rest_variance=posterior.rest_variance * max(short, short**2)
+    )
 
 
 def _subtract_shared_errors(
@@ -162,8 +163,8 @@ def _subtract_shared_errors(
     cell = np.concatenate([of_group[posterior.group], of_group])
     whole = LeafPosterior(
         np.concatenate([posterior.mean, posterior.rest]),
-        np.concatenate([posterior.variance, posterior.doubt]),
-        np.concatenate([posterior.lever, np.minimum(posterior.rest, posterior.doubt)]),
+        np.concatenate([posterior.variance, posterior.rest_variance]),
+        np.concatenate([posterior.lever, np.minimum(posterior.rest, posterior.rest_variance)]),
     )
     slope = np.concatenate([posterior.lever, posterior.rest])
     moved = subtract_shared_errors(sums, cell, len(follows), whole, slope * follows[cell])
@@ -173,7 +174,7 @@ def _subtract_shared_errors(
         mean=moved.mean[:many],
         variance=moved.variance[:many],
         rest=np.where(posterior.rest > 0, moved.mean[many:], 0.0),
-        doubt=moved.variance[many:],
+        rest_variance=moved.variance[many:],
     )
 
 
@@ -204,7 +205,7 @@ def _merge_faint_types(posterior: GroupPosterior) -> GroupPosterior:
         posterior.variance[clear],
         posterior.lever[clear],
         posterior.rest + bincount(group, posterior.mean[faint], size),
-        posterior.doubt + bincount(group, posterior.variance[faint], size),
+        posterior.rest_variance + bincount(group, posterior.variance[faint], size),
     )
 
 
@@ -294,25 +295,17 @@ def _shrunken_factors(margin: Margin, sums: Floats, squares: Floats) -> Floats:
             np.log((fit * _lognormal_density(log, s)).sum(axis=1) / none + MIN_PROBABILITY) @ often[here]
             for s in FACTOR_SPREADS
         ]
-    believed = np.concatenate(
-        [
-            [TUNING.no_effect_prior],
-            (1 - TUNING.no_effect_prior) / len(FACTOR_SPREADS) * np.exp(np.minimum(gains, 700.0)),
-        ]
-    )
-    believed /= believed.sum()
-    if believed[0] > TUNING.max_no_effect_posterior or (
-        gains.max() < TUNING.min_log_bayes_factor and not margin.asked
-    ):
+    belief = accepted_spreads(gains, margin.asked)
+    if belief is None:
         return np.ones(margin.size)
     factor = np.empty(len(measured))
     for here in parts:
         log, fit, none = _log_factor_likelihood(kinds, sums, squares, here)
         weight = fit * sum(
-            b * _lognormal_density(log, s) for b, s in zip(believed[1:], FACTOR_SPREADS, strict=True)
+            b * _lognormal_density(log, s) for b, s in zip(belief[1:], FACTOR_SPREADS, strict=True)
         )
-        factor[here] = ((weight * np.exp(log)).sum(axis=1) + believed[0] * none) / (
-            weight.sum(axis=1) + believed[0] * none
+        factor[here] = ((weight * np.exp(log)).sum(axis=1) + belief[0] * none) / (
+            weight.sum(axis=1) + belief[0] * none
         )
     return factor[where.reshape(-1)]
 
@@ -372,7 +365,7 @@ def allocate(posterior: GroupPosterior, mass: Floats, seed: int) -> tuple[Ints, 
         taken * TUNING.crowded_ratio > sizes, taken, np.minimum(taken, many // 8 + TUNING.spare_draws)
     )
     times = (
-        np.ceil(TUNING.draws_per_type / finely).astype(np.int64) if posterior.groups.busy else 1
+        np.ceil(TUNING.draws_per_type / finely).astype(np.int64) if posterior.groups.factors else 1
     )  # small parts need no choice
     drawn = np.where(many > 0, np.minimum(times * many + further, sizes), 0)
     inside = np.repeat(np.arange(len(mass)), drawn)
@@ -382,7 +375,7 @@ def allocate(posterior: GroupPosterior, mass: Floats, seed: int) -> tuple[Ints, 
     weight = posterior.groups.weight(index)
     kept = _weighted_sample(inside, many, weight, rng)
     part = 1 + TUNING.jitter * (rng.random(int(kept.sum())) - 0.5)
-    if posterior.groups.busy:
+    if posterior.groups.factors:
         part *= _inclusion_weights(inside, many, weight)[kept]
     index, inside = index[kept], inside[kept]
     part *= (mass / np.maximum(bincount(inside, part, len(mass)), MIN_PROBABILITY))[inside]
@@ -489,7 +482,7 @@ def _sparse_program(
     return replace(
         problem,
         target=np.concatenate([posterior.mean, posterior.rest[others]]),
-        weight=1.0 / np.concatenate([posterior.variance, posterior.doubt[others]]),
+        weight=1.0 / np.concatenate([posterior.variance, posterior.rest_variance[others]]),
         cell=posterior.groups.cell[np.concatenate([posterior.group, others])].astype(problem.cell.dtype),
         index=None,
         floor=None,
