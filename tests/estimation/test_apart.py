@@ -94,9 +94,9 @@ def test_likelihood_of_a_stop_by_brute_force() -> None:
     kept: list[np.ndarray] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            effects.factors,
-            "gains",
-            lambda sums, *_: kept.append(sums) or np.zeros(len(rate_model.FACTOR_SPREADS)),
+            effects,
+            "_spread_gains",
+            lambda sums: kept.append(sums) or np.zeros(len(rate_model.FACTOR_SPREADS)),
         )
         values.judge(known, log, log[known.group], likely)
     shown = np.zeros(UNIVERSE.size, dtype=bool)
