@@ -95,7 +95,7 @@ def test_likelihood_of_a_stop_by_brute_force() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             effects,
-            "_spread_gains",
+            "_log_bayes_factors",
             lambda sums: kept.append(sums) or np.zeros(len(rate_model.FACTOR_SPREADS)),
         )
         values.judge(known, log, log[known.group], likely)

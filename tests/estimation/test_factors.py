@@ -100,7 +100,7 @@ def test_gains_and_factors(grid: rate_model.FactorGrid) -> None:
     wanted = np.log(fit @ grid.priors.T) - np.log(fit[:, grid.one, None])
     given = grid.spline, grid.factor
     gains = [
-        kernels.spread_gains(
+        kernels.log_bayes_factors(
             sums, every, begin, *given, grid.one, grid.priors_single, evidence, TUNING.max_log_likelihood_drop
         )
         for every, begin in ((1, 0), (4, 3))
@@ -109,7 +109,7 @@ def test_gains_and_factors(grid: rate_model.FactorGrid) -> None:
     assert clear.sum() > 30
     for every, begin in ((1, 0), (4, 3)):
         one_by_one = [
-            kernels.spread_gains(
+            kernels.log_bayes_factors(
                 sums[j : j + 1],
                 1,
                 0,

@@ -96,12 +96,12 @@ class _StopEffects:
             size,
             *(TUNING.min_log_rate, TUNING.log_rate_step, rate_model.CELLS_BELOW_ONE, last),
         )
-        gains = _spread_gains(sums)
-        belief = rate_model.accepted_spreads(gains, asked=False)
-        if belief is None:
+        log_bayes_factors = _log_bayes_factors(sums)
+        weights = rate_model.accepted_spreads(log_bayes_factors, asked=False)
+        if weights is None:
             return
-        prior = belief[1:] @ grid.priors
-        prior[grid.one] += belief[0]
+        prior = weights[1:] @ grid.priors
+        prior[grid.one] += weights[0]
         self.log = self.log + np.log(_posterior_mean_factors(sums, prior))
 
 
@@ -189,13 +189,13 @@ def pair_effects(
     data = _pair_data(features, counts, log, base, likely)
     if data is None:
         return None
-    gains = sum(_spread_gains(sums) for _, sums in _sums_by_block(data))
-    belief = rate_model.accepted_spreads(np.asarray(gains), asked=False)
-    if belief is None:
+    log_bayes_factors = sum(_log_bayes_factors(sums) for _, sums in _sums_by_block(data))
+    weights = rate_model.accepted_spreads(np.asarray(log_bayes_factors), asked=False)
+    if weights is None:
         return None
     grid = rate_model.ROUGH_GRID
-    prior = belief[1:] @ grid.priors
-    prior[grid.one] += belief[0]
+    prior = weights[1:] @ grid.priors
+    prior[grid.one] += weights[0]
     log_factor, without = np.empty(len(data.log)), np.zeros(len(data.element))
     for here, sums in _sums_by_block(data):
         log_factor[here] = np.log(_posterior_mean_factors(sums, prior))
@@ -271,9 +271,9 @@ def _sums_by_block(data: _PairData) -> Iterator[tuple[slice, Floats]]:
         yield here, data.sums(here)
 
 
-def _spread_gains(sums: Floats) -> Floats:
+def _log_bayes_factors(sums: Floats) -> Floats:
     grid = rate_model.ROUGH_GRID
-    gains: Floats = kernels.spread_gains(
+    log_bayes_factors: Floats = kernels.log_bayes_factors(
         sums,
         1,
         0,
@@ -284,7 +284,7 @@ def _spread_gains(sums: Floats) -> Floats:
         kernels.margin_evidence(len(sums)),  # no table tells anything about pairs
         TUNING.max_log_likelihood_drop,
     )
-    return gains
+    return log_bayes_factors
 
 
 def _posterior_mean_factors(sums: Floats, prior: Floats) -> Floats:

@@ -90,7 +90,7 @@ def _cell_of_log(log, first, cell, under, last):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def spread_gains(sums, every, begin, spline, factor, one, priors, evidence, depth):
+def log_bayes_factors(sums, every, begin, spline, factor, one, priors, evidence, depth):
     """By spread of the factors, their log Bayes factor against having none, from every so-many-th element from `begin` on."""
     spreads, wide = len(priors), spline.shape[1]
     fit, bits = np.empty(wide, dtype=np.float32), np.empty(wide, dtype=np.int32)

@@ -209,19 +209,21 @@ def _fit_margin_by_likelihood(
     rng: np.random.Generator | None,
 ) -> None:
     """Multiply the expected counts of each model by the margin's factors, if they vary."""
-    uneven = math.exp(shape[1] ** 2) / (1 - shape[0]) - 1
-    weighing = MarginFactors(margin, margin.of_leaves(), models, column, likely, uneven)
+    squared_cv = math.exp(shape[1] ** 2) / (1 - shape[0]) - 1
+    weighing = MarginFactors(margin, margin.of_leaves(), models, column, likely, squared_cv)
     weighed = models.each(weighing.weigh)
-    gains = np.sum([each.gains for each in weighed], axis=0) * (weighing.every / TUNING.folds)
-    belief = (
-        accepted_spreads(gains, margin.asked)
-        if rng is None
-        else _sampled_spread(spread_posterior(gains), rng)
+    log_bayes_factors = np.sum([each.log_bayes_factors for each in weighed], axis=0) * (
+        weighing.every / TUNING.folds
     )
-    if belief is None:
+    weights = (
+        accepted_spreads(log_bayes_factors, margin.asked)
+        if rng is None
+        else _sampled_spread(spread_posterior(log_bayes_factors), rng)
+    )
+    if weights is None:
         return
-    prior = belief[1:] @ weighing.grid.priors
-    prior[weighing.grid.one] += belief[0]
+    prior = weights[1:] @ weighing.grid.priors
+    prior[weighing.grid.one] += weights[0]
     chance = None if rng is None else rng.random(margin.size)
     factors = models.each(lambda k: weighing.factors(k, weighed[k], prior, chance))
     models.multiply(weighing.element, [factor for factor, _ in factors], factors[0][1])
@@ -236,9 +238,9 @@ class RateSums(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FoldEvidence:
-    """What one fold's model says of a margin's factors: the nats that each spread gains, and what that was told from."""
+    """What one fold's model says of a margin's factors: log Bayes factors of the spreads, and the sums that these were worked out from."""
 
-    gains: Floats
+    log_bayes_factors: Floats
     rates: RateSums | None  # where they were needed
     sums: Singles | None  # log-likelihoods by element and knot; None: too many to be kept
 
@@ -252,7 +254,7 @@ class MarginFactors:
     models: FoldModels
     column: NDArray[np.int16]  # of each leaf
     likely: Singles
-    uneven: float
+    squared_cv: float
 
     @property
     def grid(self) -> FactorGrid:
@@ -264,16 +266,16 @@ class MarginFactors:
         return TUNING.folds if self.margin.size > TUNING.max_shared_elements else 1
 
     def weigh(self, k: int) -> FoldEvidence:
-        grid, gains, size = self.grid, np.zeros(len(FACTOR_SPREADS)), self.margin.size
+        grid, log_bayes_factors, size = self.grid, np.zeros(len(FACTOR_SPREADS)), self.margin.size
         measured = bool(self.margin.precision.any())
         rates = RateSums(*kernels.rate_sums(self.element, self.models.rate[k], size).T) if measured else None
         for low, high in self.models.ranges(size):
             sums, evidence = self._log_likelihoods(k, low, high), self._evidence(low, high, rates)
             law = grid.spline, grid.factor, grid.one, grid.priors_single
-            gains += kernels.spread_gains(
+            log_bayes_factors += kernels.log_bayes_factors(
                 sums, self.every, (k - low) % self.every, *law, evidence, TUNING.max_log_likelihood_drop
             )
-        return FoldEvidence(gains, rates, sums if high - low == size else None)
+        return FoldEvidence(log_bayes_factors, rates, sums if high - low == size else None)
 
     def factors(
         self, k: int, weighed: FoldEvidence, prior: Floats, chance: Floats | None
@@ -312,7 +314,10 @@ class MarginFactors:
         ):
             evidence[name] = values[here]
         if rates is not None:
-            evidence["rate"], evidence["overdispersion"] = rates.rate[here], self.uneven * rates.square[here]
+            evidence["rate"], evidence["overdispersion"] = (
+                rates.rate[here],
+                self.squared_cv * rates.square[here],
+            )
         if rates is not None and unmoved is not None:
             evidence["measured"] += margin.moves[here]
             change = np.log(rates.rate[here] / np.maximum(unmoved.rate[here], MIN_PROBABILITY))
@@ -333,7 +338,7 @@ class MarginFactors:
 def _factors_of_elements(
     grid: FactorGrid, prior: Floats, chance: Floats | None, sums: Singles, evidence: NDArray[np.void]
 ) -> Floats:
-    """The expected factors, or those at these chances of their laws."""
+    """Posterior means of factors, or their quantiles at these chances."""
     arguments = (
         sums,
         grid.spline,
@@ -351,33 +356,31 @@ def _factors_of_elements(
     return factors
 
 
-def spread_posterior(gains: Floats) -> Floats:
+def spread_posterior(log_bayes_factors: Floats) -> Floats:
     """Posterior weights of no factors and of each spread of them, by their log Bayes factors (Hoeting and others 1999)."""
     posterior = np.concatenate(
         [
             [TUNING.no_effect_prior],
-            (1 - TUNING.no_effect_prior) / len(FACTOR_SPREADS) * np.exp(np.minimum(gains, 700.0)),
+            (1 - TUNING.no_effect_prior) / len(FACTOR_SPREADS) * np.exp(np.minimum(log_bayes_factors, 700.0)),
         ]
     )
     posterior /= posterior.sum()
     return posterior
 
 
-def accepted_spreads(gains: Floats, asked: bool) -> Floats | None:
-    """The same; None: the margin is dropped."""
-    belief = spread_posterior(gains)
-    return (
-        None
-        if belief[0] > TUNING.max_no_effect_posterior
-        or (gains.max() < TUNING.min_log_bayes_factor and not asked)
-        else belief
+def accepted_spreads(log_bayes_factors: Floats, asked: bool) -> Floats | None:
+    """Posterior weights of the spreads; None: the margin is dropped."""
+    weights = spread_posterior(log_bayes_factors)
+    by_chance = weights[0] > TUNING.max_no_effect_posterior or (
+        log_bayes_factors.max() < TUNING.min_log_bayes_factor and not asked
     )
+    return None if by_chance else weights
 
 
-def _sampled_spread(belief: Floats, rng: np.random.Generator) -> Floats | None:
+def _sampled_spread(weights: Floats, rng: np.random.Generator) -> Floats | None:
     """One of the spreads, drawn; None: no factors."""
-    drawn = int(rng.choice(len(belief), p=belief))
-    return np.eye(len(belief))[drawn] if drawn else None
+    drawn = int(rng.choice(len(weights), p=weights))
+    return np.eye(len(weights))[drawn] if drawn else None
 
 
 # Ratio adjustment: step 4.

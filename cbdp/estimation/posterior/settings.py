@@ -15,7 +15,7 @@ _TENTHS = (1.0, 0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 5e-3, 2e-3, 1e-3, 3e-4)
 class Tuning:
     """Every chosen number, in the order in which the estimator meets them."""
 
-    # The lattice of counts (likelihood.py)
+    # Likelihood of a noisy count: steps and quadrature points (likelihood.py)
     steps_per_scale: int = 32  # steps in the noise's scale: the law on steps is off by about a ten-thousandth
     # counts beyond are not told apart: noise of a few steps has nothing left to decide
     max_steps: int = 2**13
@@ -27,7 +27,7 @@ class Tuning:
     # standard deviations of the logarithms of means, of types that are not empty
     log_mean_spreads: tuple[float, ...] = (0.0, 0.3, 0.6, 0.9, 1.3, 1.8, 2.4, 3.0)
 
-    # Shapes of counts: which share is empty, how the others spread (likelihood.py)
+    # Shapes of counts: zero inflation and spread (likelihood.py)
     shape_strata: int = 20  # groups of leaves by expected count, for judging shapes
     zero_inflation_penalty: float = 2.0  # nats that a shape costs for empty types at all
     spread_penalty: float = 2.0  # and for each unit of spread
@@ -41,7 +41,7 @@ class Tuning:
     folds: int = 4
     # belief, before evidence, that a margin has no factors; the rest is spread over `factor_spreads`
     no_effect_prior: float = 0.5
-    # of logarithms of factors
+    # standard deviations of logarithms of factors
     factor_spreads: tuple[float, ...] = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.4, 2.0, 2.8)
     # nats that factors of a margin that was not asked for must gain: chance, once in some hundreds
     min_log_bayes_factor: float = 4.0
@@ -54,7 +54,7 @@ class Tuning:
     leaves_per_element_at_once: int = 16
     total_grid_size: int = 2000  # numbers of trips that are weighed, spread over all orders of magnitude
 
-    # The same by likelihoods, between knots (rate_model.py)
+    # Factors by likelihood: knots and grids (rate_model.py)
     knot_step: float = 0.5  # between logarithms of factors at which likelihoods are added up
     min_log_factor: float = -5.0
     max_log_factor: float = 8.0
@@ -67,16 +67,17 @@ class Tuning:
     min_log_rate: float = -18.0  # the first of these
     log_rate_cells: int = 160  # and how many there are
 
-    # The same by sums (rate_model.py)
+    # Ratio adjustment (rate_model.py)
     # variances of factors that are tried
     trial_signal_variances: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
     # how much more than Poisson counts vary about their rate
     trial_overdispersions: tuple[float, ...] = (1.0, 8.0, 64.0)
     min_ratio: float = 0.02  # of a rate is left by a correction
     min_adjustment_z: float = 2.0  # standard errors by which it must predict left-out leaves better
-    min_overdispersion_z: float = 3.0  # and by which counts must vary more than noise, to be called bunched
+    # and by which counts must vary more than noise, to be called overdispersed
+    min_overdispersion_z: float = 3.0
 
-    # Each leaf's own answer (likelihood.py; the first four serve sparse.py too)
+    # Posterior of each leaf (likelihood.py; the first four serve sparse.py too)
     pooled_evidence_share: float = 0.2  # of the other strata's evidence on the shape counts for a stratum
     shape_window: float = 3.0  # nats within which shapes are averaged over
     # relative error of expected counts at which strata are weighed as informative
@@ -88,7 +89,7 @@ class Tuning:
     # standard errors from which the strata's means are believed to differ from the expected
     min_stratum_z: float = 2.0
 
-    # Errors that leaves share (shared_errors.py)
+    # Shared errors: variance components and BLUP (shared_errors.py)
     probe_deviations: float = 0.5  # deviations of its noise by which a table is moved to see what follows it
     max_followed_share: float = 0.95  # of a table's noise that sums of leaves are taken to have followed
     default_followed_share: float = 0.6  # what is taken where it cannot be seen
@@ -160,7 +161,7 @@ class Tuning:
     max_pair_classes: int = 2**16
     pairs_at_once: int = 2**17  # pairs that are judged at a time
 
-    # Dealing what is left to types drawn at random (sparse.py)
+    # Allocation of what is left to types drawn at random (sparse.py)
     crowded_ratio: int = 16  # a cell is, where one of so many types is taken
     spare_draws: int = 20  # further types drawn where it is not: one of them will not be taken
     # types drawn for each that is dealt to, where types of a group are not equally busy

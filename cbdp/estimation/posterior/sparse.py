@@ -135,8 +135,8 @@ def _cell_means_and_shape(
     less = [_without_giants(features, m, counts) for m in tables]
     margins, total = _cell_margins(features, less), expected_total(less)
     empty, spread = counts.stratified(_cell_counts(margins, total, counts.sizes, 0.0)).best()
-    uneven = math.exp(spread**2) / (1 - empty) - 1
-    return _cell_counts(margins, total, counts.sizes, uneven), (empty, spread)
+    squared_cv = math.exp(spread**2) / (1 - empty) - 1
+    return _cell_counts(margins, total, counts.sizes, squared_cv), (empty, spread)
 
 
 def _independent_posterior(strata: StratifiedGroups, tables: Sequence[Measurement]) -> GroupPosterior:
@@ -262,16 +262,16 @@ def _cell_margins(features: FeatureDag, measured: Sequence[Measurement]) -> list
     return sorted((m for m in margins if m.size > 1), key=lambda m: (m.size, m.by))
 
 
-def _cell_counts(margins: Sequence[Margin], total: float, sizes: Ints, uneven: float) -> Floats:
+def _cell_counts(margins: Sequence[Margin], total: float, sizes: Ints, squared_cv: float) -> Floats:
     """Expected counts by cell: the total spread evenly, times each margin's shrunken factors.
 
-    `uneven` is by how much more than a Poisson count a type's own varies, relative to the square of its mean.
+    `squared_cv` is by how much more than a Poisson count a type's own varies, relative to the square of its mean.
     """
     expected = total * (sizes / float(np.sum(sizes, dtype=float)))
     for margin in margins:
         sums = bincount(margin.element, expected, margin.size)
         factor = _shrunken_factors(
-            margin, sums, bincount(margin.element, expected**2 / sizes, margin.size) * uneven
+            margin, sums, bincount(margin.element, expected**2 / sizes, margin.size) * squared_cv
         )
         expected = np.maximum(
             expected * (factor * (sums.sum() / (factor @ sums)))[margin.element], MIN_PROBABILITY
@@ -288,24 +288,24 @@ def _shrunken_factors(margin: Margin, sums: Floats, squares: Floats) -> Floats:
     )
     kinds = replace(margin, measured=measured, precision=precision, power=power, width=width)
     parts = [slice(i, i + TUNING.elements_at_once) for i in range(0, len(measured), TUNING.elements_at_once)]
-    gains = np.zeros(len(FACTOR_SPREADS))
+    log_bayes_factors = np.zeros(len(FACTOR_SPREADS))
     for here in parts:
         log, fit, none = _log_factor_likelihood(kinds, sums, squares, here)
-        gains += [
+        log_bayes_factors += [
             np.log((fit * _lognormal_density(log, s)).sum(axis=1) / none + MIN_PROBABILITY) @ often[here]
             for s in FACTOR_SPREADS
         ]
-    belief = accepted_spreads(gains, margin.asked)
-    if belief is None:
+    weights = accepted_spreads(log_bayes_factors, margin.asked)
+    if weights is None:
         return np.ones(margin.size)
     factor = np.empty(len(measured))
     for here in parts:
         log, fit, none = _log_factor_likelihood(kinds, sums, squares, here)
         weight = fit * sum(
-            b * _lognormal_density(log, s) for b, s in zip(belief[1:], FACTOR_SPREADS, strict=True)
+            b * _lognormal_density(log, s) for b, s in zip(weights[1:], FACTOR_SPREADS, strict=True)
         )
-        factor[here] = ((weight * np.exp(log)).sum(axis=1) + belief[0] * none) / (
-            weight.sum(axis=1) + belief[0] * none
+        factor[here] = ((weight * np.exp(log)).sum(axis=1) + weights[0] * none) / (
+            weight.sum(axis=1) + weights[0] * none
         )
     return factor[where.reshape(-1)]
 
