@@ -68,7 +68,7 @@ def sampled_leaves(
     Expected counts are smoother than true ones. These are about as rough, so that the same mechanism, run on them, errs about as much.
     """
     (drawn, mean), posterior = _posterior_leaves(features, measurements, prior, rng)
-    scaled = drawn * (posterior.mean / np.maximum(mean, TUNING.certain))
+    scaled = drawn * (posterior.mean / np.maximum(mean, TUNING.min_variance))
     whole = np.floor(scaled)
     counts: Ints = (whole + (rng.random(len(scaled)) < scaled - whole)).astype(np.int64)
     return counts

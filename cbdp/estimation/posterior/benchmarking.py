@@ -51,9 +51,9 @@ class Benchmarks:
         return replace(problem, terms=tuple(sorted([*derived, *terms], key=lambda term: len(term.target))))
 
     def _held(self, term: Term) -> Term:
-        if not ((term.weight > 0) & (term.weight < 1 / TUNING.certain)).all():
+        if not ((term.weight > 0) & (term.weight < 1 / TUNING.min_variance)).all():
             return term  # exact or next to it, or not all measured
-        more = TUNING.anchored / len(term.target)
+        more = TUNING.benchmarked_elements / len(term.target)
         target, _ = self._unbiased(term.element_of_cell, len(term.target))
         return replace(
             term, weight=term.weight * (1 + more), target=(term.target + more * target) / (1 + more)
@@ -68,16 +68,16 @@ class Benchmarks:
             if not any(self._refines(table, by) for table in tables):
                 continue
             partition = universe.partition(by)
-            if not 1 < partition.size <= TUNING.anchored:
+            if not 1 < partition.size <= TUNING.benchmarked_elements:
                 continue
             element = partition.element_of(types).astype(np.int64)
             target, precision = self._unbiased(element, partition.size)
-            if (precision > 0).all() and (precision < 1 / TUNING.certain).all():
+            if (precision > 0).all() and (precision < 1 / TUNING.min_variance).all():
                 yield Term(
                     f"margin by {' × '.join(by)}",
                     element,
                     target,
-                    precision * TUNING.anchored / partition.size,
+                    precision * TUNING.benchmarked_elements / partition.size,
                 )
 
     def _refines(self, table: Feature, by: tuple[str, ...]) -> bool:
@@ -187,7 +187,7 @@ def _benchmarked_by(
         return leaves
     offset = _offsets(element, leaves, shift, lever)
     moved = [np.empty(len(noisy)) for _ in range(3)]
-    unmoved = element, leaves.mean, leaves.variance, leaves.lever, offset, TUNING.certain
+    unmoved = element, leaves.mean, leaves.variance, leaves.lever, offset, TUNING.min_variance
     map_parts(lambda begin, end: _move(*moved, *unmoved, begin, end), len(noisy))
     return replace(leaves, mean=moved[0], variance=moved[1], lever=moved[2])
 
@@ -197,7 +197,7 @@ def _effect_variances(missed: Floats, residual_variance: Floats, lever: Floats) 
 
     Groups are of elements whose sums tell about as much of an effect.
     """
-    information = np.maximum(lever, TUNING.certain) ** 2 / residual_variance
+    information = np.maximum(lever, TUNING.min_variance) ** 2 / residual_variance
     groups = int(np.clip(len(missed) // MIN_GROUP_SIZE, 1, MAX_GROUPS))
     group = np.empty(len(missed), dtype=np.int64)
     group[np.argsort(information, kind="stable")] = np.arange(len(missed)) * groups // len(missed)
@@ -230,12 +230,12 @@ def _prior(elements: int) -> Floats:
 
 def _offsets(element: NDArray[Any], leaves: LeafPosterior, shift: Floats, lever: Floats) -> Floats:
     """By element, the offset of log rates at which its sum has moved by its shift (Newton's method)."""
-    offset = np.clip(shift / np.maximum(lever, TUNING.certain), -TUNING.max_offset, TUNING.max_offset)
+    offset = np.clip(shift / np.maximum(lever, TUNING.min_variance), -TUNING.max_offset, TUNING.max_offset)
 
     def moved_by(offset: Floats) -> Floats:
         parts = map_parts(
             lambda begin, end: _moved_sums(
-                element, leaves.mean, leaves.lever, offset, TUNING.certain, begin, end
+                element, leaves.mean, leaves.lever, offset, TUNING.min_variance, begin, end
             ),
             len(element),
         )
@@ -243,7 +243,7 @@ def _offsets(element: NDArray[Any], leaves: LeafPosterior, shift: Floats, lever:
 
     for _ in range(NEWTON_STEPS):
         moved, slope = moved_by(offset)
-        step = (shift - moved) / np.maximum(slope, TUNING.certain)
+        step = (shift - moved) / np.maximum(slope, TUNING.min_variance)
         offset = np.clip(offset + step, -TUNING.max_offset, TUNING.max_offset)
         if np.abs(shift - moved).max() < 1e-3 * np.abs(shift).max():
             break

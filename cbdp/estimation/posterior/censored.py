@@ -237,8 +237,8 @@ class StratifiedGroups:
             k.index,
             k.group,
             mean,
-            np.maximum(variance, TUNING.certain),
+            np.maximum(variance, TUNING.min_variance),
             lever,
             rest,
-            np.maximum(rest_variance + TUNING.rate_relative_error**2 * rest * whole, TUNING.certain),
+            np.maximum(rest_variance + TUNING.rate_relative_error**2 * rest * whole, TUNING.min_variance),
         )

@@ -454,7 +454,7 @@ class LeafPrior:
 
         map_items(answer, range(len(self.often)), len(noisy))
         table, moments_of_leaf = self.table, [np.empty(len(noisy)) for _ in range(3)]
-        leaves = self.group, table.place, noisy, table.capped, table.variance, TUNING.certain
+        leaves = self.group, table.place, noisy, table.capped, table.variance, TUNING.min_variance
         map_parts(lambda begin, end: _look_up(*moments_of_leaf, answers, *leaves, begin, end), len(noisy))
         return LeafPosterior(*moments_of_leaf)
 

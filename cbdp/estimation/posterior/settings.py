@@ -82,7 +82,7 @@ class Tuning:
     shape_window: float = 3.0  # nats within which shapes are averaged over
     # relative error of expected counts at which strata are weighed as informative
     rate_relative_error: float = 0.3
-    certain: float = 1e-6  # variance of a leaf that is all but certain
+    min_variance: float = 1e-6  # of a leaf that is all but certain, in trips²
     leaf_strata: int = 40
     # to a stratum that moves its mean: of fewer, a leaf's noise would be what is expected of it
     min_stratum_leaves: int = 4
@@ -116,7 +116,9 @@ class Tuning:
     cg_iterations: int = 100  # steps that it may take
 
     # Weights of the program (benchmarking.py)
-    anchored: float = 20.0  # elements up to which a feature weighs at least twice what its noise says
+    benchmarked_elements: float = (
+        20.0  # elements up to which a feature weighs at least twice what its noise says
+    )
 
     # Universes too large to list: what is revealed of them (sparse.py)
     # types up to which all are revealed: as many as are listed (cbdp.measuring.MAX_DENSE_TRIP_TYPES)

@@ -80,7 +80,7 @@ def measured_sums(features: FeatureDag, measurements: Iterable[Measurement]) -> 
             m.feature,
             features.cells.element_of_cell[m.feature],
             m.values.astype(float),
-            np.maximum(m.variance, TUNING.certain),
+            np.maximum(m.variance, TUNING.min_variance),
             LAPLACE_EXCESS_KURTOSIS if m.noise is None else m.noise.excess_kurtosis,
             _probe_moves(features, m.feature, names),
         )
@@ -145,46 +145,48 @@ def subtract_shared_errors(
         mean, variance, lever = _moved_sums(leaves, off)
     columns = [np.empty(len(posterior.mean)) for _ in range(2)]
     map_parts(
-        lambda begin, end: _apply_offsets(*columns, *leaves, off, TUNING.certain, begin, end),
+        lambda begin, end: _apply_offsets(*columns, *leaves, off, TUNING.min_variance, begin, end),
         len(posterior.mean),
     )
     moved = replace(posterior, mean=columns[0], variance=columns[1])
     if not refit or all((e.effect_variance <= TUNING.max_effect_variance).all() for e in effects):
         return moved
-    lever = np.minimum(posterior.lever * moved.mean / np.maximum(posterior.mean, TUNING.certain), moved.mean)
+    lever = np.minimum(
+        posterior.lever * moved.mean / np.maximum(posterior.mean, TUNING.min_variance), moved.mean
+    )
     return subtract_shared_errors(sums, cell, cells, replace(moved, lever=lever), follows)
 
 
 def _moved_sums(leaves: tuple[Any, ...], off: Floats) -> Floats:
     """By cell, the sums of the leaves' means, variances and levers, if they are off by so much."""
     parts: list[Floats] = map_parts(
-        lambda begin, end: _partial_sums(*leaves, off, TUNING.certain, begin, end), len(leaves[0])
+        lambda begin, end: _partial_sums(*leaves, off, TUNING.min_variance, begin, end), len(leaves[0])
     )
     return reduce(np.add, parts)
 
 
 @njit(cache=True, nogil=True)
-def _partial_sums(cell, mean, variance, lever, off, certain, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _partial_sums(cell, mean, variance, lever, off, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The same of some leaves."""
     sums = np.zeros((3, len(off)))
     for u in range(begin, end):
         k = cell[u]
-        first = max(mean[u], certain)
+        first = max(mean[u], least)
         times, slope = clipped_multiplier(lever[u] / first * off[k])
         sums[0, k] += first * times
-        sums[1, k] += max(variance[u] * slope, certain)
+        sums[1, k] += max(variance[u] * slope, least)
         sums[2, k] += lever[u] * slope
     return sums
 
 
 @njit(cache=True, nogil=True)
-def _apply_offsets(moved, spread, cell, mean, variance, lever, off, certain, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _apply_offsets(moved, spread, cell, mean, variance, lever, off, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's mean and variance, if it is off by so much."""
     for u in range(begin, end):
-        first = max(mean[u], certain)
+        first = max(mean[u], least)
         times, slope = clipped_multiplier(lever[u] / first * off[cell[u]])
         moved[u] = first * times
-        spread[u] = max(variance[u] * slope, certain)
+        spread[u] = max(variance[u] * slope, least)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -210,7 +212,7 @@ def _random_effects(
         group = _merged_groups(_groups_by_variance(claimed), s, sum_of_means, changed)
         missed = (s.measured - sum_of_means) ** 2 / (1 - _noise_in_sums(group, s, changed))
         expected, least = _excess_variance(group, missed, claimed, s)[:, group] * claimed
-        lever_squared = np.maximum(s.of(lever), TUNING.certain) ** 2
+        lever_squared = np.maximum(s.of(lever), TUNING.min_variance) ** 2
         spread = np.minimum(
             expected / lever_squared, np.maximum(least / lever_squared, TUNING.max_effect_variance)
         )

@@ -143,7 +143,7 @@ def _independent_posterior(strata: StratifiedGroups, tables: Sequence[Measuremen
     """Means and variances as if errors were independent."""
     posterior = strata.posterior()
     lacking = (expected_total(tables) - float(posterior.mean.sum())) / max(
-        float(posterior.rest.sum()), TUNING.certain
+        float(posterior.rest.sum()), TUNING.min_variance
     )
     short = min(max(lacking, TUNING.min_rest_ratio), 1 / TUNING.min_rest_ratio)
     return replace(
