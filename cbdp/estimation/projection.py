@@ -27,6 +27,9 @@ from cbdp_solvers.solution import Solution
 
 # distance of the first thresholds below the expected duals, in lengths over which the number of survivors grows e-fold
 THRESHOLD_MARGIN = 1.0
+LOWERING_MARGIN = (
+    THRESHOLD_MARGIN  # the same, where the solution asks for lower thresholds; doubled each time
+)
 # leaves that take as long to draw as the sampler's tables for one more distinct threshold take to build
 DRAWS_PER_THRESHOLD_LEVEL = 25_000
 # no threshold is so high that fewer than exp(−this) leaves of its cell are expected above it
@@ -61,7 +64,7 @@ class Projection(Estimator):
         the problem with all trip types.
         """
         tell("solving")
-        margin, warm = THRESHOLD_MARGIN, None
+        margin, warm = LOWERING_MARGIN, None
         leaves.lower(initial_thresholds(features, tables, leaves))
         for rounds in range(MAX_ROUNDS):
             problem = compiled(features, [*tables, leaves.measurement()], program.weights)

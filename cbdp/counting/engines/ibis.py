@@ -45,7 +45,8 @@ from cbdp.errors import InputError
 
 # names of temporary tables that a count makes in the database: a query that has one of them is not read in place, where ours would hide its own
 RESERVED_TABLE_NAMES = re.compile(
-    r"\b(kept|made|prepared|period_of|rows_inside|secret|spooled|stream|(way|zero|zone)_[0-9_]+)\b", re.IGNORECASE
+    r"\b(kept|made|prepared|period_of|rows_inside|secret|spooled|stream|(way|zero|zone)_[0-9_]+)\b",
+    re.IGNORECASE,
 )
 
 
