@@ -72,7 +72,7 @@ def test_what_is_moved_in_a_table_is_nothing_to_coarser_tables() -> None:
     sums = shared_errors.measured_sums(
         DAG, [Measurement("time", [1, 2, 3, 4], variance=1.0), Measurement("total", [10], variance=1.0)]
     )
-    moves = {s.name: s.moved for s in sums}
+    moves = {s.name: s.probe for s in sums}
     assert moves["time"].sum() == pytest.approx(0)
     assert abs(moves["total"][0]) == 1
 
