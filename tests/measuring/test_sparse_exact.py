@@ -99,7 +99,7 @@ def sparse_law(counts: tuple[int, ...], kind: type[SparseThresholdedAnswer] = Sp
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sparse, "sampler_of", lambda _: draws)
         patch.setattr(sparse, "ALL_HIDDEN_THRESHOLD", TOP)
-        patch.setattr("sparse_mutants.HIDDEN", TOP)
+        patch.setattr("sparse_mutants.ALL_HIDDEN_THRESHOLD", TOP)
         return law_of(program)
 
 
