@@ -507,7 +507,7 @@ def test_the_model_is_what_duckdb_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     engine_agrees(generic=False)
     persons = DuckDialect.persons
 
-    def by_windows(self: DuckDialect, *inputs: Any, in_lists: bool) -> Any:  # noqa: ARG001
+    def by_windows(self: DuckDialect, *inputs: Any, in_lists: bool) -> Any:
         return persons(self, *inputs, in_lists=False)
 
     monkeypatch.setattr(DuckDialect, "persons", by_windows)

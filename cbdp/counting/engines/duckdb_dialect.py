@@ -134,8 +134,8 @@ class DuckDialect(Dialect):
         if kind.name == TEXT:
             text = _canonical_text(self._text(field), kind)
             if at.raw:  # what is no UTF-8 is no number, nor what begins with a letter
-                other = f"nullif(COALESCE(encode({text}), {at.expression}), ''::BLOB)"
-                return f"CASE WHEN {at.expression} >= {AFTER_NUMBERS} THEN {at.expression} ELSE {other} END"
+                v = at.expression  # a nullif would work everything out twice
+                return f"CASE WHEN {v} >= {AFTER_NUMBERS} THEN {v} WHEN {v} > ''::BLOB THEN COALESCE(encode({text}), {v}) END"
             # without a collation, text is its bytes, and is sorted faster
             return f"nullif(encode({text}), ''::BLOB)" if at.collated else f"nullif({text}, '')"
         if at.raw:
@@ -166,9 +166,12 @@ class DuckDialect(Dialect):
         if at.raw or kind.name == TEXT:
             stored = name = self._bytes(field)
             if kind.name == TEXT:
-                number = f"CASE WHEN {stored} < ';'::BLOB THEN {_number_text(self._text(field), kind)} END"
-                name = f"COALESCE({number}, {stored})"
-            return f"nullif({name}, ''::BLOB)"
+                text = self._text(field)
+                same = f"{stored} > ';'::BLOB OR CAST(TRY_CAST({text} AS BIGINT) AS VARCHAR) = {text}"
+                name = (
+                    f"CASE WHEN {same} THEN {stored} ELSE COALESCE({_number_text(text, kind)}, {stored}) END"
+                )
+            return f"CASE WHEN octet_length({stored}) > 0 THEN {name} END"
         text = f"CAST({at.expression} AS VARCHAR)"
         if kind.name == REAL:
             return f"CASE WHEN NOT contains({text}, 'nan') THEN CASE WHEN {at.expression} = 0 THEN '0' ELSE {text} END END"
