@@ -218,7 +218,7 @@ def _has_stamp_shape(source: Bytes, at: int) -> bool:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _two_digits(source: Bytes, at: int) -> int:
-    return 10 * (np.int64(source[at]) - 48) + np.int64(source[at + 1]) - 48
+    return 10 * (int(source[at]) - 48) + int(source[at + 1]) - 48
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
