@@ -502,7 +502,7 @@ def engine_agrees(generic: bool) -> None:
             assert sums.max() <= change.pile
 
 
-def test_the_model_is_what_duckdb_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_is_what_duckdb_counts() -> None:
     """Every kind of plan, all persons with few trips: the default engine keeps the trips that the model keeps with the same tickets."""
     engine_agrees(generic=False)
     persons = DuckDialect.persons
@@ -510,8 +510,9 @@ def test_the_model_is_what_duckdb_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     def by_windows(self: DuckDialect, *inputs: Any, in_lists: bool) -> Any:
         return persons(self, *inputs, in_lists=False)
 
-    monkeypatch.setattr(DuckDialect, "persons", by_windows)
-    engine_agrees(generic=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DuckDialect, "persons", by_windows)
+        engine_agrees(generic=False)
 
 
 def test_the_model_is_what_the_shared_sql_counts() -> None:
